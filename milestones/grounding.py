@@ -115,7 +115,6 @@ def _tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _number(text: str) -> str:
-    """A number in its one spelling; what is none as it is."""
     try:
         return f"{Decimal(text.lstrip('-').replace(',', '')).normalize():f}"
     except InvalidOperation:

@@ -100,7 +100,6 @@ class ApproveCalls(Node):
         return self.agent.toolbox[call["name"]].description
 
     def _fitting(self, calls: Sequence[ToolCall], answer: HITLResponse) -> HITLResponse:
-        """Hold an answer against the calls that it is about."""
         if len(answer.decisions) != len(calls):
             raise ValueError(f"{len(calls)} calls wait for a decision each, got {len(answer.decisions)}")
         for number, (call, decision) in enumerate(zip(calls, answer.decisions, strict=True)):

@@ -116,7 +116,6 @@ class Reader:
         return blake2b(words[-1].encode(), digest_size=8).hexdigest() if words else ""
 
     def _raw(self, channel: str) -> Sequence[Mapping[str, Any]]:
-        """The records of all agents as plain JSON."""
         value = self.get(channel) or ()
         is_list = isinstance(value, Sequence) and all(isinstance(raw, Mapping) for raw in value)
         if not is_list or not all(isinstance(raw.get("agent"), str) for raw in value):

@@ -122,7 +122,6 @@ def question_example(agent: Agent, tool: str) -> str:
 
 
 def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
-    """What is asked about a call, and how to agree."""
     tool, confirmation = ToolArguments(agent.toolbox[name]), agent.confirm.get(name)
     reply = (confirmation and confirmation.reply) or GO_AHEAD
     values = {each.name: f"‹{each.name}›" for each in tool.arguments}

@@ -274,7 +274,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
         return GuidelineMatch(guideline=guideline.id, turn=turn, active=is_active, matched=is_active, **told)
 
     def _related(self, matches: Mapping[str, GuidelineMatch]) -> list[GuidelineMatch]:
-        """Apply the relations between guidelines to what was matched."""
         scores = {id: match.score or ACTIVE_FROM for id, match in matches.items() if match.matched}
         resolution = self.agent.relations.resolve(scores)
         related = []

@@ -248,7 +248,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         active: Mapping[str, int],
         waiting: Sequence[ToolInsight],
     ) -> dict[str, Any]:
-        """What the prompt's tail shows."""
         last, staged = conversation.last_customer_line, [line.id for line in conversation.results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
         used = {line.call["name"] for line in conversation.results if line.call}

@@ -123,7 +123,6 @@ def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) 
 
 
 def _action(tools: Sequence[ToolArguments], asked_of_calls: Mapping[str, Any]) -> Any:
-    """The action: a call or the final answer."""
     options = call_options(tools, ArgumentBasis, (FINAL_ANSWER,), asked_of_calls)
     options[FINAL_ANSWER] = (FinalAnswer, "The final answer.")
     return one_of("The action taken now: one call, or the final answer.", options)

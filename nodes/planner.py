@@ -101,7 +101,6 @@ class Planner(Strategy):
         return self._update(situation, answer)
 
     def _action(self, value: Any, situation: Situation) -> Proposal:
-        """An answer's action, and what code says to it."""
         key, said = chosen(value.action)
         if key == FINAL_ANSWER:
             waiting = situation.waiting

@@ -102,7 +102,6 @@ def _in_turn(
     matcher: BlueprintNode[Any],
     deciding: BlueprintNode[Any],
 ) -> None:
-    """Match, decide on what was matched, run tools, and match again."""
     builder.add_node("match", matcher)
     builder.add_edge(START, "match")
     if agent.toolbox:
@@ -144,7 +143,6 @@ def _eagerly(builder: Builder, agent: Agent, *steps: BlueprintNode[Any], otherwi
 
 
 def _one_by_one(builder: Builder, agent: Agent, name: str, *, then: str, otherwise: str) -> None:
-    """Take one call at a time: it is approved and run, and the turn goes on."""
     targets = [otherwise, *_tools(builder, agent, [then])]
     builder.add_conditional_edges(name, route_calls(agent, otherwise=otherwise), targets)
 
@@ -190,7 +188,6 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
 
 
 def _input_of(state_schema: type[Any], settable: Sequence[str]) -> type[Any]:
-    """What a run is given: the messages, and the variables that may be set."""
     channels = get_type_hints(state_schema, include_extras=True)
     given: dict[str, Any] = {"messages": channels["messages"]}
     if settable:
@@ -199,8 +196,6 @@ def _input_of(state_schema: type[Any], settable: Sequence[str]) -> type[Any]:
 
 
 def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], settable: Sequence[str]) -> None:
-    """Have the app refuse variables that a client must not set."""
-
     def checked(given: Any) -> Any:
         variables = given.get("variables") if isinstance(given, Mapping) else None
         if not isinstance(variables, Mapping | None):

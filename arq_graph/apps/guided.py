@@ -189,7 +189,6 @@ def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: Judge | Non
 def _per_module(
     model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
 ) -> Mapping[str, ModelLike]:
-    """The model of each module."""
     if model is None:
         if preset != "paper":
             raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')

@@ -141,7 +141,6 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
 
 
 def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
-    """The graphs of `--milestones`, `FILE` or `NAME=FILE` each."""
     graphs: dict[str, MilestoneGraph] = {}
     for text in given:
         name, equals, file = text.partition("=")
@@ -158,7 +157,6 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
 
 
 def _scored(run: ScoringRun, total: int | None) -> Report:
-    """Score all conversations but those that an earlier run has scored."""
     store = run.store
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")

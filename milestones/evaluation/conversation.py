@@ -135,8 +135,6 @@ async def aconverse(
 
 
 class _Ended(Exception):
-    """The conversation is over, and nothing went wrong."""
-
     def __init__(self, why: Ended) -> None:
         self.why = why
 
@@ -199,7 +197,6 @@ class _Talk:
         return clean(text)
 
     async def _answer(self, turn: _Turn) -> None:
-        """The app's turn, until it waits for nothing."""
         self.held.turn_seconds.append(0.0)
         given: Any = {"messages": [turn.opening] if self.remembers else list(self.held.messages)}
         for _ in range(MOST_INTERRUPTS):
@@ -303,7 +300,6 @@ def _new_messages(answer: Any, opening: HumanMessage) -> list[BaseMessage]:
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
-    """An error and what led to it, each once."""
     found: list[BaseException] = []
     while error is not None and error not in found:
         found.append(error)

@@ -222,7 +222,6 @@ class Run:
     async def _outcome(
         self, one: Planned, made: Made, held: Conversation, messages: Sequence[Mapping[str, Any]]
     ) -> Outcome:
-        """What it was measured as, or why it was not."""
         if held.ended == "budget":
             turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
             return _broken(one, f"stopped after {turns} by {self.ceiling.reached}", "budget")

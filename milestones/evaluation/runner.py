@@ -41,8 +41,6 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
 
 
 class _Settings(Part):
-    """The settings of a run; see `aevaluate`."""
-
     runs: _AtLeastOne
     concurrency: _AtLeastOne
     max_calls: _AtLeastOne | None

@@ -57,5 +57,4 @@ def shown_tools(definitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _said(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that say something."""
     return {name: value for name, value in fields.items() if value not in (None, "", False, [], {})}

@@ -166,7 +166,6 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
 
 
 def _known(group: Sequence[ConversationRecord], field: str) -> list[Any]:
-    """A field of each record that has it."""
     return [value for record in group if (value := getattr(record, field)) is not None]
 
 

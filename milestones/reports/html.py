@@ -97,7 +97,6 @@ def transcripts_shown(report: Report) -> tuple[int, ...]:
 
 
 def _given(transcripts: Iterable[Transcript | None], report: Report) -> Iterator[tuple[int, Transcript]]:
-    """The transcripts that the page shows, each the one that was measured."""
     wanted = set(transcripts_shown(report))
     for index, (record, transcript) in enumerate(zip(report.conversations, transcripts, strict=False)):
         if transcript is None or index not in wanted:
@@ -235,6 +234,5 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def _cut(text: str) -> str | list[Any]:
-    """A text, or its beginning and the number of the characters that were left out."""
     rest = len(text) - MAX_CHARACTERS
     return [text[:MAX_CHARACTERS], rest] if rest > 0 else text

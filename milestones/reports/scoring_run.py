@@ -99,7 +99,6 @@ class ScoringRun:
         )
 
     async def _outcome(self, number: int, one: Transcript | BrokenRecord) -> Outcome:
-        """What becomes of a conversation; it is scored where no score is kept."""
         if isinstance(one, BrokenRecord):
             return BrokenConversation(source=one.source, record=one.index, error=str(one.error))
         record = number if one.record is None else one.record

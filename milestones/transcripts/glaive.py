@@ -74,7 +74,6 @@ def _defined(text: str) -> tuple[str, list[Any]]:
 
 
 def _call(text: str, index: int) -> tuple[Any, Any, str]:
-    """The name and the arguments of a call, and the text behind it."""
     try:
         value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):

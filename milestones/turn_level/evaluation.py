@@ -140,7 +140,6 @@ def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
 
 
 async def _outcome(step: TurnStep, predict: Predict, similarity: Similarity) -> StepOutcome:
-    """Ask for the prediction of a step, and compare."""
     outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
     predicted, score = None, None
     try:

@@ -55,7 +55,6 @@ class AgendaUser:
         self._begin(0)
 
     def _begin(self, at: int) -> None:
-        """Turn to an intent."""
         self._at, self._intent = at, self.spec.intents[at]
         self._wish = self._intent.request
         known = {fact.name: fact for fact in self.spec.facts}
@@ -134,7 +133,6 @@ class AgendaUser:
         return tuple(wrong)
 
     def _agrees(self, question: str) -> bool:
-        """Whether what code asks to agree to has to do with what the user wants."""
         if self._is_ignorant:
             return self._chance("agrees").random() < 0.5
         if any(share_named(offer, question) == 1 for offer in self._intent.refuses):
@@ -162,7 +160,6 @@ class AgendaUser:
         return None
 
     def _of_spec(self, text: str, *, once: bool = False) -> _Reply | None:
-        """What the spec has for a topic or an offer."""
         replies = [
             *((topic, 0.6, _Reply("answer", said)) for each in (self._intent, *self.spec.intents)
               for topic, said in each.answers.items()),
@@ -216,7 +213,6 @@ class AgendaUser:
         return facts if lie is None else (replace(facts[0], value=lie), *facts[1:])
 
     def _stated(self, fact: Fact) -> str:
-        """A fact as a sentence, as far as the kind of user says it."""
         value: Value | None = fact.value
         if self._is_ignorant:
             value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)

@@ -180,5 +180,4 @@ def make_user(spec: UserSpec, *, seed: int, model: ModelLike | None = None) -> U
 
 
 def _said(answer: UserSpeaking) -> str:
-    """The message without the name of a speaker before it."""
     return _NAME_OF_USER.sub("", answer.message).strip()[:LONGEST_MESSAGE]

@@ -82,7 +82,6 @@ class ActInWorld(Node):
         return {"world": state.written("world", [status]), **({"messages": results} if results else {})}
 
     def _stand_at(self, taken: tuple[tuple[str, str], ...]) -> None:
-        """Bring the world to where a thread has left it."""
         if self._taken == taken:
             return
         self._taken = None  # until all is repeated, it stands nowhere that is known

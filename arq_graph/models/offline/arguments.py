@@ -81,7 +81,6 @@ class Argument:
                 yield Found(variable.get("value"), str(variable.get("id")), False)
 
     def _said_in(self, text: str, is_answer: bool) -> Iterator[Any]:
-        """The values that a message of the customer's may give, the likeliest first."""
         kind = self._schema.get("type")
         items = self._kinds.resolved(self._schema.get("items", {}))
         if choices := self._schema.get("enum") or items.get("enum"):

@@ -65,7 +65,6 @@ def _proposal(
 
 
 def _is_granted(prompt: Prompt, proposal: Proposal, candidates: int) -> bool:
-    """Whether an active guideline calls for a tool, or for this one where there are several."""
     is_alone = candidates == 1 and not prompt.listed("other_candidates")
     for guideline in proposal.entry.get("granted_by") or ():
         condition = guideline.get("condition")
