@@ -40,9 +40,13 @@ lint: $(VENV)/.dev ## Check style and types
 	@rm -rf build/typed && mkdir -p build/typed/arq_graph
 	@ln -s $(CURDIR)/arq_graph/* $(CURDIR)/nodes $(CURDIR)/milestones build/typed/arq_graph/
 	@ln -s $(CURDIR)/examples $(CURDIR)/benchmarks $(CURDIR)/tests build/typed/
-	@sed -n '/^```python/,/^```/{/^```/!p}' README.md > build/typed/readme.py # what a newcomer copies has types, too
-	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks readme.py
-	cd build/typed && $(CURDIR)/$(BIN)/basedpyright --level error -p $(CURDIR)/pyproject.toml --pythonpath $(CURDIR)/$(BIN)/python readme.py
+	@# What a newcomer copies from a page has types, too.
+	@mkdir build/typed/pages
+	@for tool in get_order cancel_order; do echo "def $$tool(order_id: str) -> str: ..."; done > build/typed/orders.pyi
+	@for page in README.md docs/*.md; do \
+		sed -n '/^```python/,/^```/{/^```/!p}' $$page > build/typed/pages/$$(basename $$page .md).py; done
+	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks pages
+	cd build/typed && $(CURDIR)/$(BIN)/basedpyright --level error -p $(CURDIR)/pyproject.toml --pythonpath $(CURDIR)/$(BIN)/python pages
 
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only .

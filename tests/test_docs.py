@@ -44,6 +44,7 @@ def run(page: Path, names: dict[str, Any]) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files that the README shows."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "orders.py").write_text(ORDERS)
     for name, text in zip(("desk.yaml", "goals.yaml", "suite.yaml"), blocks(README, "yaml"), strict=True):

@@ -30,8 +30,8 @@ OnFailure = Literal["raise", "activate", "skip"]
 By = Literal["customer", "operator", "interrupt"]
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-# Prompts name the profile P, and results, terms, variables and messages T1, K1, V1, M1.
-_ID = re.compile(r"(?!(P|[TKVM][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
+# Prompts name the profile P; results, terms, variables, messages, insights and waiting calls T1, K1, V1, M1, I1, C1.
+_ID = re.compile(r"(?!(P|[TKVMIC][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 
 
 def _identifier(name: str) -> str:
@@ -205,7 +205,7 @@ class Term(Part, title="glossary term"):
 
     name: Text
     description: Text
-    synonyms: tuple[Text, ...] = ()
+    synonyms: Annotated[Sequence[Text], AfterValidator(tuple)] = ()
 
 
 class Variable(Part):

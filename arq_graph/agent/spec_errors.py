@@ -25,6 +25,7 @@ _MUST_BE = {
     "float": "a number",
     "list": "a list",
     "tuple": "a list",
+    "sequence_str": "a list",
     "dict": "a mapping",
     "mapping": "a mapping",
     "model": "a mapping",

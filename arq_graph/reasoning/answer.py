@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.messages.ai import UsageMetadata
 
 from arq_graph.reasoning.blueprint import B, Complaint
@@ -81,7 +81,7 @@ class Question(Generic[B]):
     """
 
     blueprint: type[B]
-    messages: Sequence[BaseMessage]
+    messages: Sequence[MessageLikeRepresentation]
     check: Callable[[B], Sequence[Complaint]] | None = None
     name: str = ""
     max_candidates: int | None = None

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
@@ -105,7 +105,7 @@ class Reasoner:
     def ask(
         self,
         blueprint: type[B],
-        messages: Sequence[BaseMessage],
+        messages: Sequence[MessageLikeRepresentation],
         *,
         mode: Mode | None = None,
         check: Callable[[B], Sequence[Complaint]] | None = None,
@@ -115,7 +115,7 @@ class Reasoner:
 
         Args:
             blueprint: What to ask.
-            messages: The prompt.
+            messages: The prompt; as for a chat model, each a message, a pair, a dict or a string.
             mode: "arq", "cot" or "direct"; None means the reasoner's own.
             check: Complaints that code has about a valid answer; any leads to a new candidate.
             config: LangChain's configuration of the run; its callbacks see every call.
@@ -134,7 +134,7 @@ class Reasoner:
     async def aask(
         self,
         blueprint: type[B],
-        messages: Sequence[BaseMessage],
+        messages: Sequence[MessageLikeRepresentation],
         *,
         mode: Mode | None = None,
         check: Callable[[B], Sequence[Complaint]] | None = None,

@@ -120,7 +120,10 @@ def test_how_to_agree_is_told_to_customers_alone():
         (lambda: Guideline("a", "b", id="T3"), "prompts or answers use for something else"),
         (lambda: Guideline("a", "b", id="a b"), "an id is 1 to 64 of the characters"),
         (lambda: Guideline("a", "b", id="model_dump"), "choose another id"),
+        (lambda: Guideline("a", "b", id="I1"), "choose another id"),
+        (lambda: Guideline("a", "b", id="C1"), "choose another id"),
         (lambda: Guideline("a", "b", entails="G2"), "`entails` must be a list, but is 'G2'"),
+        (lambda: Term(name="a", description="b", synonyms="c"), "`synonyms` must be a list, but is 'c'"),
         (lambda: Guideline("a", "b", depends_on=["G2", 3]), r"`depends_on\[1\]` must be text"),  # type: ignore[list-item]
         (lambda: Variable("a", "b", {(1, 2): 3}), "`value"),  # type: ignore[dict-item]
         (
