@@ -51,7 +51,7 @@ class UserSpeaking(ARQ):
         max_length=8,
     )
     what_i_may_say: list[str] = query(
-        "What is said of each now, as the rules, the kind of user and `now` have it?", max_length=8
+        "What is said of each now, as the rules and `now` have it?", max_length=8
     )
     message: str = respond("The one message that you send now; `Exit.` if `finished`.")
     finished: bool = respond(
