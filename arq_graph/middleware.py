@@ -13,6 +13,7 @@ from typing import Annotated, Any, Never, Self, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.runnables import RunnableBinding
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -311,11 +312,18 @@ def _behind(prompt: SystemMessage | None, rules: str) -> SystemMessage:
     return prompt.model_copy(update={"content": [*prompt.content, {"type": "text", "text": rules}]})
 
 
+class _Silent(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
+    """What LangChain made of models, such as one that is chosen when it runs: silent with tools bound to it, too."""
+
+    def bind_tools(self, *given: Any, **settings: Any) -> Any:
+        return self.model_copy(update={"bound": self.bound.bind_tools(*given, **settings)})  # type: ignore[attr-defined]
+
+
 def _unstreamed(model: Any) -> Any:
     """The model, its tokens kept out of `stream_mode="messages"`."""
     if isinstance(model, BaseChatModel):
         return model.model_copy(update={"tags": [*(model.tags or ()), TAG_NOSTREAM]})
-    return model.with_config(tags=[TAG_NOSTREAM])  # of init_chat_model, one that is chosen when it runs
+    return _Silent(bound=model, config={"tags": [TAG_NOSTREAM]})
 
 
 def _shown(call: ToolInsight | WaitingCall) -> dict[str, Any]:

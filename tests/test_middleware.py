@@ -24,6 +24,7 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
@@ -475,6 +476,16 @@ def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
         shop = Shop(calls(LOOK, text="It comes today!"), end, kind=Tokens, reply="Hm.", response_format=form)
         tokens, said = streamed(runs, shop)
         assert (tokens, set(said)) == ([], {"", "Hm."} if isinstance(end, str) else {""})
+
+
+@pytest.mark.parametrize("runs", ["async"], indirect=True)
+@pytest.mark.parametrize("judge", [{"G1": 9}, {}])  # with a tool that may be called, and without
+def test_no_word_of_a_draft_streams_of_a_model_that_is_chosen_when_it_runs(runs, judge):
+    shop = Shop("It comes today!", kind=Tokens, judge=judge, reply="I do not know.")
+    chosen: Any = shop.own.configurable_alternatives(ConfigurableField("kind"), other=shop.ours)
+    shop.app = create_agent(chosen, middleware=[shop.rules])
+    assert streamed(runs, shop) == ([], ["I do not know."])
+    assert shop.offered() == ({"get_order"} if judge else set())
 
 
 @pytest.mark.parametrize("runs", ["sync"], indirect=True)

@@ -98,8 +98,8 @@ def _tools(document: Any, name: str) -> dict[str, BaseTool] | str:
 
         server = McpServer.model_validate(document.values["mcp"][name])
         reached = {name: server.connection(document.folder)}
-    except ImportError:
-        return 'needs pip install "arq_graph[mcp]"'
+    except ImportError as error:
+        return f'needs pip install -U "arq_graph[mcp]": {error}'
     except ValidationError:  # it is told where the server stands
         raise PydanticKnownError("default_factory_not_called") from None
     except KeyError as error:

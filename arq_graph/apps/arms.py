@@ -16,6 +16,7 @@ from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.reasoner import Reasoner
 
 
 def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
@@ -67,12 +68,9 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
     spec = _required(scenario, agent)
-    return create_agent(
-        model,
-        tools=list(spec.toolbox.values()),
-        system_prompt=instructions_of(spec),
-        checkpointer=InMemorySaver(),
-    )
+    asked: Any = model.models[0] if isinstance(model, Reasoner) else model
+    tools, told = list(spec.toolbox.values()), instructions_of(spec)
+    return create_agent(asked, tools, system_prompt=told, checkpointer=InMemorySaver())
 
 
 ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {

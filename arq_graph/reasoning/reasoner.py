@@ -44,7 +44,7 @@ class Reasoner:
             attempts and candidates hold for all of them together.
         module: The part of the program that asks: named in errors, traces and usage.
         mode: "arq", "cot" or "direct", unless an ask says otherwise.
-        temperature: 0 to 2, unless the model has one of its own or takes none.
+        temperature: 0 to 2, unless the model has one of its own or takes none; None: a step's usual one, if it has one.
         max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
         max_candidates: Valid answers to ask for until one meets the blueprint's verification; 1 or more.
         timeout: Seconds that one call of a model may take, its retries included, whatever retries the client makes by
@@ -234,14 +234,15 @@ def reasoner_of(
 ) -> Reasoner:
     """A part's reasoner: what asks its model, or a view of a shared one, over the same connections.
 
-    It asks under the part's name, with settings of the part's own where these are not None; the usual temperature is
-    for a model that no reasoner of the user's asks.
+    It asks under the part's name, with settings of the part's own where these are not None, and with the usual
+    temperature where neither the part nor the shared one has been given any.
     """
-    if not isinstance(model, Reasoner):
-        model = Reasoner(model, temperature=usual_temperature)
+    shared = model if isinstance(model, Reasoner) else Reasoner(model)
     given = {name: value for name, value in settings.items() if value is not None}
-    view = copy(model)
-    view.settings = replace(model.settings, module=module, **given)
-    if view.settings.timeout != model.settings.timeout:
+    if shared.settings.temperature is None:
+        given.setdefault("temperature", usual_temperature)
+    view = copy(shared)
+    view.settings = replace(shared.settings, module=module, **given)
+    if view.settings.timeout != shared.settings.timeout:
         view._fixed = view._reached(None)
     return view

@@ -45,9 +45,9 @@ class LLMJudge:
     the instructions and tools.
 
     Args:
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you, which decides on
-            mode and temperature. Without one the mode is `arq`, and the temperature, unless the model has one, 0 with
-            one vote and 0.7 with several.
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Unless that
+            says otherwise, the mode is `arq`, and the temperature, unless the model has one, 0 with one vote and 0.7
+            with several.
         tools: The agent's tools, as the judge is shown them; None: those that the transcript brings.
         votes: How often each milestone is asked about. The verdict is what more than half of the votes say, step
             included; where there is no such majority it stays undecided. A vote that fails is left out.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 
@@ -178,6 +179,18 @@ def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(fo
         """
     told = str(mistake(folder, desk(content))).split("\n")
     assert [line.removeprefix(f"{folder / 'agent.yaml'}:")[:2] for line in told] == ["3:", "5:", "6:", "7:"]
+
+
+def test_why_the_tools_of_mcp_servers_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch) -> None:
+    for name in [each for each in sys.modules if each.split(".")[0] == "langchain_mcp_adapters"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "langchain_mcp_adapters.py").write_text("raise ImportError('there is no `mcp.old`')")
+    (tmp_path / "desk.yaml").write_text(
+        "name: D\nprofile: P\nmcp: {shop: {command: x}}\ntools: [mcp:shop/buy]\n"
+    )
+    with pytest.raises(SpecError, match=r'desk.yaml:3: .*arq_graph\[mcp\]": there is no `mcp.old`'):
+        Agent.from_yaml(tmp_path / "desk.yaml")
 
 
 def test_a_missing_file_is_told(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, arms, errors
+from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, arms, errors
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
 
 ORDER = {"order_id": "ORD-1002"}
@@ -59,8 +59,9 @@ def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():
         return AIMessage("", tool_calls=[{"name": "get_order", "args": ORDER, "id": "1"}])
 
     model = ScriptedChatModel(answer)
-    (one,) = held("create_agent", model=model)
-    assert (one.error, one.goal_completed) == (None, True)
+    for given in (model, Reasoner(model)):
+        (one,) = held("create_agent", model=given)
+        assert (one.error, one.goal_completed) == (None, True)
     assert "look the order up" in model.calls[0].text
     assert "An order desk." in model.calls[0].text
 

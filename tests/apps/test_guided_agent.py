@@ -253,7 +253,9 @@ MATCHER = r"give matcher=GuidelineMatcher\(model, agent, {}=…\)"
 @pytest.mark.parametrize(
     ("create", "option", "told"),
     [
-        (create_guided_agent, "cache", "there are strategy, .*checkpointer"),
+        (create_guided_agent, "caches", "there are strategy, .*checkpointer"),
+        (create_guided_agent, "cache", "no step is the same twice"),
+        (create_preact_agent, "retry_policy", r"Reasoner\(model, timeout=….*use add_node$"),
         (create_guided_agent, "milestone", "did you mean `milestones`"),
         (create_guided_agent, "max_judged", f"{MATCHER}$"),
         (create_guided_agent, "agrees", r"give strategy=ToolCalling\({}=…\)$"),

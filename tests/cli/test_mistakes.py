@@ -17,6 +17,7 @@ FILES = {
     "odd.jsonl": '["user", "Hi"]\n7\n',
     "silent.json": '[{"role": "user", "content": "hello?"}]',
     "talk.json": '[{"role": "user", "content": "hello?"}, {"role": "assistant", "content": "Yes?"}]',
+    "step.json": '[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]',
     "names.json": '["get_order"]',
     "nameless.json": "[1]",
     "ways.txt": "Look the order up.",
@@ -38,9 +39,14 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
         (f"{LOCAL} temperature=hot", "made with temperature: temperature: Input should be a valid number"),
         (f"{LOCAL} model=other", "multiple values"),
         (f"{LOCAL} api_key=k", "'api_key' is a secret"),
-        (
-            "prepare agent.yaml --model offline --model-arg seed=1",
-            "OfflineChatModel knows no argument 'seed'",
+        *(
+            (f"{line} --model offline --model-arg seed=1", "OfflineChatModel knows no argument 'seed'")
+            for line in (
+                "prepare agent.yaml",
+                "evaluate suite.yaml",
+                "simulate suite.yaml",
+                "turns step.json",
+            )
         ),
         ("chat agent.yaml --db agent.yaml", "file of threads"),
         ("run agent.yaml -c blank.txt", "holds nothing"),

@@ -7,7 +7,7 @@ import warnings
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, Guideline, errors
+from arq_graph import Agent, Guideline, Reasoner, errors
 from arq_graph.nodes import GuidelineMatcher
 from tests.brain import DONE, asked_by, brain
 from tests.order_tools import get_order, ran
@@ -200,8 +200,17 @@ def test_relations_are_applied_to_what_was_matched_observations_too():
 @pytest.mark.parametrize(("own", "sent"), [(None, 0.15), (0.7, 0.7)])
 def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own(own, sent):
     model = brain(temperature=own)
-    look(GuidelineMatcher(model, GREET))
-    assert model.calls[0].kwargs.get("temperature") == sent
+    for given in (model, Reasoner(model)):
+        look(GuidelineMatcher(given, GREET))
+    assert [call.kwargs.get("temperature") for call in model.calls] == [sent, sent]
+
+
+def test_the_temperature_of_a_reasoner_is_sent_where_a_step_has_none_of_its_own():
+    model = brain()
+    shared = Reasoner(model, temperature=0.0)
+    for own in ({}, {"temperature": 0.4}):
+        look(GuidelineMatcher(shared, GREET, **own))
+    assert [call.kwargs.get("temperature") for call in model.calls] == [0.0, 0.4]
 
 
 # --- batches, and a second look --------------------------------------------------------------------------------------
