@@ -13,6 +13,7 @@ from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from arq_graph.errors import InputError
+from arq_graph.reasoning.performing import run_awaitable
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -21,16 +22,18 @@ _background: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has
 _making = threading.Lock()
 
 
-def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str) -> T:
+def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str = "") -> T:
     """Run a coroutine to its end in the thread's loop.
 
     The loop is kept: clients keep connections that belong to the loop they were made in.
 
     Raises:
-        InputError: An event loop runs already; `instead` is what is awaited there.
+        InputError: An event loop runs already; `instead` is what is awaited there. Without it, a thread runs the
+            coroutine.
     """
-    with suppress(RuntimeError):
-        asyncio.get_running_loop()
+    if _in_a_loop():
+        if not instead:
+            return run_awaitable(coroutine)
         coroutine.close()
         raise InputError(f"an event loop runs already, as in a notebook: `await {instead}(…)` instead")
     if not hasattr(_kept, "runner"):
@@ -45,6 +48,12 @@ def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str) -> T:
         runner.close()  # what is under way would otherwise go on in the next run
         del _kept.runner
         raise
+
+
+def _in_a_loop() -> bool:
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop() is not None
+    return False
 
 
 def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -76,7 +76,7 @@ class ScoringRun:
     def report(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations one at a time, from code that is not async; see `areport`."""
         self._concurrency = 1
-        return run_in_loop(self.areport(done=done), "areport")
+        return run_in_loop(self.areport(done=done))
 
     async def areport(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations, several at once, and report them; `done` is called with each outcome as it comes."""
