@@ -16,7 +16,7 @@ from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, ReasoningError, checked_type, counted
+from arq_graph.errors import InputError, ReasoningError, checked_type, counted, refuse_options
 from arq_graph.models.resolve import model_name
 from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.spec_sections import designed
@@ -275,6 +275,7 @@ class AgentNode(BlueprintNode[B]):
         way = "make one with Agent(…), or read one with Agent.from_yaml(path)"
         self.agent = checked_type("agent", agent, Agent, way)
         given: dict[str, Any] = {**settings}
+        refuse_options(given, type(self), NodeSettings.__annotations__)
         template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
         super().__init__(model, blueprint, template, **given)
 

@@ -152,10 +152,10 @@ def active_scores(agent: Agent, state: Reader) -> dict[str, int]:
     if not matches:
         if not state.ahead and any(guideline.condition is not None for guideline in agent.guidelines):
             warnings.warn(
-                "guidelines were not matched in this turn: only those without a condition apply. Put a "
-                "GuidelineMatcher before this node; it and a GuidelineMiddleware belong behind whatever replaces the "
-                "customer's message, such as a summary",
-                stacklevel=3,
+                f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
+                "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
+                "belongs behind what rewrites messages, such as a summary; they need the reducer add_messages",
+                stacklevel=1,  # one place, so that Python tells it once and not in every step
             )
         return {guideline.id: 10 for guideline in agent.guidelines if guideline.condition is None}
     known = {guideline.id for guideline in agent.guidelines}

@@ -616,7 +616,7 @@ def test_a_conversation_goes_beside_other_middleware_as_it_goes_without(others, 
 def test_a_summary_that_comes_behind_the_matching_is_told_with_its_cure():
     summary = SummarizationMiddleware(says("-"), trigger=("messages", 3), keep=("messages", 2))
     shop = Shop(calls(LOOK), "Late.", behind=[summary])
-    with pytest.warns(UserWarning, match="a GuidelineMiddleware belong behind .* such as a summary"):
+    with pytest.warns(UserWarning, match=r"GuidelineMiddleware\) belongs behind .* such as a summary"):
         shop.say()
 
 

@@ -37,7 +37,7 @@ def resume_or_invoke(
 
     Raises:
         InputError: The thread waits for an answer to an interrupt, and the input is something else; or the input is
-            such an answer, and nothing waits for it.
+            such an answer, and nothing waits for it; or no thread is named, or kept.
     """
     return perform_steps(
         _steps(input, app.output_channels),
@@ -57,7 +57,10 @@ async def aresume_or_invoke(
 
 def _steps(input: Any, shown: Container[str]) -> Generator[Any, Any, Any]:
     """Yields `_STATE` for the thread's state, and else what the app is invoked with."""
-    snapshot = yield _STATE
+    try:
+        snapshot = yield _STATE
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{error}: give the app a checkpointer, and `configurable` a thread_id") from error
     is_answer = isinstance(input, Command)
     # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
     # and the step's checkpoint, too.

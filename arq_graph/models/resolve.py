@@ -113,8 +113,8 @@ def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
     key = os.environ.get("OPENAI_API_KEY")
     if not key and not endpoint:
         raise InputError(
-            f'The model "{name}" needs an API key: set OPENAI_API_KEY, name the endpoint of a server of your own'
-            ' (base_url=, --base-url), or use the model "offline", which needs neither.'
+            f"OpenAI's model \"{name}\" needs an API key: set OPENAI_API_KEY. Write another provider's"
+            ' like "anthropic:NAME"; for a server of your own give base_url= (--base-url); "offline" needs neither.'
         )
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")

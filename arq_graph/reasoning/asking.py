@@ -212,6 +212,9 @@ class Asking(Generic[B]):
         self, message: AIMessage, text: str, error: str | None, complaints: tuple[Complaint, ...] = ()
     ) -> None:
         usage, model = message.usage_metadata, self._transport.name
+        problems = map(str, complaints or (error or "").splitlines())
+        if wrong := ", ".join(each.partition(": ")[0] for each in problems):
+            _log.info("%s: answer %d is rejected because of %s", self._asked, len(self._attempts) + 1, wrong)
         self._attempts.append(Attempt(text, self._method.name, error, complaints, usage, model))
 
     def _moved_on(self, failure: Failure | None) -> bool:

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Never, TypeAlias
 
 from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
-from arq_graph.errors import InputError, ReasoningError
+from arq_graph.errors import InputError, ReasoningError, refuse_options
 from arq_graph.models.resolve import ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
@@ -54,7 +54,7 @@ class Reasoner:
         base_url: An OpenAI-compatible endpoint, where `model` is a string.
 
     Raises:
-        InputError: A setting is out of its range, or the model is none.
+        InputError: A setting is unknown or out of its range, or the model is none.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class Reasoner:
         backoff: float = 0.5,
         on_unsatisfied: Literal["return", "raise"] = "return",
         base_url: str | None = None,
+        **others: Never,
     ) -> None:
+        refuse_options(others, Reasoner)
         if base_url is not None and not isinstance(model, str):
             raise InputError("base_url must be set on the chat model itself")
         if not isinstance(fallbacks, list | tuple):

@@ -265,6 +265,7 @@ MATCHER = r"give matcher=GuidelineMatcher\(model, agent, {}=…\)"
         (create_preact_agent, "eager", "there are strategy"),
         (create_respact_agent, "keep_matches", f"{MATCHER} to create_guided_agent$"),
         (create_respact_agent, "agrees", r"give strategy=ReSpAct\({}=…\)$"),
+        (GuidelineMatcher, "max_judge", "did you mean `max_judged`.*timeout"),
         (GuidelineMiddleware, "keep_matches", f"{MATCHER}$"),
         (GuidelineMiddleware, "stream", r"give reviser=MessageReviser\(model, agent, {}=…\)$"),
         (GuidelineMiddleware, "timeout", r"give model=Reasoner\(model, {}=…\)$"),

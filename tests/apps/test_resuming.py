@@ -163,3 +163,10 @@ def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_mode
     assert calls == {m.tool_call_id for m in state["messages"] if m.type == "tool"}
     line = next(line for line in asked_by(desk.model, "tools")[-1].lines if line["id"] == "T1")
     assert (line["error"], line["result"].startswith("abandoned")) == (True, True)
+
+
+@pytest.mark.parametrize(("checkpointer", "config"), [(None, thread()), (MemorySaver(), {})])
+def test_without_a_thread_that_is_kept_it_is_told_what_to_do(checkpointer, config):
+    app = create_guided_agent("offline", desk(), checkpointer=checkpointer)
+    with pytest.raises(errors.InputError, match="a checkpointer, and `configurable` a thread_id"):
+        resume_or_invoke(app, ASKED, config)

@@ -117,7 +117,7 @@ def test_where_nothing_was_matched_only_guidelines_without_a_condition_grant_too
     always = Guideline(None, "look it up", tools=[get_order])
     agent = Agent("Desk", "You help.", [always, Guideline("they search", "search", tools=[search])])
     calls = [call("get_order", order_id="A-1"), call("search", id="c2", words="x")]
-    with pytest.warns(UserWarning, match="guidelines were not matched in this turn.*GuidelineMatcher"):
+    with pytest.warns(UserWarning, match="guidelines were not matched .*'Desk'.*GuidelineMatcher"):
         found = results(*calls, agent=agent, matches=())
     assert [status for status, _ in found] == ["success", "error"]
 

@@ -398,3 +398,15 @@ def test_a_setting_out_of_its_range_is_named():
     ):
         with pytest.raises(errors.InputError, match=f"^{setting} (is|must be) "):
             Reasoner(**{"model": scripted([]), setting: value})
+    with pytest.raises(errors.InputError, match="no option 'time_out' here; did you mean `timeout`"):
+        Reasoner(scripted([]), time_out=3)
+
+
+def test_an_answer_that_is_rejected_is_logged_by_its_queries_and_without_its_words(caplog):
+    caplog.set_level("INFO", "arq_graph")
+    asker = reasoner_of(scripted([OUT_OF_RANGE, UNCERTAIN, GOOD]), module="matcher")
+    assert asker.ask(Verdict, [("user", "Where is my order?")]).satisfied
+    told = [
+        line.partition("answer ")[2] for line in caplog.messages if line.startswith("matcher asking Verdict")
+    ]
+    assert told == ["1 is rejected because of Verdict.score", "2 is rejected because of Verdict.certain"]
