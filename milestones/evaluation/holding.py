@@ -130,8 +130,8 @@ class Run:
             runs = max(each.run or 1 for each in known)
             arms = ",".join(sorted({each.arm or "" for each in known}))
             raise InputError(
-                f"{len(left_out)} of the conversations that are kept would be left out, as they are of other runs or "
-                f"arms: give --runs {runs} --arms {arms}, or more (in Python, `runs={runs}` and these arms)"
+                f"{len(left_out)} of the conversations that are kept would be left out: they are of other runs, arms "
+                f"or shards (new scenarios change these): give --runs {runs} --arms {arms}, or more (in Python, runs=)"
             )
         return before
 

@@ -30,6 +30,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -97,8 +98,7 @@ class Suite(Part):
     def planned(self, arms: Sequence[str], runs: int, shard: str = "1/1") -> Iterator[Planned]:
         """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs.
 
-        Which shard one is in depends on nothing but the suite's seed, its scenario's name and its run: the arms of one
-        run are in one shard, and scenarios and runs that are added move no others.
+        They are dealt out to shards in this order, the arms of one run together; runs that are added move no others.
 
         Args:
             arms: Names of what is tried.
@@ -106,11 +106,11 @@ class Suite(Part):
             shard: Those of this part alone, "2/5" being the second of five.
         """
         number, shards = read_shard(shard)
-        for run in range(1, runs + 1):
-            for scenario in self.scenarios:
-                seed = seed_of(self.seed, scenario.name, run)
-                for arm in arms if seed % shards == number - 1 else ():
-                    yield Planned(arm, scenario, run, seed)
+        in_order = product(range(1, runs + 1), self.scenarios)
+        for run, scenario in islice(in_order, number - 1, None, shards):
+            seed = seed_of(self.seed, scenario.name, run)
+            for arm in arms:
+                yield Planned(arm, scenario, run, seed)
 
 
 def read_shard(text: str) -> tuple[int, int]:
