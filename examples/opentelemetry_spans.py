@@ -10,8 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langgraph.errors import GraphBubbleUp
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 from arq_graph import Agent, Guideline, create_guided_agent
@@ -42,7 +43,7 @@ class Spans(BaseCallbackHandler):
     def _end(self, *results: Any, **told: Any) -> Any:
         (result,) = results
         span = self.open.pop(told["run_id"])
-        if isinstance(result, BaseException):
+        if isinstance(result, BaseException) and not isinstance(result, GraphBubbleUp):  # no interrupt
             span.set_status(trace.StatusCode.ERROR, type(result).__name__)
         for generation, *_ in getattr(result, "generations", None) or ():
             usage = generation.message.usage_metadata or {}
@@ -52,6 +53,14 @@ class Spans(BaseCallbackHandler):
 
     on_chain_start = on_chat_model_start = on_tool_start = _begin
     on_chain_end = on_llm_end = on_tool_end = on_chain_error = on_llm_error = on_tool_error = _end
+
+
+class WithoutErrorTexts(SpanProcessor):
+    """Keeps the texts of errors out of the status of spans, whoever writes them, such as OpenInference."""
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        set_status = span.set_status
+        span.set_status = lambda status, *_: set_status(getattr(status, "status_code", status))
 
 
 def main() -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, Guideline, create_guided_agent
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph.errors import RefusalError
 from tests.brain import brain
 from tests.order_tools import A1, get_order
 
@@ -18,6 +20,7 @@ pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not instal
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 pytestmark = pytest.mark.slow
 
@@ -118,5 +121,41 @@ def test_what_an_operator_is_asked_about_is_hidden_as_well(
     app = create_guided_agent(model, asking, checkpointer=MemorySaver())
     said = {"messages": [("user", SAID)]}
     assert app.invoke(said, {"configurable": {"thread_id": "1"}})["__interrupt__"]  # type: ignore[call-overload]
-    everything = "".join(span.to_json() for span in exporter.get_finished_spans())
-    assert ("A-77" in everything) is not hidden
+    spans = exporter.get_finished_spans()
+    assert ("A-77" in "".join(span.to_json() for span in spans)) is not hidden
+    assert {span.status.status_code for span in spans} == {StatusCode.OK}
+
+
+def test_an_interrupt_is_no_error_to_the_handler_of_the_example(
+    provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    from examples.opentelemetry_spans import Spans
+
+    asking = DESK.replace(confirm={"get_order": "operator"})
+    model = brain(judge={"G1": 9}, call={"get_order": A1})
+    app = create_guided_agent(model, asking, checkpointer=MemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}, "callbacks": [Spans(provider.get_tracer("test"))]}
+    assert app.invoke({"messages": [("user", SAID)]}, config)["__interrupt__"]  # type: ignore[call-overload]
+    spans = exporter.get_finished_spans()
+    assert "approve" in [span.name for span in spans]
+    assert {span.status.status_code for span in spans} == {StatusCode.UNSET}
+
+
+@pytest.mark.parametrize("hidden", [True], indirect=True)
+def test_what_a_model_says_in_a_refusal_is_kept_out_by_the_processor_of_the_example(
+    provider: TracerProvider, exporter: InMemorySpanExporter, hidden: bool
+) -> None:
+    from examples.opentelemetry_spans import WithoutErrorTexts
+
+    refusal = AIMessage("", additional_kwargs={"refusal": "Parcels are secret."})
+    app = create_guided_agent(ScriptedChatModel([refusal] * 2), DESK)
+    told = []
+    for add in (lambda: None, lambda: provider.add_span_processor(WithoutErrorTexts())):
+        add()
+        with pytest.raises(RefusalError):
+            app.invoke({"messages": [("user", SAID)]})  # type: ignore[call-overload]
+        spans = exporter.get_finished_spans()
+        assert StatusCode.ERROR in {span.status.status_code for span in spans}
+        told.append("Parcels are secret." in "".join(span.to_json() for span in spans))
+        exporter.clear()
+    assert told == [True, False]
