@@ -23,7 +23,8 @@ FILES = {
     "ways.txt": "Look the order up.",
 }
 SCORE = "score talk.json --milestones milestones.yaml"
-LOCAL = "chat agent.yaml --model m --base-url http://127.0.0.1:1/v1 --model-arg"
+SOMEWHERE = "--base-url http://127.0.0.1:1/v1"
+LOCAL = f"chat agent.yaml --model m {SOMEWHERE} --model-arg"
 EVALUATE = "evaluate suite.yaml --model offline --arms"
 AUTHOR = "milestones author --model offline --tools names.json --out"
 
@@ -46,6 +47,7 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
                 "evaluate suite.yaml",
                 "simulate suite.yaml",
                 "turns step.json",
+                "demo --no-evaluation",
             )
         ),
         ("chat agent.yaml --db agent.yaml", "file of threads"),
@@ -62,6 +64,10 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
         ("turns talk.json --tools names.json", "a name alone tells a model nothing"),
         ("turns silent.json", "holds no step"),
         (f"{AUTHOR} graph.yaml --workflow ways.txt", "the offline model cannot draft milestones"),
+        (
+            f"{AUTHOR.replace('offline', 'm')} graph.yaml --workflow ways.txt {SOMEWHERE} --model-arg api_key=k",
+            "'api_key' is a secret",
+        ),
         (f"{AUTHOR} graph.yaml --workflow nowhere.txt", "the workflow cannot be read"),
         (f"{AUTHOR} graph.yaml --workflow latin.txt", "not UTF-8"),
         (f"{AUTHOR} ways.txt --workflow ways.txt", "is there already"),
