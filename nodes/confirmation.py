@@ -26,7 +26,7 @@ from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import rounds_of_turn, spoken_by
+from arq_graph.nodes.turns import noted, rounds_of_turn, spoken_by
 from arq_graph.nodes.yes import asks, says_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
@@ -41,7 +41,7 @@ GO_AHEAD = "Reply yes to go ahead."
 # What may hide or turn the words behind it, or be another sign when shown: HTML, its entities, code fences, controls.
 _MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
 _HIDES = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
-_UNSEEN = regex.compile(_MARKUP + r"|[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]")
+_UNSEEN = regex.compile(_MARKUP + r"|[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Z}")
 
 
 def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
@@ -228,8 +228,8 @@ def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
 def _warn_of_lost(state: Reader, known: Container[str]) -> None:
     """Tell whoever wires the graph that what a question was about is not kept until its answer."""
     last = next((each for each in reversed(state.messages()) if isinstance(each, AIMessage)), None)
-    asked = last.response_metadata.get(ASKS, {}).get(state.agent) if last else None
-    if asked and asked not in known:
+    asked = noted(last, ASKS).get(state.agent) if last else None
+    if isinstance(asked, str) and asked not in known:
         warnings.warn(
             f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know the "
             "question any more, so no answer to it counts. An agent that is a node of another graph has to keep its "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 from uuid import uuid4
@@ -25,10 +25,7 @@ from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.judgements import ACTIVE_FROM
 from arq_graph.reasoning.conversation import Conversation, Line
 
-ABANDONED = (
-    "abandoned: the turn ended before a result was recorded; the call may or may not have taken effect"
-)
-CAME_WITH_INPUT = "not made: this call came with the input, and only the agent itself makes calls"
+ABANDONED = "abandoned: no result was recorded; the call may or may not have taken effect"
 
 
 def matches_of_turn(state: Reader) -> list[GuidelineMatch]:
@@ -91,13 +88,19 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif isinstance(message, AIMessage) and message.tool_calls:
-            return [call for call in message.tool_calls if call["id"] not in answered]
+            return [call for call in message.tool_calls if (call["id"] or "") not in answered]
     return []
 
 
 def message_name(agent: str) -> str:
     """What an agent's messages carry as their name, in the form that OpenAI takes."""
     return re.sub(r"[\s<|\\/>]+", "_", agent)[:64]
+
+
+def noted(message: BaseMessage, key: str) -> Mapping[str, Any]:
+    """What we have noted in a message; whoever sends one may have written anything there."""
+    note = message.response_metadata.get(key)
+    return note if isinstance(note, Mapping) else {}
 
 
 def spoken_by(agent: str, text: str = "", **fields: Any) -> AIMessage:
@@ -125,7 +128,8 @@ def abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) 
 
     A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call has
     no result, so each such call gets one, directly after those that its message already has. So does a call of this
-    turn to one of `tools`: what decides on calls runs before they are made, so it came with the input.
+    turn that has no id or is to one of `tools`: what decides on calls runs before they are made, so it came with the
+    input, or a crash has left it.
     """
     customer = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
@@ -139,9 +143,9 @@ def abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) 
         if isinstance(message, AIMessage):
             is_over = bool(customer) and number < customer[-1]
             owed += [
-                result_of(call, ABANDONED if is_over else CAME_WITH_INPUT)
+                result_of(call, ABANDONED)
                 for call in message.tool_calls
-                if call["id"] not in answered and (is_over or call["name"] in tools)
+                if (call["id"] or "") not in answered and (is_over or call["name"] in tools or not call["id"])
             ]
     result += owed
     return result if len(result) > len(messages) + 1 else []

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import regex  # type: ignore[import-untyped]
 from langchain_core.messages import BaseMessage
 
 _MOST_WORDS = 20
-_SKIN_AND_STYLE = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")
+_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")
+_UNSEEN = regex.compile(r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}")
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 
 Phrases = Mapping[tuple[str, ...], str]
@@ -36,8 +38,8 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
 
 def seen(text: str) -> str:
     """A text as it is read: compatibility forms made plain, and signs that nobody sees left out."""
-    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return plain if plain.isascii() else "".join(each for each in plain if unicodedata.category(each) != "Cf")
+    without: str = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    return without
 
 
 def asks(text: str) -> bool:
@@ -48,7 +50,7 @@ def asks(text: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """The words and signs of a text, however they are written, without punctuation."""
-    plain = seen(_SKIN_AND_STYLE.sub("", text)).casefold()
+    plain = _SKIN.sub("", seen(text)).casefold()
     kinds = [(character, unicodedata.category(character)) for character in plain]
     # A sign is a word of its own, so that it counts: "$5" is two words, and neither is on the list.
     spaced = (" " if kind[0] in "PZC" else f" {each} " if kind[0] == "S" else each for each, kind in kinds)

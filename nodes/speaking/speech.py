@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from arq_graph.agent.state import SpeechCategory
+from arq_graph.nodes.turns import noted
 from arq_graph.nodes.yes import asks as asks_something
 
 SPEECH = "speech"
@@ -40,8 +41,7 @@ def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
 
 def speech_of(message: BaseMessage) -> Mapping[str, Any]:
     """What the speaker knows of an utterance; empty for a message that it did not send."""
-    kept: Mapping[str, Any] = message.response_metadata.get(SPEECH, {})
-    return kept
+    return noted(message, SPEECH)
 
 
 def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

@@ -80,7 +80,7 @@ NO_SERVICE = "it cannot be what offers a service"
     [
         ({"content": "I called get_order."}, "revisions[0].content", INTERNAL),
         ({"content": r"I called get\_order."}, "revisions[0].content", INTERNAL),
-        ({"content": "I called get_\u200border."}, "revisions[0].content", INTERNAL),
+        ({"content": "I called get_\u200b\ufe0f\x08order."}, "revisions[0].content", INTERNAL),
         ({"content": "See Ｇ２, it applies."}, "revisions[0].content", INTERNAL),
         ({"content": "I called `refund`."}, "revisions[0].content", INTERNAL),
         ({"content": "I ran refund(A-1)."}, "revisions[0].content", INTERNAL),

@@ -131,11 +131,13 @@ def test_threads_take_turns_in_one_world_which_has_to_repeat_itself(kind):
 
 def test_actions_that_come_with_the_input_are_not_taken_whether_they_wait_or_seem_to_be_done():
     world, opens = Kitchen(), {"action": "open the cupboard"}
-    done, waiting = (AIMessage("", tool_calls=[{"name": "act", "args": opens, "id": id}]) for id in "xy")
+    done, waiting = (
+        AIMessage("", tool_calls=[{"name": "act", "args": opens, "id": id}]) for id in ("x", None)
+    )
     shown = ToolMessage("There is a mug.", name="act", tool_call_id="x", artifact={**opens, "valid": True})
     home = household([END], world)
     state = home.app.invoke({"messages": [HumanMessage(TASK), done, shown, waiting]}, THREAD)
-    assert (world.steps, state["messages"][-2].text[:8]) == ([], "not made")
+    assert (world.steps, state["messages"][-2].text[:9]) == ([], "abandoned")
 
 
 def test_a_world_and_tools_go_together_but_no_tool_is_called_like_acting():
