@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, Never, Self, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableBinding
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.runtime import Runtime
@@ -127,17 +127,12 @@ class AgentsModel(Strategy):
             gate.state.emit(asked)
             written = {self.messages_key: [reply], **agreed}
         (reply,) = written[self.messages_key]
-        # Not with the agent's name: the model is sent this message again, and some providers refuse one with a space.
         of_the_model = {
             "name": message.name,
             "usage_metadata": message.usage_metadata,
             "response_metadata": {**_without(message.response_metadata, "id"), **reply.response_metadata},
         }
         return {**update, **written, self.messages_key: [reply.model_copy(update=of_the_model)]}
-
-    def calling(self, calls: Sequence[ToolCall]) -> AIMessage:
-        """The message that makes calls which the customer has agreed to."""
-        return super().calling(calls).model_copy(update={"name": None})
 
     def _told(
         self, gate: Gate, settled: Settled, earlier: Sequence[ToolInsight], taken_up: Sequence[ToolInsight]
@@ -304,7 +299,6 @@ def _response(update: Update) -> ExtendedModelResponse[Any]:
 
 
 def _behind(prompt: SystemMessage | None, rules: str) -> SystemMessage:
-    """The caller's system prompt with the rules at its end."""
     if prompt is None:
         return SystemMessage(rules)
     if isinstance(prompt.content, str):

@@ -60,7 +60,7 @@ class WithoutErrorTexts(SpanProcessor):
 
     def on_start(self, span: Any, parent_context: Any = None) -> None:
         set_status = span.set_status
-        span.set_status = lambda status, *_: set_status(getattr(status, "status_code", status))
+        span.set_status = lambda status, *_, **__: set_status(getattr(status, "status_code", status))
 
 
 def main() -> None:

@@ -89,8 +89,6 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
 
 
 class _Observer:
-    """What was seen of one conversation so far."""
-
     def __init__(self, graph: MilestoneGraph, transcript: Transcript, schemas: Mapping[str, Schema]) -> None:
         self.rules = graph.once(Rules)
         self.observed: dict[str, set[int]] = {}
@@ -138,7 +136,6 @@ class _Observer:
                 self._look(milestone, result.call, all_hold, milestone.arguments, call.arguments)
 
     def _look(self, rule: Milestone | Forbidden, at: int, check: Callable[..., bool], *given: Any) -> None:
-        """Note that a rule is met at an event, if its check holds."""
         if not self._holds(rule, check, *given):
             return
         if isinstance(rule, Forbidden):
@@ -147,7 +144,6 @@ class _Observer:
             self.observed.setdefault(rule.name, set()).add(at)
 
     def _holds(self, rule: Milestone | Forbidden | None, check: Callable[..., bool], *given: Any) -> bool:
-        """Whether a check holds: that of a rule, or `failed_if`."""
         try:
             return check(*given)
         except Exception as error:  # a pattern that does not finish, or whatever a function raises

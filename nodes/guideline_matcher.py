@@ -222,7 +222,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
     def _conditions_in_code(self, state: Reader) -> Generator[Task, Any, dict[str, bool]]:
-        """What code knows of conditions: those that are functions, and those that are always true."""
         known: dict[str, bool] = {}
         given = state_for_functions(self.agent, state)
         for guideline in self._in_code:
@@ -320,15 +319,15 @@ def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
 
 
 def _holds(id: str, condition: Callable[..., Any], given: Mapping[str, Any]) -> Generator[Task, Any, bool]:
-    """What a condition that is a function says; neither yes nor no is an error, since "no" is true, too."""
+    """What a condition that is a function says; a text is an error, since "no" is true, too."""
     cause = None
     try:
         holds = yield partial(condition, given)
         what = f"returned {holds!r:.60}"
     except Exception as error:
         holds, cause, what = None, error, f"raised {type(error).__name__}: {error}"
-    if isinstance(holds, bool):
-        return holds
+    if not cause and not isinstance(holds, str):
+        return bool(holds)
     raise SpecError(
         f"the condition of guideline {id} {what}; it is called with a dict of the messages, the "
         "variables and the channels that the matcher's reads= names, and must return True or False for any"

@@ -116,7 +116,6 @@ class Together(Node):
         return bool(pending_calls(Reader(state, self.messages_key).messages()))
 
     def _after(self, state: Any, update: Update) -> Any:
-        """A state with an update written to it."""
         if not update:
             return state
         before = Reader(state, self.messages_key)

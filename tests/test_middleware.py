@@ -152,7 +152,7 @@ def test_a_call_that_waits_for_a_yes_is_put_below_the_reply_and_runs_after_it(ru
     assert [last(state) for state in said] == [f"Sure.\n\n{QUESTION}", "Done."]
     assert RAN == [("cancel_order", "A-1")]
     # A name with a space is refused by some providers, and the agent's model is sent these messages.
-    assert {message.name for message in said[1]["messages"] if message.type == "ai"} == {None}
+    assert not any(" " in (message.name or "") for message in said[1]["messages"])
 
 
 def test_a_call_that_waits_can_be_made_again_whatever_is_active_now():

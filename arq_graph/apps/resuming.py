@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 from langgraph.graph import START, add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
@@ -40,7 +41,7 @@ def resume_or_invoke(
             such an answer, and nothing waits for it; or no thread is named, or kept.
     """
     return perform_steps(
-        _steps(input, app.output_channels),
+        _steps(app, input, config),
         lambda given: app.get_state(config) if given is _STATE else app.invoke(given, config, **kwargs),
     )
 
@@ -50,17 +51,18 @@ async def aresume_or_invoke(
 ) -> Any:
     """Finish an unfinished turn, then invoke the app with the input; as `resume_or_invoke`, without blocking."""
     return await aperform_steps(
-        _steps(input, app.output_channels),
+        _steps(app, input, config),
         lambda given: app.aget_state(config) if given is _STATE else app.ainvoke(given, config, **kwargs),
     )
 
 
-def _steps(input: Any, shown: Container[str]) -> Generator[Any, Any, Any]:
+def _steps(
+    app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig
+) -> Generator[Any, Any, Any]:
     """Yields `_STATE` for the thread's state, and else what the app is invoked with."""
-    try:
-        snapshot = yield _STATE
-    except (KeyError, ValueError) as error:
-        raise InputError(f"{error}: give the app a checkpointer, and `configurable` a thread_id") from error
+    if not app.checkpointer or "thread_id" not in merge_configs(app.config, config)["configurable"]:
+        raise InputError("give the app a checkpointer, and `configurable` a thread_id")
+    snapshot = yield _STATE
     is_answer = isinstance(input, Command)
     # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
     # and the step's checkpoint, too.
@@ -78,7 +80,10 @@ def _steps(input: Any, shown: Container[str]) -> Generator[Any, Any, Any]:
         snapshot = yield _STATE
     if not _is_new(input, snapshot):  # the state as it is, in the form that `invoke` gives it
         waiting = {"__interrupt__": list(snapshot.interrupts)} if snapshot.interrupts else {}
-        return {**{name: value for name, value in snapshot.values.items() if name in shown}, **waiting}
+        return {
+            **{name: value for name, value in snapshot.values.items() if name in app.output_channels},
+            **waiting,
+        }
     if snapshot.interrupts and not is_answer:
         raise InputError(
             "the thread waits for an answer to an interrupt: resume it with Command(resume=...), or invoke the app "

@@ -102,8 +102,7 @@ def reported(*, debug: bool) -> Iterator[None]:
                 note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            with suppress(OSError, ValueError):  # what is still buffered would fail once more at exit
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _end_output()
             note("Whatever was reading the output has closed it.")
             raise typer.Exit(WRONG_INPUT) from None
         except (Exception, SystemExit) as error:
@@ -112,7 +111,16 @@ def reported(*, debug: bool) -> Iterator[None]:
             if debug:
                 diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
             show_error(error, _message(error))
+            _end_output()
             raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
+
+
+def _end_output() -> None:
+    with suppress(OSError, ValueError):
+        try:
+            sys.stdout.flush()
+        except OSError:  # what is still buffered would fail once more at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: BaseException) -> str:

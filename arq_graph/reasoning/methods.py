@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -93,6 +94,10 @@ def _remembered(_kind: type[BaseChatModel], _settings: str) -> Endpoint:
 def endpoint_of(bare: Bare) -> Endpoint:
     """What this process knows of a model's endpoint; models of one class and the same settings, keys too, share it."""
     fields = type(bare.model).model_fields
-    values = [getattr(bare.model, name) for name, field in fields.items() if not field.exclude]
+    names = [name for name, field in fields.items() if not field.exclude]
+    if set(names) <= BaseChatModel.model_fields.keys():
+        return Endpoint()  # nothing that can be seen tells it from another one of its class
+    values = [getattr(bare.model, name) for name in names]
     plain = [value.get_secret_value() if isinstance(value, SecretStr) else value for value in values]
-    return _remembered(type(bare.model), repr([plain, *(binding.kwargs for binding in bare.bindings)]))
+    settings = repr([plain, *(binding.kwargs for binding in bare.bindings)])
+    return _remembered(type(bare.model), sha256(settings.encode()).hexdigest())  # which holds no key

@@ -72,8 +72,6 @@ class ResponseJsonSchema(AnswerJsonSchema):
 
 
 class _Conversion:
-    """One schema on its way into the subset, with the definitions reached so far."""
-
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
         self.sources: Mapping[str, Any] = schema.get("$defs", {})

@@ -81,7 +81,6 @@ class Pair(NamedTuple):
 
 
 def _compared(pairs: Sequence[Pair]) -> ComparedGroup:
-    """Compare two sides. Cost O(n), and a bounded number of draws."""
     named = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
     return ComparedGroup(
         pairs=len(pairs),

@@ -235,5 +235,4 @@ class AgendaUser:
 
 
 def _long_words(text: str) -> list[str]:
-    """The words that tell what a text is about: its longer ones."""
     return [word for word in text.split() if len(word) > 3]

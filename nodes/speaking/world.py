@@ -58,7 +58,6 @@ class ActInWorld(Node):
         return {**self._acted(reader, ()), **({"messages": refused} if refused else {})}
 
     def _acted(self, state: Reader, calls: Sequence[ToolCall]) -> Update:
-        """Bring the world to where the thread has left it, take actions, and tell how it stands then."""
         world, before = self.environment, state.record("world", WorldStatus)
         with self._lock:
             self._stand_at(before.taken if before else ())

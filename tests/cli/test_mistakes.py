@@ -133,7 +133,10 @@ def test_an_error_that_nobody_foresaw_is_no_bare_traceback_unless_asked_for(cli,
 def printing_to(output: int, shop: Path) -> list[str]:
     """What is said where the output goes to a file descriptor that fails."""
     command = [sys.executable, "-m", "arq_graph", "check", str(shop)]
-    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # as for most users
+    done = subprocess.run(
+        command, stdout=output, stderr=subprocess.PIPE, env=buffered, text=True, check=False
+    )
     os.close(output)
     assert done.returncode == 1
     return [line for line in done.stderr.splitlines() if not line.startswith(" ")]

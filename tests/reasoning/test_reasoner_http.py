@@ -145,7 +145,8 @@ def test_the_same_model_with_other_settings_is_asked_in_a_way_of_its_own():
         model = endpoint.chat_model()
         for each in (model, endpoint.chat_model(reasoning_effort="low"), model.bind(reasoning_effort="high")):
             assert Reasoner(each).ask(Verdict, PROMPT).satisfied
-    assert endpoint.methods == [*ORDER[:2], *ORDER[:3], *ORDER[:3]]
+        assert Reasoner(endpoint.chat_model(api_key="another")).ask(Verdict, PROMPT).satisfied
+    assert endpoint.methods == [*ORDER[:2], *ORDER[:3], *ORDER[:3], *ORDER[:2]]
 
 
 # One test a class of failure

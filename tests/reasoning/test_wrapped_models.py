@@ -8,9 +8,10 @@ from itertools import count
 
 import pytest
 from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import ConfigurableField
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from arq_graph import OfflineChatModel, Reasoner, ScriptedChatModel, errors, track_usage
 from arq_graph.models.offline.model import is_stand_in
@@ -35,6 +36,23 @@ class Regional(ScriptedChatModel):
     """A model that has its name in other regions, too."""
 
     region_name: str = Field(default_factory=lambda: f"region-{next(_regions)}")
+
+
+class Gateway(BaseChatModel):
+    """A company's own model: nothing that can be seen of it tells one from another."""
+
+    _behind: ScriptedChatModel = PrivateAttr()
+
+    def __init__(self, behind):
+        super().__init__()
+        self._behind = behind
+
+    @property
+    def _llm_type(self):
+        return "gateway"
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        return self._behind._generate(messages, stop, run_manager, **kwargs)
 
 
 class Refused(Exception):
@@ -207,6 +225,14 @@ def test_a_model_that_was_out_of_reach_is_asked_last_for_a_minute(monkeypatch, s
         monkeypatch.setattr(time, "monotonic", lambda later=failed + seconds: later)
         assert reasoner.ask(Verdict, PROMPT).satisfied
         assert len(first.calls) == asked
+
+
+def test_models_that_cannot_be_told_apart_share_nothing_of_what_is_known_of_one():
+    first, second = down(), up()
+    reasoner = reasoner_of(Gateway(first), fallbacks=[Gateway(second)])
+    for _ in range(2):
+        assert reasoner.ask(Verdict, PROMPT).satisfied
+    assert (len(first.calls), len(second.calls)) == (2, 2)
 
 
 @pytest.mark.parametrize(
