@@ -76,7 +76,9 @@ class ScoringRun:
     def report(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations one at a time, from code that is not async; see `areport`."""
         self._concurrency = 1
-        return run_in_loop(self.areport(done=done), "areport" if self._settings["judge"] else "")
+        return run_in_loop(
+            self.areport(done=done), "areport" if hasattr(self._settings["judge"], "ajudge") else ""
+        )
 
     async def areport(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations, several at once, and report them; `done` is called with each outcome as it comes."""
@@ -170,8 +172,8 @@ def score_transcripts(
         SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
         ToolError: A tool has no name.
         InputError: `concurrency` is below 1, or `results` holds another run or cannot be written. By `report()`: the
-            judge gives no verdicts, the source cannot be read at all, or there is a judge and an event loop runs
-            already.
+            judge gives no verdicts, the source cannot be read at all, or the judge asks a model and an event loop
+            runs already.
         PromptError: The judge's template is wrong.
         ModelRequestError: The model behind the judge refused three conversations in a row.
         ModelUnavailableError: It could not be reached for three in a row.

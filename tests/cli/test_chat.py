@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -78,6 +79,10 @@ def interrupted(
         for time in range(times):
             while time and "arq-graph chat" not in err:
                 err += process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        if process.poll() is None:  # one that comes just before a process begins to read is not heard
             process.send_signal(signal.SIGINT)
         err += process.communicate(timeout=60)[1]
     assert process.returncode == 130

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from arq_graph import errors
-from arq_graph.milestones import MilestoneGraph, Transcript, Verdict, gold_graph, score_transcripts
+from arq_graph import ScriptedChatModel, errors
+from arq_graph.milestones import LLMJudge, MilestoneGraph, Transcript, Verdict, gold_graph, score_transcripts
 from tests.milestones.conversations import agent, called, conversation, graph_of, user
 from tests.milestones.reported import steps
 
@@ -167,7 +167,7 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
     assert (most, seen[0]) == (4, 4)
     assert [one.id for one in report.conversations] == [str(number) for number in range(20)]
     with pytest.raises(errors.InputError, match=r"await areport"):
-        score_transcripts(talks(1), judged(), judge=judge).report()
+        score_transcripts(talks(1), judged(), judge=LLMJudge(ScriptedChatModel([]))).report()
     assert len(score_transcripts(talks(20), judged()).report().conversations) == 20
     with pytest.raises(errors.InputError, match="concurrency must be a whole number"):
         score_transcripts(talks(1), judged(), concurrency=0)
