@@ -41,7 +41,6 @@ def _function(text: str) -> str:
 
 
 def _nothing(empty: Any) -> BeforeValidator:
-    """What stands for a key that is written without a value."""
     return BeforeValidator(lambda written: empty if written is None else written)
 
 

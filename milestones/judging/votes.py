@@ -70,7 +70,6 @@ class Hearing:
         return (replace(vote, achieved=None, event=None) if why else vote), why
 
     def _call(self, milestone: Milestone, word: Any) -> int | None:
-        """The call that a vote is about; None: all of them. A step that is a result means its call."""
         calls = self._calls(milestone.name)
         event = None if word.step is None else called_at(self.transcript, word.step)
         if word.achieved:

@@ -145,7 +145,6 @@ class SimulatedUser:
         }
 
     def _allowed(self, value: Any, name: str = "") -> Any:
-        """A text, a fact, or all that is in a value, as far as this kind of user says it."""
         if isinstance(value, Mapping):
             return {key: self._allowed(each, key) for key, each in value.items()}
         if isinstance(value, tuple):

@@ -98,7 +98,6 @@ class Argument:
             yield from self._texts(text, is_answer)
 
     def _numbers(self, text: str, is_answer: bool) -> Iterator[float]:
-        """Numbers beside a word of the argument's name or description; any number, where one was asked for."""
         about = stems(f"{self.label} {self.description}")
         for match in _NUMBER.finditer(text):
             beside = [*text[: match.start()].split()[-2:], *text[match.end() :].split()[:1]]
@@ -127,7 +126,6 @@ class Argument:
 
     @cached_property
     def _shape(self) -> re.Pattern[str] | None:
-        """What a value looks like: by its format, or as the example in its description does."""
         known = (self._schema.get("format"), self._type, self.label.rpartition(" ")[2])
         wanted = next((_FORMATS[each] for each in known if each in _FORMATS), "")
         wanted = wanted or "".join(map(_like, re.findall(r"[A-Za-z]+|\d+|.", self._example)))
