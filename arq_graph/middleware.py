@@ -307,7 +307,7 @@ def _behind(prompt: SystemMessage | None, rules: str) -> SystemMessage:
 
 
 class _Silent(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
-    """What LangChain made of models, such as one that is chosen when it runs: silent with tools bound to it, too."""
+    """A model that LangChain chooses when it runs; its tokens stay out of the stream with tools bound to it, too."""
 
     def bind_tools(self, *given: Any, **settings: Any) -> Any:
         return self.model_copy(update={"bound": self.bound.bind_tools(*given, **settings)})  # type: ignore[attr-defined]

@@ -27,7 +27,7 @@ from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import noted, rounds_of_turn, spoken_by
-from arq_graph.nodes.yes import asks, says_yes
+from arq_graph.nodes.yes import UNSEEN, asks, says_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
@@ -41,7 +41,7 @@ GO_AHEAD = "Reply yes to go ahead."
 # What may hide or turn the words behind it, or be another sign when shown: HTML, its entities, code fences, controls.
 _MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
 _HIDES = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
-_UNSEEN = regex.compile(_MARKUP + r"|[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Z}")
+_UNSEEN = regex.compile(rf"{_MARKUP}|{UNSEEN}|\u2800|(?! )\s")
 
 
 def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:

@@ -154,7 +154,7 @@ def active_scores(agent: Agent, state: Reader) -> dict[str, int]:
             warnings.warn(
                 f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
                 "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
-                "belongs behind what rewrites messages, such as a summary; they need the reducer add_messages",
+                "belongs behind what rewrites messages, such as a summary; messages need the reducer add_messages",
                 stacklevel=1,  # one place, so that Python tells it once and not in every step
             )
         return {guideline.id: 10 for guideline in agent.guidelines if guideline.condition is None}

@@ -13,7 +13,8 @@ from langchain_core.messages import BaseMessage
 
 _MOST_WORDS = 20
 _SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")
-_UNSEEN = regex.compile(r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}")
+UNSEEN = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
+"""The signs that nobody sees, as a pattern of `regex`."""
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 
 Phrases = Mapping[tuple[str, ...], str]
@@ -38,7 +39,7 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
 
 def seen(text: str) -> str:
     """A text as it is read: compatibility forms made plain, and signs that nobody sees left out."""
-    without: str = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    without: str = regex.sub(UNSEEN, "", unicodedata.normalize("NFKC", text))
     return without
 
 

@@ -131,7 +131,7 @@ class Run:
             arms = ",".join(sorted({each.arm or "" for each in known}))
             raise InputError(
                 f"{len(left_out)} of the conversations that are kept would be left out: give --runs {runs} --arms "
-                f"{arms}, or more (in Python, runs=). If these are given, it is another shard's file, or scenarios "
+                f"{arms}, or more (in Python, runs=). If you gave these, it is another shard's file, or scenarios "
                 "were added or moved, which deals all out anew: put them back, or give new ones a suite of their own"
             )
         return before
