@@ -1,0 +1,35 @@
+"""The ways that win in the household, as one who knows the house goes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arq_graph.milestones.suites.household.world import CHANGES, CLOSED, LAMP, PLACES, kind_of
+
+
+def way(world: Any) -> list[str]:
+    """Actions that do the task from the beginning."""
+    world.reset()
+    things = [thing for thing in world.where if kind_of(thing) == world.thing]
+    actions: list[str] = []
+
+    def to(place: str) -> None:
+        actions.append(f"go to {place}")
+        if kind_of(place) in CLOSED and f"open {place}" not in actions:
+            actions.append(f"open {place}")
+
+    # Both end in one place, or on it.
+    target = next((place for place in PLACES if kind_of(place) == world.target), "")
+    for thing in things:
+        to(world.where[thing])
+        actions.append(f"take {thing} from {world.where[thing]}")
+        if world.task in CHANGES:
+            kind, _ = CHANGES[world.task]
+            actions += [f"go to {kind} 1", f"{world.task} {thing} in {kind} 1"]
+        if not target:
+            actions += [f"go to {world.where[LAMP]}", f"use {LAMP}"]
+            continue
+        to(target)
+        is_inside = kind_of(target) in CLOSED or kind_of(target) in ("sink", "bin")
+        actions.append(f"put {thing} {'in' if is_inside else 'on'} {target}")
+    return actions
