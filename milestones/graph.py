@@ -41,6 +41,7 @@ class MilestoneGraph(_DiGraph):
         file: The file it was read from, for messages and for functions that stand beside it.
         generated_by: The model that drafted it; None: a person wrote it.
         reviewed: Who looked it over, and when; None: nobody has said so.
+        vetoes: Whether a judge may veto calls that code saw.
 
     Raises:
         SpecError: Two milestones have one name.
@@ -57,6 +58,7 @@ class MilestoneGraph(_DiGraph):
         file: str | None = None,
         generated_by: str | None = None,
         reviewed: Reviewed | None = None,
+        vetoes: bool = True,
     ) -> None:
         super().__init__()
         self._made: dict[Callable[[MilestoneGraph], Any], Any] = {}
@@ -67,6 +69,7 @@ class MilestoneGraph(_DiGraph):
         self.file = file
         self.generated_by = generated_by
         self.reviewed = reviewed
+        self.vetoes = vetoes
         for milestone in self.milestones:
             if milestone.name in self:
                 first = self.milestone(milestone.name).line

@@ -107,7 +107,7 @@ class _Observer:
             for rule in self.rules.forbidden_calls.get(event.tool, ()):
                 # Of arguments that cannot be read nothing is known: not that one is absent, either.
                 if not rule.arguments or event.malformed is None:
-                    self._look(rule, self._now, all_hold, rule.arguments, event.arguments)
+                    self._look(rule, self._now, rule.is_about, event.arguments)
             self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
         else:
             voice = event.speaker if isinstance(event, Message) else "tool"
@@ -136,7 +136,7 @@ class _Observer:
                 self._look(milestone, result.call, all_hold, milestone.arguments, call.arguments)
 
     def _look(self, rule: Milestone | Forbidden, at: int, check: Callable[..., bool], *given: Any) -> None:
-        if not self._holds(rule, check, *given):
+        if at <= self._transcript.history or not self._holds(rule, check, *given):
             return
         if isinstance(rule, Forbidden):
             self.forbidden.append(ForbiddenEvent(at, rule))

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.milestones.constraints import Constraint
+from arq_graph.milestones.constraints import Constraint, all_hold
 from arq_graph.milestones.patterns import PatternText
 
 START = "Start"
@@ -102,31 +102,42 @@ class Forbidden(Entry):
     Args:
         tool: The tool that must not be called.
         arguments: Only where this holds of its arguments, by name.
+        unless: Not where one of these holds of its arguments.
         pattern: What must not be said; either this or a tool.
         said_by: By whom it must not be said; None: by anyone.
     """
 
     tool: Text | None = None
     arguments: Arguments = Field({})
+    unless: tuple[Arguments, ...] = ()
     pattern: PatternText | None = None
     said_by: Voice | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         is_call, is_said = self.tool is not None, self.pattern is not None
-        if is_call == is_said or (is_said and self.arguments) or (is_call and self.said_by):
+        if is_call == is_said or (is_said and (self.arguments or self.unless)) or (is_call and self.said_by):
             raise ValueError(
                 "must have either a `tool` that is not to be called, perhaps with `arguments`, "
                 "or a `pattern` not to be said, perhaps with `said_by`"
             )
         return self
 
+    def is_about(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call of the tool with these arguments is forbidden."""
+        return all_hold(self.arguments, arguments) and not any(
+            all_hold(each, arguments) for each in self.unless
+        )
+
     def __str__(self) -> str:
         if self.pattern is not None:
             return f"{self.said_by or 'anyone'} says /{self.pattern.text}/"
-        rules = self.model_dump(mode="json")["arguments"]
-        wanted = ", ".join(f"{name}: {rule}" for name, rule in rules.items())
-        return f"{self.tool}({wanted})"
+        written = self.model_dump(mode="json")
+        wanted, *others = (
+            f"({', '.join(f'{name}: {rule}' for name, rule in rules.items())})"
+            for rules in (written["arguments"], *written["unless"])
+        )
+        return f"{self.tool}{wanted}" + (f" unless {' or '.join(others)}" if others else "")
 
 
 Check = Annotated[

@@ -105,7 +105,9 @@ class Score:
         }
         answers = {one.call: at for at, one in self._transcript.numbered() if isinstance(one, Result)}
         return tuple(
-            at for at, _ in self._transcript.calls() if at not in serving and answers.get(at) not in serving
+            at
+            for at, _ in self._transcript.calls()
+            if at > self._transcript.history and at not in serving and answers.get(at) not in serving
         )
 
     @cached_property
@@ -115,7 +117,8 @@ class Score:
         repeated: list[int] = []
         for number, call in self._transcript.calls():
             arguments = call.arguments if call.malformed is None else call.malformed
-            if (key := as_text([call.tool, arguments], sort_keys=True)) in seen:
+            key = as_text([call.tool, arguments], sort_keys=True)
+            if key in seen and number > self._transcript.history:
                 repeated.append(number)
             seen.add(key)
         return tuple(repeated)

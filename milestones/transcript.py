@@ -93,6 +93,8 @@ class Transcript:
         instructions: What the agent was told before the conversation (the system prompt).
         tools: JSON schema of the arguments, by tool name, where the record brings them.
         extra: What else the record holds (a recorded reward, gold actions), as it stands there.
+        history: How many events, from the first, are what came before the part that is measured: in them nothing is
+            reached, and nothing forbidden.
         source: The file that it was read from, if any; `record` is its position there, from 0.
 
     Raises:
@@ -106,6 +108,7 @@ class Transcript:
     instructions: str = ""
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    history: int = 0
     source: str | None = field(default=None, repr=False, compare=False)
     record: int | None = field(default=None, repr=False, compare=False)
 
@@ -115,6 +118,11 @@ class Transcript:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    @property
+    def measured(self) -> tuple[Event, ...]:
+        """The events after the history."""
+        return self.events[self.history :]
 
     def numbered(self) -> Iterator[tuple[int, Event]]:
         """Every event with its number."""

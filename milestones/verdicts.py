@@ -74,6 +74,8 @@ def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, c
         return "no step is named"
     if not 1 <= verdict.event <= len(transcript):
         return f"there is no step {verdict.event}: the conversation has {len(transcript)}"
+    if verdict.event <= transcript.history:
+        return f"step {verdict.event} came before the part that is judged"
     text = transcript.events[verdict.event - 1].text
     if not is_in(verdict.quote, text):
         return f"the quote is not in step {verdict.event}: {_shown(verdict.quote)}"

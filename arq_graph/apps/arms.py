@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import AgentState
 from arq_graph.apps.guided import create_guided_agent, create_preact_agent
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
+from arq_graph.milestones.evaluation.expectation import told_active
 from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -53,11 +58,32 @@ def _app(strategy: StrategyName, mode: Mode | None = None) -> MakeApp:
 
     def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
         spec = _required(scenario, agent)
+        if scenario.matches_only:
+            if strategy != "tools":
+                raise InputError(
+                    f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
+                )
+            return _matcher(model, spec, mode)
         is_guided = strategy == "tools" or bool(spec.guidelines)
         create: Any = create_guided_agent if is_guided else create_preact_agent
         return create(model, spec, strategy=strategy, mode=mode, checkpointer=InMemorySaver())
 
     return make
+
+
+def _matcher(model: Any, agent: Agent, mode: Mode | None) -> Any:
+    """The matcher alone, which says what is active instead of a reply."""
+
+    def tell(state: AgentState) -> dict[str, Any]:
+        active = (each["guideline"] for each in state["guideline_matches"] if each["active"])
+        return {"messages": [AIMessage(told_active(active))]}
+
+    graph = StateGraph(AgentState)
+    graph.add_node("match", GuidelineMatcher(model, agent, mode=mode))
+    graph.add_node("tell", tell)
+    graph.set_entry_point("match")
+    graph.add_edge("match", "tell")
+    return graph.compile()
 
 
 def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:

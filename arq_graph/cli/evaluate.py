@@ -165,7 +165,7 @@ def tell_doubts(choice: options.ModelChoice, arms: Sequence[str], scenarios: Seq
     logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
     if choice.spec == options.OFFLINE and "create_agent" in arms:
         note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
-    if shared := sum(one.world is None and one.agent is not None for one in scenarios):
+    if shared := sum(bool(one.user and one.agent) and one.world is None for one in scenarios):
         note(
             f"{counted(shared, 'scenario')} without a `world`: their conversations share the agent's own tools, and "
             "see what others have changed."

@@ -22,7 +22,7 @@ from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
 from arq_graph.milestones.milestone import START
 from arq_graph.milestones.scoring import Score, score
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
-from arq_graph.milestones.users.simulated import make_user
+from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.milestones.users.spec import Kind
 from arq_graph.nodes.progress import progress_of
 from arq_graph.reasoning.usage import track_usage
@@ -54,7 +54,9 @@ def simulate(
     tell_doubts(choice, [arm], [])
     arms = Arms(arms_named([arm], folder=suite.absolute().parent), choice.chat_model())
     made = arms.make(one)
-    user = make_user(tried.user, seed=one.seed, model=users.chat_model() if users else None)
+    user = tried.make_user(one.seed, users.chat_model() if users else None)
+    history = tried.messages_before
+    before = len(read_transcript(history)) if history else 0
     console = output()
     console.print(words(f"{tried.name} · {arm} · {choice.name} · seed {one.seed}", "dim"))
     progress = Progress()
@@ -62,7 +64,8 @@ def simulate(
     shown = 0
 
     def measured(held: Conversation, events: int) -> Score:
-        return score(tried.milestones, Transcript(tuple(held.events[:events])), tools=tried.tools)
+        so_far = Transcript(tuple(held.events[:events]), history=min(before, events))
+        return score(tried.milestones, so_far, tools=tried.tools)
 
     def show(held: Conversation) -> None:
         nonlocal shown, reached
@@ -75,7 +78,9 @@ def simulate(
         shown = max(shown, len(held.events))
 
     with leaving_on_ctrl_c(lambda: note("Interrupted.")), progress.shown("conversing"), track_usage() as used:
-        held = converse(made.app, user, limits=tried.limits, watch=show)
+        held = converse(
+            made.app, user, limits=tried.limits, watch=show, history=history, variables=tried.variables
+        )
     show(held)
     console.print()
     console.print(words(_end(held), "dim"))
@@ -98,8 +103,8 @@ def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
     if not wanted:
         known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
         raise InputError(f"there is no scenario {name!r}; there are {known}")
-    one = next((one for one in wanted if one.user.kind == kind), wanted[0])
-    return one if kind is None else one.replace(user=one.user.replace(kind=kind))
+    one = next((one for one in wanted if one.user and one.user.kind == kind), wanted[0])
+    return one.replace(user=one.user.replace(kind=kind)) if kind and one.user else one
 
 
 def _row(event: Event) -> Row:

@@ -12,15 +12,17 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import App
-from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.models.resolve import chat_model
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
-MakeApp = Callable[[Scenario, "Agent | None", Any], App]
-"""Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model."""
+MakeApp = Callable[..., App]
+"""Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model.
+
+The world itself is given where `world` is one of its arguments.
+"""
 
 Arm = App | MakeApp
 _IN_MEMORY = ("InMemorySaver", "MemorySaver")
@@ -28,11 +30,17 @@ _IN_MEMORY = ("InMemorySaver", "MemorySaver")
 
 @dataclass(frozen=True)
 class Made:
-    """An app for one conversation, whether it was made here, and the agent that it was made of."""
+    """An app for one conversation, whether it was made here, and the agent and the world that it was made of."""
 
     app: App
     is_ours: bool
     agent: Agent | None = None
+    world: Any = None
+
+    def outcome(self) -> Mapping[str, bool | int | float]:
+        """What the world says of how it ended; nothing where there is none, or it says nothing."""
+        told = getattr(self.world, "outcome", None)
+        return dict(told()) if callable(told) else {}
 
     async def forget(self, thread_id: str) -> None:
         """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""
@@ -59,7 +67,7 @@ class Arms:
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
         for name, arm in self._functions.items():
             try:
-                inspect.signature(arm).bind(None, None, None)
+                inspect.signature(arm).bind(None, None, None, **_world(arm, None))
             except TypeError as error:
                 raise InputError(
                     f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
@@ -92,16 +100,22 @@ class Arms:
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
-        agent = one.scenario.fresh_agent(one.seed)
-        app = self._functions[one.arm](one.scenario, agent, self._model)
+        world = one.scenario.fresh_world(one.seed)
+        agent = one.scenario.agent_in(world)
+        make = self._functions[one.arm]
+        app = make(one.scenario, agent, self._model, **_world(make, world))
         if not _is_app(app):
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        made = Made(app, is_ours=True, agent=agent)
+        made = Made(app, is_ours=True, agent=agent, world=world)
         if one.scenario.world is None:
             self._shared[key] = made
         return made
+
+
+def _world(make: MakeApp, world: Any) -> dict[str, Any]:
+    return {"world": world} if "world" in inspect.signature(make).parameters else {}
 
 
 def instructions_of(agent: Agent) -> str:

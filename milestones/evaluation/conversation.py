@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -41,7 +41,7 @@ class Conversation:
 
     Attributes:
         thread_id: Its thread.
-        messages: All messages.
+        messages: All messages, `history` of which were there before it began.
         ended: Why it ended; None while it goes on.
         failure: What was raised, where that ended it.
         by_user: Whether it was the user who failed, and not the app.
@@ -56,6 +56,7 @@ class Conversation:
     by_user: bool = False
     turn_seconds: list[float] = field(default_factory=list)
     usage: UsageTracker = field(default_factory=UsageTracker)
+    history: int = 0
 
     @property
     def error(self) -> str | None:
@@ -75,7 +76,7 @@ class Conversation:
     @property
     def turns(self) -> int:
         """How many messages the user sent."""
-        return sum(message.type == "human" for message in self.messages)
+        return sum(message.type == "human" for message in self.messages[self.history :])
 
 
 def converse(app: App, user: User, **settings: Any) -> Conversation:
@@ -95,6 +96,8 @@ async def aconverse(
     thread_id: str | None = None,
     stopped: Callable[[], bool] = lambda: False,
     watch: Callable[[Conversation], None] = lambda _: None,
+    history: Sequence[BaseMessage] = (),
+    variables: Mapping[str, Any] | None = None,
 ) -> Conversation:
     """Hold a conversation. What the app or the user raises ends it, and is told in it.
 
@@ -110,10 +113,14 @@ async def aconverse(
         thread_id: Its thread, for an app that keeps threads; a new one unless given.
         stopped: Asked before anything that costs a call is begun: whether nothing more is to be.
         watch: Called whenever there is something new.
+        history: What was said and done before; the app is given it with the first message.
+        variables: Values of the agent's variables, given to the app in the same way.
     """
     limits = limits or Limits()
     held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
-    talk = _Talk(app, user, limits, held, stopped, watch)
+    held.messages += history
+    held.history = len(held.messages)
+    talk = _Talk(app, user, limits, held, stopped, watch, variables)
     clock = asyncio.timeout(limits.seconds)
     try:
         async with clock:
@@ -149,6 +156,7 @@ class _Talk:
     held: Conversation
     stopped: Callable[[], bool]
     watch: Callable[[Conversation], None]
+    variables: Mapping[str, Any] | None = None
     user_speaks: bool = False
     turn: _Turn | None = None
 
@@ -198,7 +206,10 @@ class _Talk:
 
     async def _answer(self, turn: _Turn) -> None:
         self.held.turn_seconds.append(0.0)
-        given: Any = {"messages": [turn.opening] if self.remembers else list(self.held.messages)}
+        is_new = self.held.turns > 1 and self.remembers
+        given: Any = {"messages": [turn.opening] if is_new else list(self.held.messages)}
+        if self.variables and not is_new:
+            given["variables"] = dict(self.variables)
         for _ in range(MOST_INTERRUPTS):
             self.watch(self.held)
             given = await self._ask_app(given)

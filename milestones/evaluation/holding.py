@@ -32,7 +32,6 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
-from arq_graph.milestones.users.simulated import make_user
 from arq_graph.reasoning.usage import track_usage
 
 MOST_OUT_OF_REACH = 3
@@ -202,7 +201,7 @@ class Run:
     async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
         try:
             made = self.arms.make(one)
-            user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
+            user = one.scenario.make_user(one.seed, self.user_model)
         except (Exception, SystemExit) as error:
             return _broken(one, f"the arm could not be made: {told(error)}"), (), None
         thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
@@ -212,6 +211,8 @@ class Run:
             limits=one.scenario.limits,
             thread_id=thread,
             stopped=lambda: self.ceiling.reached is not None,
+            history=one.scenario.messages_before,
+            variables=one.scenario.variables,
         )
         await made.forget(thread)
         messages = written(held.messages)
@@ -229,7 +230,7 @@ class Run:
         if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
             return _broken(one, f"{who}: {told(held.failure)}")
-        if not held.messages:
+        if not held.turns:
             return _broken(one, "nothing was said", held.ended)
         scenario = one.scenario
         transcript = transcript_of(one, messages, made.agent)
@@ -241,9 +242,10 @@ class Run:
             arm=one.arm,
             scenario=scenario.name,
             goal=scenario.goal,
-            user=scenario.user.kind,
+            user=scenario.user.kind if scenario.user else None,
             run=one.run,
             seed=one.seed,
+            outcome=made.outcome(),
             ended=held.ended,
             error=held.error,
             model_calls=held.usage.calls,

@@ -23,7 +23,6 @@ from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import RunStore
-from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import model_name
 
@@ -128,7 +127,7 @@ async def aevaluate(
             "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: a million tokens, read and written"
         )
     # A user's model that is none, or lacks its key, is told at once.
-    make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
+    suite.scenarios[0].make_user(suite.seed, user_model)
     if executor is not None:
         way = "give a concurrent.futures.Executor, such as ProcessPoolExecutor(4) or Dask's client.get_executor()"
         checked_type("executor", executor, Executor, way)

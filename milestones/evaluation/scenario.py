@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import Field, InstanceOf, model_validator
+from langchain_core.messages import BaseMessage
+from pydantic import Field, InstanceOf, JsonValue, model_validator
 
+from arq_graph.agent.environment import Environment
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.tools import as_tool
 from arq_graph.errors import SpecError, suggestion
+from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
-from arq_graph.milestones.users.spec import Text, UserSpec
+from arq_graph.milestones.users.scripted import ScriptedUser
+from arq_graph.milestones.users.simulated import make_user
+from arq_graph.milestones.users.spec import Text, User, UserSpec
 
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
@@ -49,20 +55,27 @@ class Scenario(Part):
         milestones: What it is measured on.
         agent: The agent, for the arms that are made of one; None where every arm is an app of its own.
         world: Makes the world of one conversation. Its methods stand in the place of the agent's tools of the same
-            names; `seed` is given where it is an argument. None: all conversations share the agent's own tools, and
-            whatever these change.
+            names; or it is an `Environment`. `seed` is given where it is an argument. What its `outcome()` gives is
+            told in the report. None: all conversations share the agent's own tools, and whatever these change.
         limits: How far a conversation may go.
         use_case: What kind of conversation it is, as reports group them.
         task: What its runs are runs of; the scenario's name unless given.
         goal: The milestone that serves what the user came for. Reports tell first how often it was reached.
+        says: What the user says, word for word, in a conversation of one message; instead of `user`.
+        history: What was said and done before; nothing in it is measured.
+        expect: What the answer must be, from which the milestones are made.
+        variables: Values of the agent's variables, by name.
+        probes: What it is for, in a sentence.
+        twin: The scenario that differs in one thing, and in what is expected.
 
     Raises:
-        SpecError: The milestones cannot be measured on or name a tool that the agent does not have, none of them
-            serves the goal, or there is a world and no agent.
+        SpecError: There is neither a user nor what one says, or nothing to measure on. The milestones cannot be
+            measured on or name a tool that the agent does not have, none of them serves the goal, something is expected
+            that the agent does not have, or there is a world and no agent.
     """
 
     name: Text
-    user: UserSpec
+    user: UserSpec | None = None
     milestones: InstanceOf[MilestoneGraph]
     agent: InstanceOf[Agent] | None = None
     world: World | None = None
@@ -70,10 +83,29 @@ class Scenario(Part):
     use_case: str | None = None
     task: str | None = None
     goal: str | None = None
+    says: Text | None = None
+    history: tuple[Before, ...] = ()
+    expect: Expectation | None = None
+    variables: Mapping[str, JsonValue] = {}
+    probes: Text | None = None
+    twin: Text | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _measured_on_what_is_expected(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("expect") and not given.get("milestones"):
+            expected, agent = Expectation.model_validate(given["expect"]), given.get("agent")
+            if not isinstance(agent, Agent):
+                raise ValueError("expects something of an agent, and names no `agent`")
+            graph = expected.graph(agent.toolbox, [each.id for each in agent.guidelines])
+            return given | {"expect": expected, "milestones": graph}
+        return given
 
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:
         graph = self.milestones
+        if (self.user is None) == (self.says is None):
+            raise ValueError("must have either a `user`, or what one `says`")
         require_sound(graph)
         graph.once(Rules)  # loads the functions that its checks name
         if self.agent is None and self.world is not None:
@@ -88,6 +120,11 @@ class Scenario(Part):
         return self
 
     @property
+    def matches_only(self) -> bool:
+        """Whether nothing but the guidelines that are active is expected."""
+        return self.expect is not None and self.expect.active is not None
+
+    @property
     def tools(self) -> list[Any] | None:
         """The agent's tools, for their schemas; None where there is no agent."""
         return None if self.agent is None else list(self.agent.toolbox.values())
@@ -95,7 +132,8 @@ class Scenario(Part):
     def fingerprints(self) -> dict[str, str]:
         """A digest of each thing that shapes its conversations, by a name that a message can show."""
         parts = {
-            "the user": fingerprint(self.user),
+            "the user": fingerprint(self.user, self.says),
+            "the history": fingerprint(self.history, self.variables),
             "the limits": fingerprint(self.limits),
             "the milestones": fingerprint_of_graphs(self.milestones),
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
@@ -106,21 +144,40 @@ class Scenario(Part):
             parts["the agent's guidelines or their tools"] = parts.pop("the agent's guidelines")
         return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
 
-    def fresh_agent(self, seed: int) -> Agent | None:
-        """The agent with the tools of a world that is made for one conversation; without a world as it is.
+    @cached_property
+    def messages_before(self) -> tuple[BaseMessage, ...]:
+        """The history as chat messages."""
+        return tuple(messages_before(self.history))
 
-        The world is given the seed where `seed` is one of its arguments.
+    def make_user(self, seed: int, model: Any = None) -> User:
+        """The user of one conversation; see `simulated.make_user`."""
+        if self.user is None:
+            return ScriptedUser(self.says or "")
+        return make_user(self.user, seed=seed, model=model)
+
+    def fresh_world(self, seed: int) -> Any:
+        """The world of one conversation; None where the scenario has none.
+
+        It is given the seed where `seed` is one of its arguments and the scenario does not say otherwise.
         """
-        if self.agent is None or self.world is None:
+        if self.world is None:
+            return None
+        set_already = getattr(self.world, "keywords", {})
+        takes_seed = "seed" in inspect.signature(self.world).parameters and "seed" not in set_already
+        return self.world(seed=seed) if takes_seed else self.world()
+
+    def agent_in(self, world: Any) -> Agent | None:
+        """The agent with the tools of a world; as it is without a world, or in one that is acted in with texts."""
+        if self.agent is None or world is None:
             return self.agent
-        takes_seed = "seed" in inspect.signature(self.world).parameters
-        made = self.world(seed=seed) if takes_seed else self.world()
-        tools = {name: getattr(made, name) for name in self.agent.toolbox if hasattr(made, name)}
-        if not tools:
+        tools = {name: getattr(world, name) for name in self.agent.toolbox if hasattr(world, name)}
+        if not tools and not isinstance(world, Environment):
             raise SpecError(
                 f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods with their "
                 f"names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
             )
+        if not tools:
+            return self.agent
         box = dict(self.agent.toolbox)
         box |= {name: as_tool(function).model_copy(update={"name": name}) for name, function in tools.items()}
         guidelines = [

@@ -19,22 +19,42 @@ scenarios:
     - request: Where is my order?
       slots: {order_id: ORD-1002}
       accepts: [expedited shipping]
+- name: late boots, asked again          # one message, word for word, and what the answer to it must be
+  history:
+  - user: Where are my boots? The number is ORD-1002.
+  - {call: get_order, arguments: {order_id: ORD-1002}, result: {status: delayed}}
+  - agent: I am sorry, they are delayed.
+  says: And where are they now?
+  expect:
+    calls: [{tool: get_order, arguments: {order_id: ORD-1002}}]
+    says: [{pattern: delayed}, {criterion: does not apologise again}]
+include: [more.yaml]                     # further scenarios, of suites beside this one
 ```
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import islice, product
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
-from pydantic import AfterValidator, Field, InstanceOf, PrivateAttr, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    JsonValue,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.parts import Part
@@ -42,7 +62,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, misfits
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError
-from arq_graph.milestones.evaluation.scenario import Limits, Scenario
+from arq_graph.milestones.evaluation.expectation import Before, Expectation
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
 
@@ -133,13 +154,36 @@ class PartialUser(UserSpec):
     intents: Intents = ()
 
 
+class WorldEntry(Part):
+    """How a world is made: of a class or function "module:name", with the other keys as its arguments."""
+
+    model_config = ConfigDict(extra="allow")
+
+    of: Text
+
+    def made(self, folder: Path) -> Any:
+        """The function that makes it.
+
+        Raises:
+            SpecError: There is no such function, or it does not take these arguments.
+        """
+        arguments = self.model_extra or {}
+        world = cast(World, load(self.of, folder))
+        try:
+            inspect.signature(world).bind_partial(**arguments)
+        except TypeError as error:
+            raise SpecError(f"names {self.of!r}, which does not take these arguments: {error}") from None
+        return partial(world, **arguments)
+
+
 class Defaults(Part):
     """What holds for every scenario that does not say otherwise.
 
     Args:
         agent: The agent's YAML file.
         milestones: The milestone file.
-        world: The class or function that makes the world of one conversation: "module:name".
+        world: The class or function that makes the world of one conversation: "module:name"; or a mapping with that
+            under `of`, and its arguments.
         user: Who talks to the agent.
         kinds: Kinds of users: one scenario for each.
         limits: How far a conversation may go.
@@ -150,7 +194,7 @@ class Defaults(Part):
 
     agent: Text | None = None
     milestones: Text | None = None
-    world: Text | None = None
+    world: Text | WorldEntry | None = None
     user: PartialUser = PartialUser()
     kinds: tuple[Kind, ...] = ()
     limits: Limits = Limits()
@@ -160,9 +204,24 @@ class Defaults(Part):
 
 
 class ScenarioEntry(Defaults):
-    """A scenario of a file; its name is unique in the suite."""
+    """A scenario of a file; its name is unique in the suite.
+
+    Args:
+        says: What the user says, word for word; instead of `user`.
+        history: What was said and done before.
+        expect: What the answer must be; instead of `milestones`.
+        variables: Values of the agent's variables, by name.
+        probes: What it is for, in a sentence.
+        twin: The scenario that differs in one thing, and in what is expected.
+    """
 
     name: Text
+    says: Text | None = None
+    history: tuple[Before, ...] = ()
+    expect: Expectation | None = None
+    variables: Mapping[str, JsonValue] = {}
+    probes: Text | None = None
+    twin: Text | None = None
 
 
 class SuiteFile(Part):
@@ -173,12 +232,14 @@ class SuiteFile(Part):
         seed: What all chance depends on.
         defaults: What holds for every scenario that does not say otherwise.
         scenarios: The scenarios.
+        include: Suite files, beside this one, whose scenarios come after its own.
     """
 
     name: Text | None = None
     seed: int = 0
     defaults: Defaults = Defaults()
-    scenarios: Annotated[tuple[ScenarioEntry, ...], Field(min_length=1), AfterValidator(_named_apart)]
+    scenarios: Annotated[tuple[ScenarioEntry, ...], AfterValidator(_named_apart)] = ()
+    include: tuple[Text, ...] = ()
 
     _made: tuple[Scenario, ...] = PrivateAttr()  # of each entry one, or one for each kind of user
 
@@ -189,7 +250,9 @@ class SuiteFile(Part):
         readers: dict[str, Callable[[str], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
             "milestones": cache(lambda name: MilestoneGraph.from_yaml(folder / name, check=False)),
-            "world": lambda name: load(name, folder),
+            "world": lambda world: (
+                load(world, folder) if isinstance(world, str) else WorldEntry(**world).made(folder)
+            ),
         }
         made: list[Scenario] = []
         wrong: dict[Place, str] = {}
@@ -204,15 +267,30 @@ class SuiteFile(Part):
                 made += _of_each_kind(fields)
             except SpecError as error:
                 wrong[place] = f"cannot be used: {error}"
+        for index, name in enumerate(self.include):
+            try:
+                made += Suite.from_yaml(folder / name).scenarios
+            except SpecError as error:
+                wrong["include", index] = f"cannot be used: {error}"
         if wrong:
             raise misfits(*wrong.items())
+        if not made:
+            raise misfits((("scenarios",), "has no scenario; give one, or `include` a file that has some"))
         self._made = tuple(made)
         return self
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
         """What an entry says, and the defaults for what it does not say."""
         fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
-        return fields | own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
+        whole = fields | own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
+        # What an entry says itself takes the place of a default of another kind.
+        dropped = {"says": ("user", "kinds"), "expect": ("milestones",)}
+        for key in {
+            other for mine, others in dropped.items() if mine in own for other in others
+        } - own.keys():
+            whole.pop(key, None)
+        # Pydantic would read them anew from what it wrote, without their lines.
+        return whole | {key: getattr(entry, key) for key in ("history", "expect") if key in own}
 
 
 def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
@@ -220,4 +298,5 @@ def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
     for kind in kinds or (None,):
         of_kind = f" ({kind})" if kind else ""
         named = {"name": f"{fields['name']}{of_kind}", "task": f"{task}{of_kind}" if task else None}
-        yield Scenario(**fields | named | {"user": fields["user"] | ({"kind": kind} if kind else {})})
+        user = {"user": fields["user"] | ({"kind": kind} if kind else {})} if "user" in fields else {}
+        yield Scenario(**fields | named | user)

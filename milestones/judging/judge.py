@@ -84,7 +84,8 @@ def in_question(graph: MilestoneGraph, observations: Observations) -> tuple[Mile
     return tuple(
         each
         for each in graph.milestones
-        if each.name in at_most and (each.type == "FC" or each.name in observations.undecided)
+        if each.name in at_most
+        and ((each.type == "FC" and graph.vetoes) or each.name in observations.undecided)
     )
 
 

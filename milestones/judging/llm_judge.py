@@ -128,6 +128,8 @@ class LLMJudge:
             for vote in range(1, self.votes + 1):
                 # Votes on one text would be one vote where a cache of answers stands before the model.
                 which = {"vote": vote} if self.votes > 1 else {}
+                if transcript.history:
+                    which["from_step"] = transcript.history + 1
                 now = {"judge": [ids[each.name] for each in batch], **which}
                 tail = self.template.render("tail", {"seen": seen, "now": now})
                 name = f"batch-{number}-vote-{vote}"

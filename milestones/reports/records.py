@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.scoring import Score
-from arq_graph.milestones.transcript import Message, Transcript
+from arq_graph.milestones.transcript import Call, Message, Transcript
 
 Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
 """Why a conversation with a simulated user ended: the user left, a limit, the ceiling of the run, or a failure."""
@@ -66,6 +66,7 @@ class ConversationRecord(Record):
         goal: The milestone that serves the user's goal, where the scenario names one.
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
+        outcome: What the world itself says of how it ended, by name: shares from 0 to 1, counts, or whether.
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
@@ -104,6 +105,7 @@ class ConversationRecord(Record):
     user: str | None = None
     run: int | None = None
     seed: int | None = None
+    outcome: Mapping[str, bool | int | float] = {}
     ended: Ended | None = None
     error: str | None = None
     model_calls: int | None = None
@@ -164,8 +166,8 @@ def conversation_record(transcript: Transcript, score: Score, **about: Any) -> C
         possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
         forbidden=tuple(ForbiddenRecord(step=each.event, rule=str(each.rule)) for each in score.forbidden),
         events=len(transcript),
-        turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.events),
-        calls=sum(1 for _ in transcript.calls()),
+        turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.measured),
+        calls=sum(isinstance(event, Call) for event in transcript.measured),
         unanswered_calls=score.observations.unanswered,
         agreement=score.judgement.agreement,
         reasons=score.judgement.reasons,

@@ -119,7 +119,11 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
     if reader is None:
         raise InputError(_unknown(record))
     held = reader.read(record)
-    events, instructions = messages.events_of(held.pop("messages"))
+    said = list(held.pop("messages"))
+    events, instructions = messages.events_of(said)
+    # Results of an evaluation tell how many messages were there before it began.
+    before = held.get("history")
+    history = len(messages.events_of(said[:before])[0]) if isinstance(before, int) else 0
     named = held.get("id", held.get("conversation_id", held.get("thread_id")))
     task, use_case = held.get("task_id"), held.get("use_case")
     return Transcript(
@@ -130,6 +134,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
         instructions=instructions,
         tools=_tools(held.get("tools")),
         extra=held,
+        history=history,
     )
 
 

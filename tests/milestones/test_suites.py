@@ -107,7 +107,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
         ("user:\n    intents: [A lamp please]", "task: one", 9, "`user.intents` is missing"),
         ("agent: agent.yaml", "agent: bare.yaml", None, "'buy' is no tool of the agent"),
-        (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "at least 1"),
+        (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "has no scenario"),
         ("name: kinds", "name: lamp", 8, "two scenarios called 'lamp'"),
         ("- name: kinds", "- task: kinds", 16, "name` is missing"),
         ("  agent: agent.yaml\n", "", 8, "names no `agent`"),

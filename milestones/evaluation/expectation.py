@@ -1,0 +1,204 @@
+"""What one answer must be: the guidelines that are active, or the calls and the words of a whole turn.
+
+An expectation is measured as a milestone graph: each call is a functional milestone, each thing that the reply must
+say a non-functional one, whatever else must not happen is forbidden, and End requires all. So goal completion is
+success (ARQ paper, 6.2), decided by code where code can, and by a judge where only the words of a criterion tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Self
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from pydantic import Field, JsonValue, model_validator
+
+from arq_graph.agent.parts import Id, Part
+from arq_graph.errors import suggestion
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
+from arq_graph.milestones.patterns import PatternText
+from arq_graph.milestones.users.spec import Text, Texts
+from arq_graph.milestones.values import as_text
+
+
+class Before(Part):
+    """Something that was said or done before the message that is to be answered.
+
+    Args:
+        user: What the user said.
+        agent: What the agent said; either of the two, or a call.
+        call: The tool that the agent called, with its `arguments`, and its `result` or `error`.
+        arguments: The call's arguments.
+        result: What the tool gave back: a text, or anything that JSON can say.
+        error: What a call that failed gave back instead.
+    """
+
+    user: Text | None = None
+    agent: Text | None = None
+    call: Text | None = None
+    arguments: Mapping[str, JsonValue] = {}
+    result: JsonValue = None
+    error: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Self:
+        if sum(each is not None for each in (self.user, self.agent, self.call)) != 1:
+            raise ValueError("must have one of `user`, `agent` and `call`")
+        if self.call is None and self.model_fields_set & {"arguments", "result", "error"}:
+            raise ValueError("has `arguments`, a `result` or an `error`, and no `call` that they belong to")
+        return self
+
+
+def messages_before(history: Iterable[Before]) -> Iterator[BaseMessage]:
+    """A history as chat messages; their ids are the same at every start."""
+    for number, one in enumerate(history, start=1):
+        id = f"before-{number}"
+        if one.user is not None:
+            yield HumanMessage(one.user, id=id)
+        elif one.call is None:
+            yield AIMessage(one.agent or "", id=id)
+        else:
+            call = {"name": one.call, "args": dict(one.arguments), "id": id, "type": "tool_call"}
+            yield AIMessage("", tool_calls=[call], id=id)
+            text = one.error or (one.result if isinstance(one.result, str) else as_text(one.result))
+            status: Any = "error" if one.error else "success"
+            yield ToolMessage(text, tool_call_id=id, name=one.call, status=status, id=f"{id}-result")
+
+
+class ExpectedCall(Part):
+    """A call that must be made, and must not fail.
+
+    Args:
+        tool: The tool's name.
+        arguments: What must hold of its arguments, by name, as in a milestone file.
+    """
+
+    tool: Text
+    arguments: Arguments = Field({})
+
+
+class Says(Part):
+    """What the reply must say.
+
+    Args:
+        pattern: A regular expression that occurs in it: code decides.
+        criterion: What must be true of it, in words: a judge decides. Either this or a pattern.
+    """
+
+    pattern: PatternText | None = None
+    criterion: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Self:
+        if (self.pattern is None) == (self.criterion is None):
+            raise ValueError("must have either a `pattern` or a `criterion`")
+        return self
+
+
+class Expectation(Part):
+    """What the answer to one message must be.
+
+    Args:
+        active: Exactly these guidelines are active, by their ids; then nothing but the matcher is run. None: the
+            whole turn is.
+        calls: The calls of the turn. A tool that is neither here nor in `may_call` must not be called, and one that is
+            here only with arguments that are expected.
+        may_call: Tools that may be called besides, with any arguments.
+        says: What the reply must say.
+        never: Patterns that the agent must not say in this turn.
+        reply: A reply that fits, as an example.
+        wrong: Replies that make the mistake at stake, as examples.
+
+    Raises:
+        SpecError: Guidelines are expected beside a turn, or nothing is expected at all.
+    """
+
+    active: tuple[Id, ...] | None = None
+    calls: tuple[ExpectedCall, ...] = ()
+    may_call: Names = ()
+    says: tuple[Says, ...] = ()
+    never: Annotated[tuple[PatternText, ...], Field()] = ()
+    reply: Text | None = None
+    wrong: Texts = ()
+
+    @model_validator(mode="after")
+    def _expects_one_thing(self) -> Self:
+        others = self.model_fields_set - {"active"}
+        if self.active is not None and others:
+            raise ValueError(f"has `active`, for the matcher alone, and `{min(others)}`, for a whole turn")
+        if self.active is None and not others - {"reply", "wrong"}:
+            raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
+        return self
+
+    def graph(self, tools: Collection[str], guidelines: Collection[str]) -> MilestoneGraph:
+        """The milestones that the answer is measured on.
+
+        Args:
+            tools: The agent's tools, by name; those that are not expected are forbidden.
+            guidelines: The ids of the agent's guidelines.
+
+        Raises:
+            ValueError: A guideline or a tool is none of the agent's.
+        """
+        allowed = {*self.may_call, *(call.tool for call in self.calls)}
+        for what, known, named in (
+            ("guideline", guidelines, self.active or ()),
+            ("tool", tools, sorted(allowed)),
+        ):
+            if strange := [name for name in named if name not in known]:
+                near = suggestion(strange[0], known)
+                raise ValueError(f"expects the {what} {strange[0]!r}, which the agent does not have{near}")
+        once = {
+            call.tool: [each.arguments for each in self.calls if each.tool == call.tool]
+            for call in self.calls
+        }
+        return MilestoneGraph(
+            _between_start_and_end(self._milestones()),
+            forbidden=[
+                *(Forbidden(tool=name) for name in tools if name not in allowed),
+                *(
+                    Forbidden(tool=name, unless=rules)
+                    for name, rules in once.items()
+                    if name not in self.may_call
+                ),
+                *(Forbidden(pattern=pattern, said_by="agent") for pattern in self.never),
+            ],
+            vetoes=False,
+        )
+
+    def _milestones(self) -> Iterator[Milestone]:
+        if self.active is not None:
+            exactly = rf"\A{re.escape(told_active(self.active))}\Z"
+            yield _said(f"Exactly {told_active(self.active)}", exactly)
+            return
+        yield _said("Replied", r"\S")
+        for number, call in enumerate(self.calls, start=1):
+            yield Milestone(
+                name=f"Call {number}: {call.tool}", type="FC", tool=call.tool, arguments=call.arguments
+            )
+        for number, each in enumerate(self.says, start=1):
+            if each.pattern is not None:
+                yield _said(f"Says {number}: /{each.pattern.text}/", each.pattern)
+            else:
+                criterion = f"Of the agent's reply this is true: {each.criterion}"
+                yield Milestone(name=f"Says {number}: {each.criterion}", type="NFC", description=criterion)
+
+
+def told_active(ids: Iterable[str]) -> str:
+    """How an app that runs the matcher alone says which guidelines are active."""
+    return f"active: {', '.join(sorted(ids)) or 'none'}"
+
+
+def _said(name: str, pattern: Any) -> Milestone:
+    return Milestone(name=name, type="NFC", check=Said(pattern=pattern, said_by="agent"))
+
+
+def _between_start_and_end(milestones: Iterable[Milestone]) -> Iterator[Milestone]:
+    yield Milestone(name=START, type="NFC")
+    names = []
+    for each in milestones:
+        names.append(each.name)
+        yield each
+    yield Milestone(name=END, type="NFC", dependencies=tuple(names), requires="all")
