@@ -12,12 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.nodes.blueprint_node import in_mode
 from arq_graph.nodes.judgements import Application, GuidelineJudgement
 from arq_graph.nodes.message_reviser import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_caller import tool_blueprint
-from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.blueprint import ARQ, Mode, in_mode
 
 MODES: tuple[Mode, ...] = ("direct", "cot", "arq")
 

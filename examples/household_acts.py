@@ -9,20 +9,7 @@ from __future__ import annotations
 import sys
 
 from arq_graph import ReSpAct, create_respact_agent
-
-HOUSEHOLD_ACTS = {
-    "ReqForInstruction": "ask what is to be done next",
-    "RequestOtherInfo": "ask for a detail of the task that is no place and no state of a thing",
-    "InfoObjectLocAndOD": "tell where a thing is, or how it looks or stands",
-    "ReqForObjLocAndOD": "ask where a thing is, or how it looks or stands",
-    "InformationOther": "tell anything else that helps",
-    "AlternateQuestions": "ask which of several things or ways is meant, and name them",
-    "Affirm": "say yes",
-    "Deny": "say no",
-    "OtherInterfaceComment": "remark on how things can be handled here, or on where one stands",
-    "NotifyFailure": "say that something did not work",
-}
-"""What each act does; the names are those of Gella et al. (2022)."""
+from arq_graph.nodes import HOUSEHOLD_ACTS
 
 PLACES = {"mug": "in the cupboard", "kettle": "on the stove"}
 

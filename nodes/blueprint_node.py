@@ -24,7 +24,7 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blocks import text_block
-from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
+from arq_graph.reasoning.blueprint import ARQ, Mode, in_mode
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.performing import aperform_steps, perform_steps, run_awaitable
 from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
@@ -325,17 +325,6 @@ def worked_examples(name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mod
         for each in found
         for blueprint in [blueprint_of([_tool(*tool) for tool in each.get("tools", {}).items()])]
     ]
-
-
-def in_mode(value: Any, mode: Mode) -> Any:
-    """An answer as a mode has it: all of it, or the response alone."""
-    if isinstance(value, ARQ):
-        if mode == "arq":
-            return value.model_dump(mode="json")
-        return {name: in_mode(getattr(value, name), mode) for name in response_fields(type(value))}
-    if isinstance(value, Mapping):
-        return {name: in_mode(item, mode) for name, item in value.items()}
-    return [in_mode(item, mode) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:

@@ -12,10 +12,11 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.errors import InputError, ReasoningError, checked_type
-from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, Task, in_mode
+from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, Task
 from arq_graph.nodes.channels import Node, Reader, Update
 from arq_graph.nodes.turns import pending_calls
 from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.blueprint import in_mode
 from arq_graph.reasoning.performing import aperform_steps
 
 

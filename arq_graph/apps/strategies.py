@@ -113,7 +113,9 @@ class ReSpAct(StrategySettings):
             None: a task where there is a world. A task needs a checkpointer; not beside guidelines.
         dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
-        max_questions: How many questions may follow each other with nothing done in between.
+        max_questions: How many questions may follow each other with nothing done in between; with 0 nothing is said
+            in a task before the report that ends it.
+        inner_monologue: Whether a thought comes before every call and action (B.3).
     """
 
     name: ClassVar[str] = "speak"
@@ -124,6 +126,7 @@ class ReSpAct(StrategySettings):
     dialogue_acts: Mapping[str, str] | None = None
     max_steps: int | None = None
     max_questions: int = 3
+    inner_monologue: bool = False
 
     @property
     def is_task(self) -> bool:

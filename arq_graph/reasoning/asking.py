@@ -60,6 +60,7 @@ class AskSettings:
     timeout: float
     backoff: float
     on_unsatisfied: Literal["return", "raise"]
+    response_only: bool = False
 
     def __post_init__(self) -> None:
         checked("mode", self.mode, Mode)
@@ -84,7 +85,7 @@ class Asking(Generic[B]):
         self.max_candidates = question.max_candidates or settings.max_candidates
         self._growing = GrowingAnswer(question.on_growth) if question.on_growth else None
         self._schema = schema_in_mode(question.blueprint, settings.mode)
-        self._read = partial(read_answer, question.blueprint, settings.mode)
+        self._read = partial(read_answer, question.blueprint, settings.mode, settings.response_only)
         self._name = question.blueprint.__name__
         self._asked = self._asking = f"{settings.module} asking {question.name or self._name}"
         self._attempts: list[Attempt] = []

@@ -54,6 +54,7 @@ from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, ResponseJson
 __all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
 
 Mode = Literal["arq", "cot", "direct"]
+_RESPONSE_ONLY = "response_only"
 
 _REASONING = "Think it through step by step: what the instructions and the context ask for, and what follows."
 
@@ -161,7 +162,8 @@ class ARQ(BaseModel):
             answer.__dict__.update(response.__dict__)
         else:
             answer = handler(value)
-        answer._require_answers()
+        if info.context != _RESPONSE_ONLY:
+            answer._require_answers()
         return answer
 
     @classmethod
@@ -217,14 +219,30 @@ def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     return schemas[mode]
 
 
-def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
+def read_answer(blueprint: type[B], mode: Mode, response_only: bool, text: str) -> tuple[B, str]:
     """A blueprint's answer and the free reasoning before it, from the JSON that a model wrote.
+
+    With `response_only`, an answer of mode `arq` is what it is in the other modes: its response alone.
 
     Raises:
         ValidationError: The text is no answer in this mode.
     """
+    if mode == "arq" and response_only:
+        filled = blueprint.model_validate_json(text, context=_RESPONSE_ONLY)
+        return blueprint.model_validate(in_mode(filled, "direct"), context="direct"), ""
     answer = blueprint.model_validate_json(text, context=mode)
     return answer, answer.__dict__.pop(_reasoning_key(blueprint)) if mode == "cot" else ""
+
+
+def in_mode(value: Any, mode: Mode) -> Any:
+    """An answer as a mode has it: all of it, or the response alone."""
+    if isinstance(value, ARQ):
+        if mode == "arq":
+            return value.model_dump(mode="json")
+        return {name: in_mode(getattr(value, name), mode) for name in response_fields(type(value))}
+    if isinstance(value, dict):
+        return {name: in_mode(item, mode) for name, item in value.items()}
+    return [in_mode(item, mode) for item in value] if isinstance(value, list | tuple) else value
 
 
 def response_fields(blueprint: type[BaseModel]) -> list[str]:

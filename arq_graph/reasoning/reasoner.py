@@ -52,6 +52,8 @@ class Reasoner:
         backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
         on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
         base_url: An OpenAI-compatible endpoint, where `model` is a string.
+        response_only: Of an answer in mode "arq", hand on the response alone, as in the other modes: then no check of
+            code's rests on a query, and the modes differ in what the model is asked to write, and in nothing else.
 
     Raises:
         InputError: A setting is unknown or out of its range, or the model is none.
@@ -71,6 +73,7 @@ class Reasoner:
         backoff: float = 0.5,
         on_unsatisfied: Literal["return", "raise"] = "return",
         base_url: str | None = None,
+        response_only: bool = False,
         **others: Never,
     ) -> None:
         refuse_options(others, Reasoner)
@@ -79,7 +82,8 @@ class Reasoner:
         if not isinstance(fallbacks, list | tuple):
             raise InputError(f"fallbacks is a {type(fallbacks).__name__}: give a list of models")
         self.settings = AskSettings(
-            *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied)
+            *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied),
+            response_only=response_only,
         )
         first = chat_model(model, base_url=base_url) if isinstance(model, str) else model
         self.models = [first, *(chat_model(each) if isinstance(each, str) else each for each in fallbacks)]

@@ -52,6 +52,7 @@ class SpeakingRules:
     is_task: bool
     max_steps: int
     max_questions: int
+    inner_monologue: bool = False
 
 
 class Situation(Proposals[CheckedMove]):
@@ -109,6 +110,12 @@ class Situation(Proposals[CheckedMove]):
     def thoughts_left(self) -> int:
         """How many thoughts may still come before a move."""
         return MAX_THOUGHTS - sum("after" not in thought for thought in self.thoughts)
+
+    @property
+    def owes_thought(self) -> bool:
+        """Whether a thought has to come first, as before every act of an inner monologue."""
+        thought = self.moves and self.moves[-1].kind == "think" and self.moves[-1].after == self.after
+        return self.rules.inner_monologue and not thought
 
     def thought(self, text: str) -> CheckedMove:
         """A thought: there are not too many, and none comes twice."""

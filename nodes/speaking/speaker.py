@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 from langchain_core.messages import BaseMessage
@@ -48,7 +49,8 @@ class Speaker(Strategy):
         dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
         max_questions: How many questions may follow each other with nothing done in between; in a task, how many
-            utterances that wait for an answer.
+            utterances that wait for an answer: with 0 nothing is said before the report that ends it.
+        inner_monologue: Whether a thought comes before every call and action.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
             a chat.
         **settings: `reads` for the channels that policies look at; `agrees`, `template`, `temperature` (0.05) and the
@@ -76,6 +78,7 @@ class Speaker(Strategy):
         dialogue_acts: Mapping[str, str] | None = None,
         max_steps: int | None = None,
         max_questions: int = 3,
+        inner_monologue: bool = False,
         draft: bool = False,
         **settings: Unpack[StrategyOptions],
     ) -> None:
@@ -86,6 +89,7 @@ class Speaker(Strategy):
             is_task=is_task,
             max_steps=counted("max_steps", usual if max_steps is None else max_steps),
             max_questions=counted("max_questions", max_questions, least=0),
+            inner_monologue=inner_monologue,
         )
         if draft and (in_world or is_task):
             raise InputError(
@@ -108,6 +112,8 @@ class Speaker(Strategy):
             guided=bool(agent.guidelines),
             in_world=in_world,
             setting=setting,
+            asks=max_questions > 0,
+            inner_monologue=inner_monologue,
             policies=[{"name": each.name, "rule": each.rule} for each in self.rules.policies.values()],
             dialogue_acts=self.dialogue_acts,
             tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
@@ -139,6 +145,8 @@ class Speaker(Strategy):
                 move = situation.action(said.action)
             else:
                 move = situation.call(self._by_key[key], said)
+            if move.kind == "act" and situation.owes_thought:
+                move = replace(move, refusals=(*move.refusals, ("", "no thought came before it: think first")))
             situation.checked.append(move)
             wrong = [*move.faults, *move.refusals]
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]

@@ -17,6 +17,20 @@ from arq_graph.nodes.yes import asks as asks_something
 SPEECH = "speech"
 """Key of a message's `response_metadata`: an utterance's `category`, whether it `asks`, whether it `waits`."""
 
+HOUSEHOLD_ACTS: Mapping[str, str] = {
+    "ReqForInstruction": "ask what is to be done next",
+    "RequestOtherInfo": "ask for a detail of the task that is no place and no state of a thing",
+    "InfoObjectLocAndOD": "tell where a thing is, or how it looks or stands",
+    "ReqForObjLocAndOD": "ask where a thing is, or how it looks or stands",
+    "InformationOther": "tell anything else that helps",
+    "AlternateQuestions": "ask which of several things or ways is meant, and name them",
+    "Affirm": "say yes",
+    "Deny": "say no",
+    "OtherInterfaceComment": "remark on how things can be handled here, or on where one stands",
+    "NotifyFailure": "say that something did not work",
+}
+"""What a helper in a household may say (ReSpAct, E.3), for `dialogue_acts`; the names are Gella et al.'s (2022)."""
+
 ANSWERS = "answers"
 """Key of a message's `response_metadata`: the id of the utterance that the customer answers within a task."""
 
