@@ -20,7 +20,7 @@ def main(suite: str, model: str, scheduler: str | None = None) -> None:
     with Client(scheduler) as client:
         report = evaluate(
             Suite.from_yaml(suite),
-            arms(["guided", "guided:direct"]),
+            arms(["guided", "direct"]),
             model=model,
             runs=2,
             concurrency=20,  # in each thread of each worker

@@ -1,8 +1,9 @@
-"""The arms that a name makes: guided agents in the three modes, planners, LangChain's own agent, or your function."""
+"""The arms that a name makes: guided agents in three modes, planners, speakers, LangChain's agent, your function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,18 +11,20 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 
+from arq_graph.agent.environment import Environment
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.guided import create_guided_agent, create_preact_agent
-from arq_graph.apps.strategies import StrategyName
+from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.expectation import told_active
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import Reasoner, reasoner_of
 
 
 def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
@@ -53,25 +56,20 @@ def _arm(name: str, folder: Path | None) -> Arm:
         raise InputError(f"the arm {error}") from error.__cause__
 
 
-def _app(strategy: StrategyName, mode: Mode | None = None) -> MakeApp:
-    """An agent of a strategy: guided, or alone where there are no guidelines and it can speak by itself."""
+def _guided(mode: Mode, *, response_only: bool = True) -> MakeApp:
+    """A guided agent in one mode; as it ships, code also checks the answers that only mode `arq` has."""
 
-    def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
-        spec = _required(scenario, agent)
+    def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
+        spec = _calling(scenario, agent, world)
+        asked = reasoner_of(model, "agent", response_only=True) if response_only else model
         if scenario.matches_only:
-            if strategy != "tools":
-                raise InputError(
-                    f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
-                )
-            return _matcher(model, spec, mode)
-        is_guided = strategy == "tools" or bool(spec.guidelines)
-        create: Any = create_guided_agent if is_guided else create_preact_agent
-        return create(model, spec, strategy=strategy, mode=mode, checkpointer=InMemorySaver())
+            return _matcher(asked, spec, mode)
+        return create_guided_agent(asked, spec, mode=mode, checkpointer=InMemorySaver())
 
     return make
 
 
-def _matcher(model: Any, agent: Agent, mode: Mode | None) -> Any:
+def _matcher(model: Any, agent: Agent, mode: Mode) -> Any:
     """The matcher alone, which says what is active instead of a reply."""
 
     def tell(state: AgentState) -> dict[str, Any]:
@@ -86,26 +84,55 @@ def _matcher(model: Any, agent: Agent, mode: Mode | None) -> Any:
     return graph.compile()
 
 
-def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
+def _app(strategy: StrategyName, **speaking: Any) -> MakeApp:
+    """An agent of a strategy, guided or alone; in a world of texts one that acts, and speaks if it is a speaker."""
+
+    def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
+        settings = strategy_of(strategy)
+        if isinstance(world, Environment) and strategy != "pre-act":
+            spec = _required(scenario, agent)
+            # Policies are about tools. Who may ask nothing is what ReSpAct is held against.
+            silent: dict[str, Any] = {"max_questions": 0} if strategy == "react" else {}
+            settings = ReSpAct(environment=world, policies=(), **silent, **speaking)
+        else:
+            spec = _calling(scenario, agent, world)
+            settings = replace(settings, **speaking)
+        if scenario.matches_only:
+            raise InputError(
+                f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
+            )
+        create: Any = create_guided_agent if spec.guidelines else create_preact_agent
+        return create(model, spec, strategy=settings, checkpointer=InMemorySaver())
+
+    return make
+
+
+def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
     try:
         from langchain.agents import create_agent
     except ImportError as error:
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
-    spec = _required(scenario, agent)
+    spec = _calling(scenario, agent, world)
     asked: Any = model.models[0] if isinstance(model, Reasoner) else model
     tools, told = list(spec.toolbox.values()), instructions_of(spec)
     return create_agent(asked, tools, system_prompt=told, checkpointer=InMemorySaver())
 
 
-ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {
-    "guided": _app("tools", "arq"),
-    "guided:cot": _app("tools", "cot"),
-    "guided:direct": _app("tools", "direct"),
+_ZERO_SHOT = '{% extends "speaker.md" %}{% block examples %}{% endblock %}'
+
+ARMS: Mapping[str, Callable[..., Any]] = {
+    "guided": _guided("arq", response_only=False),
+    "arq": _guided("arq"),
+    "cot": _guided("cot"),
+    "direct": _guided("direct"),
     "react": _app("react"),
     "pre-act": _app("pre-act"),
     "respact": _app("respact"),
+    "respact-schema": _app("respact", dialogue_acts=HOUSEHOLD_ACTS),
+    "inner-monologue": _app("respact", inner_monologue=True),
+    "zero-shot": _app("respact", template=_ZERO_SHOT),
     "create_agent": _create_agent,
 }
 
@@ -114,3 +141,12 @@ def _required(scenario: Scenario, agent: Agent | None) -> Agent:
     if agent is None:
         raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
     return agent
+
+
+def _calling(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:
+    if isinstance(world, Environment):
+        raise InputError(
+            f"the world of scenario {scenario.name!r} is acted in with texts, and this arm calls tools; react and "
+            "respact act in it"
+        )
+    return _required(scenario, agent)

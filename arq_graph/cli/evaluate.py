@@ -39,7 +39,7 @@ def evaluate(
         str,
         Option(
             metavar="NAME,…",
-            help="What is tried: guided, guided:cot, guided:direct, react, pre-act, respact, create_agent, or "
+            help="What is tried: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
             "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
     ] = "guided",

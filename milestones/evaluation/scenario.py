@@ -126,8 +126,9 @@ class Scenario(Part):
 
     @property
     def tools(self) -> list[Any] | None:
-        """The agent's tools, for their schemas; None where there is no agent."""
-        return None if self.agent is None else list(self.agent.toolbox.values())
+        """The agent's tools, for their schemas; None where there are none, but a world to act in, or no agent."""
+        box = self.agent.toolbox if self.agent else {}
+        return None if self.agent is None or (self.world and not box) else list(box.values())
 
     def fingerprints(self) -> dict[str, str]:
         """A digest of each thing that shapes its conversations, by a name that a message can show."""

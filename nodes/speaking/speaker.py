@@ -146,7 +146,9 @@ class Speaker(Strategy):
             else:
                 move = situation.call(self._by_key[key], said)
             if move.kind == "act" and situation.owes_thought:
-                move = replace(move, refusals=(*move.refusals, ("", "no thought came before it: think first")))
+                move = replace(
+                    move, refusals=(*move.refusals, ("", "no thought came before it: think first"))
+                )
             situation.checked.append(move)
             wrong = [*move.faults, *move.refusals]
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]

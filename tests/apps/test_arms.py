@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from langchain_core.messages import AIMessage
 
 from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, arms, errors
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
+from tests.brain import Brain, brain
 
 ORDER = {"order_id": "ORD-1002"}
 LOOK_UP = Guideline("the customer asks about an order", "look the order up and tell its status")
@@ -43,13 +45,66 @@ def test_an_arm_of_ours_gets_to_the_goal_with_the_offline_model(agent):
         assert (one.model_calls == 3) is (agent is ALONE)
 
 
-def test_the_three_modes_ask_in_three_ways():
-    schemas = set()
-    for name in ("guided", "guided:cot", "guided:direct"):
-        model = ScriptedChatModel(lambda call: RuntimeError("enough"))
-        held(name, model=model)
-        schemas.add(str(model.calls[0].schema))
-    assert len(schemas) == 3
+EXAMPLES = re.compile(r'("answer": ?).*?(</example>)', re.DOTALL)
+SENT = {"content": "It is at the warehouse.", "followed": ["G1"]}
+DOUBTS = {
+    # What only mode `arq` tells, and what code would object to there: the action was done, and should be taken; a tool
+    # cannot change a condition that is not known; a fact, a service and an insight have no source.
+    "condition_applies": "not_known_yet",
+    "could_a_tool_change_that": False,
+    "application": {
+        "action": "-",
+        "guideline_is_continuous": False,
+        "guideline_previously_applied_rationale": [],
+        "new_or_subtly_different_context": None,
+        "guideline_previously_applied": "fully",
+        "is_missing_part_cosmetic_or_functional": None,
+        "guideline_should_reapply": None,
+    },
+    "insights": [{"insight": "Be quick.", "source": "M99"}],
+    "factual_information_provided": [{"fact": "It is at the warehouse.", "source": None}],
+    "is_repeat_message": True,
+}
+DESK = Agent(
+    "Desk",
+    "An order desk.",
+    [
+        Guideline("the customer asks about an order", "look it up", id="G1", tools=[get_order]),
+        Guideline("the order is late", "say sorry", id="G2"),
+        Guideline(None, "be kind", id="G3", continuous=True),
+    ],
+)
+
+
+@pytest.mark.parametrize("due", [True, False])
+def test_the_arms_of_the_three_modes_differ_in_what_the_model_writes_and_in_nothing_else(due):
+    seen = {}
+    for name in ("arq", "cot", "direct"):
+        judge = {id: {**DOUBTS, "score": score, "should_apply": due} for id, score in (("G1", 9), ("G2", 3))}
+        judge["G3"] = {"score": 8, "should_apply": due}
+        model = brain(judge=judge, call={"get_order": ORDER}, reply={**DOUBTS, **SENT})
+        (one,) = held(name, agent=DESK, model=model)
+        assert one.error is None
+        # What the model wrote itself, when it is asked again, apart.
+        told = (message.text for call in model.calls for message in call.messages if message.type != "ai")
+        prompts = [EXAMPLES.sub(r"\1\2", text) for text in told]
+        schemas = [str(call.schema) for call in model.calls]
+        seen[name] = (sorted(prompts), one.model_calls, one.reached, one.ended, sorted(schemas))
+    assert seen["arq"][:4] == seen["cot"][:4] == seen["direct"][:4]
+    assert len({str(each[4]) for each in seen.values()}) == 3
+    # As the agent ships, code does hold such answers against each other.
+    (one,) = held("guided", agent=DESK, model=brain(judge=judge))
+    assert "guideline_should_reapply" in one.error
+
+
+def test_the_three_modes_are_asked_equally_often_of_a_model_that_never_gets_it_right():
+    def asked(mode: str, answer: Any) -> int:
+        model = ScriptedChatModel(answer, model_name=f"hopeless-{mode}")
+        held(mode, agent=DESK, model=model)
+        return len(model.calls)
+
+    for answer in (lambda _: "no JSON at all", Brain({"G1": 9}, reply="")):
+        assert len({asked(mode, answer) for mode in ("arq", "cot", "direct")}) == 1
 
 
 def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():

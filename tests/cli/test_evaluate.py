@@ -14,10 +14,10 @@ def evaluate(cli, shop):
 
 
 def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, folder):
-    done = evaluate("guided:direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
+    done = evaluate("direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
     assert done.code == 0
-    assert "guided:direct, helpful" in done.out
-    assert "guided:direct, desk:echo" in done.words
+    assert "direct, helpful" in done.out
+    assert "direct, desk:echo" in done.words
     assert "without a `world`: their conversations share the agent's own tools" in done.words
     assert "suite.results.jsonl" in done.err
     assert "\x1b[31m" not in done.out
@@ -25,11 +25,11 @@ def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, 
     report = read_report(folder / "out.json")
     assert len(report.conversations) == 8
     cells = report.summary.arms_by_user
-    assert cells["guided:direct"]["helpful"].goal_completion.rate == 1
+    assert cells["direct"]["helpful"].goal_completion.rate == 1
     assert cells["desk:echo"]["helpful"].goal_completion.rate == 0
     assert "customer's goal goal completion" in done.words
-    assert "guided:direct 4 50% [" in done.words
-    assert cells["guided:direct"]["helpful"].goal_reached.count == 2
+    assert "direct 4 50% [" in done.words
+    assert cells["direct"]["helpful"].goal_reached.count == 2
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
     assert "in the workshop" in page

@@ -141,7 +141,7 @@ def test_what_only_words_tell_is_left_to_a_judge(at: int, quote: str, is_right: 
     assert is_right or "came before the part that is judged" in found.reasons["Says 1: offers a card"]
 
 
-@pytest.mark.parametrize("mode", ["guided", "guided:cot", "guided:direct"])
+@pytest.mark.parametrize("mode", ["guided", "cot", "direct"])
 def test_the_matcher_alone_is_right_if_exactly_the_expected_guidelines_are_active(mode: str):
     suite = Suite(
         [

@@ -110,7 +110,7 @@ def told(report: Report) -> list[Any]:
 @pytest.mark.parametrize("crew", ["fork", "spawn", "own", "dask"])
 def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
     tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
-    apps = {**arms(["guided:direct", "desk:echo"], folder=tmp_path), "graph": GRAPH}
+    apps = {**arms(["direct", "desk:echo"], folder=tmp_path), "graph": GRAPH}
     settings: Settings = {"model": "offline", "runs": 4, "concurrency": 3}
     file = tmp_path / "results.jsonl"
 
@@ -154,7 +154,7 @@ def test_shards_that_have_workers_and_run_at_the_same_time_make_the_report_of_on
     tmp_path: Path,
 ) -> None:
     write_shop(tmp_path)
-    arms = ["--arms", "guided:direct,desk:echo", "--runs", "6", "--model", "offline"]
+    arms = ["--arms", "direct,desk:echo", "--runs", "6", "--model", "offline"]
 
     def began(*options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "arq_graph", "evaluate", "suite.yaml", *options, *arms]
