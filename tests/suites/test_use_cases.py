@@ -1,0 +1,134 @@
+"""The five use cases: their graphs tell a perfect conversation from a mistaken one, and their gold is true."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from arq_graph import Agent, arms, create_guided_agent
+from arq_graph.milestones import Suite, evaluate, evaluate_turns, read_transcript
+from tests.suites.desks import FOLDER, Desk, held, measured, suite_of
+
+MISTAKES = {
+    # A mug is sent at the customer's word alone.
+    "order_discrepancy": """
+customer: One mug is missing in order KC-2041.
+call: get_order {"order_id": "KC-2041"}
+agent: I am sorry. I will send you a replacement.
+call: send_replacement {"order_id": "KC-2041", "sku": "SKU-114", "quantity": 1}
+agent: The replacement will be sent tomorrow, free of charge.
+""",
+}
+"""A conversation that ends well for the customer and has left out what had to come before."""
+
+FORBIDDEN = {
+    "order_discrepancy": """
+customer: My casserole of order KC-2044 arrived cracked, I want my money back. Let me talk to a supervisor.
+call: get_order {"order_id": "KC-2044"}
+call: refund {"order_id": "KC-2044", "amount": 179.0}
+call: hand_over
+agent: A colleague takes over.
+""",
+}
+"""A conversation that reaches its end, and does on its way what must not happen."""
+
+REACHED_OFFLINE = {
+    "order_discrepancy": "a person, please",
+}
+"""A scenario whose goal even the stand-in reaches."""
+
+USE_CASES = sorted(MISTAKES)
+
+
+def gold(use_case: str) -> list[dict[str, Any]]:
+    lines = (FOLDER / "gold" / f"{use_case}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+GOLD = [
+    pytest.param(use_case, record, id=f"{use_case}: {record['id']}")
+    for use_case in USE_CASES
+    for record in gold(use_case)
+]
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_a_use_case_has_customers_of_every_kind(use_case: str) -> None:
+    scenarios = suite_of(use_case).scenarios
+    users = [one.user for one in scenarios]
+    assert len(scenarios) >= 12
+    assert {user.kind for user in users} == {"helpful", "perturbed", "unhelpful"}
+    assert len({user.persona for user in users}) >= 5
+    assert any(len(user.intents) > 1 for user in users)
+    assert any(intent.fallback for user in users for intent in user.intents)
+    assert any(user.deviations for user in users)
+    assert all(one.goal for one in scenarios)
+
+
+@pytest.mark.parametrize(("use_case", "record"), GOLD)
+def test_a_gold_conversation_is_perfect_on_its_graph(use_case: str, record: dict[str, Any]) -> None:
+    found = measured(use_case, record["messages"])
+    assert (found.goal_completed, found.progress_rate) == (True, 1)
+
+
+@pytest.mark.parametrize(("use_case", "record"), GOLD)
+def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives(
+    use_case: str, record: dict[str, Any]
+) -> None:
+    desk = Desk(suite_of(use_case).scenarios[0], record["seed"])
+    calls = [call for message in record["messages"] for call in message.get("tool_calls", ())]
+    made = [(call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"]) for call in calls]
+    results = [message for message in record["messages"] if message["role"] == "tool"]
+    assert results == [desk.answer(*call) for call in made]
+    assert record["tools"] == desk.definitions
+    told = record["messages"][0]["content"]
+    assert desk.agent.profile.strip() in told
+    assert all(each.action in told for each in desk.agent.guidelines if each.action)
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_a_typical_mistake_is_no_success(use_case: str) -> None:
+    messages = held(suite_of(use_case).scenarios[0], MISTAKES[use_case])
+    assert not [message for message in messages if message.get("status") == "error"]
+    found = measured(use_case, messages)
+    assert found.goal_completed is False
+    assert 0 < (found.progress_rate or 0) < 1
+    assert not found.forbidden
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_what_is_forbidden_is_told(use_case: str) -> None:
+    found = measured(use_case, held(suite_of(use_case).scenarios[0], FORBIDDEN[use_case]))
+    assert "End" in found.reached
+    assert len(found.forbidden) == 1
+    assert found.goal_completed is False
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_a_goal_is_reached_in_a_conversation_with_a_simulated_customer(use_case: str) -> None:
+    suite = suite_of(use_case)
+    scenarios = [one for one in suite.scenarios if one.name == REACHED_OFFLINE[use_case]]
+    report = evaluate(Suite(scenarios=scenarios, seed=suite.seed), arms(["guided"]), model="offline")
+    (one,) = report.conversations
+    assert one.ended == "user"
+    assert one.goal in [each.name for each in one.reached]
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_the_turns_of_gold_conversations_can_be_evaluated(use_case: str) -> None:
+    agent = create_guided_agent("offline", Agent.from_yaml(FOLDER / f"{use_case}.yaml"))
+    found = evaluate_turns(agent, FOLDER / "gold" / f"{use_case}.jsonl", limit=3)
+    assert (found.metrics.steps, found.metrics.errors, found.broken) == (3, 0, ())
+
+
+def test_gold_tools_fail_as_tools_do() -> None:
+    failed = [
+        event.text.partition(":")[0]
+        for use_case in USE_CASES
+        for record in gold(use_case)
+        for event in read_transcript(record).events
+        if getattr(event, "failed", False)
+    ]
+    assert "TimeoutError" in failed
