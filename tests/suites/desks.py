@@ -29,7 +29,7 @@ class Desk:
     """The agent's tools in a world that nobody has touched yet."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
-        agent = scenario.fresh_agent(seed)
+        agent = scenario.agent_in(scenario.fresh_world(seed))
         assert agent is not None
         self.agent: Agent = agent
 

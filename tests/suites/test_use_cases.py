@@ -79,7 +79,9 @@ def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives
 ) -> None:
     desk = Desk(suite_of(use_case).scenarios[0], record["seed"])
     calls = [call for message in record["messages"] for call in message.get("tool_calls", ())]
-    made = [(call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"]) for call in calls]
+    made = [
+        (call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"]) for call in calls
+    ]
     results = [message for message in record["messages"] if message["role"] == "tool"]
     assert results == [desk.answer(*call) for call in made]
     assert record["tools"] == desk.definitions
