@@ -218,7 +218,7 @@ class GiftCardDesk(_Desk):
         return {"blocked": card_number, "balance": card["balance"], "new_card": "in three working days"}
 
     def _usable(self, card_number: str) -> Record:
-        card = self._read("cards", card_number)
+        card: Record = self._read("cards", card_number)
         if card["status"] != "active":
             raise ValueError(f"the card is {card['status']}")
         if not card.get("verified"):
