@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-PLANTS = {
+PLANTS: dict[int, dict[str, Any]] = {
     118: {"name": "dwarf olive", "height": "60 cm", "stands": "down to -5 °C", "in_stock": 12},
     204: {
         "name": "soft shield fern",
