@@ -34,6 +34,7 @@ _COMMANDS = {
     "compare": "See whether one of two reports is better, and how sure that is.",
     "turns": "Evaluate single turns: is each next action the recorded one, given the true history?",
     "evaluate": "Try agents in conversations with simulated users, and measure how far each gets.",
+    "experiment": "Try arms on a suite, and set their figures beside those of the papers.",
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
     "milestones": "Milestone files: what a conversation has to reach, to measure how far it got.",
 }

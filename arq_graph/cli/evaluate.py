@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -43,10 +42,8 @@ def evaluate(
             "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
     ] = "guided",
-    runs: Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")] = 1,
-    concurrency: Annotated[
-        int, Option(min=1, help="How many conversations at once; with --workers, in each of them.")
-    ] = 8,
+    runs: options.Runs = 1,
+    concurrency: options.Concurrency = 8,
     workers: Annotated[
         int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
     ] = None,
@@ -62,22 +59,9 @@ def evaluate(
     user_model: options.UserModel = None,
     judge: options.Judge = None,
     base_url: options.BaseUrl = None,
-    max_calls: Annotated[
-        int | None,
-        Option(
-            min=1,
-            help="Stop once so many model calls are made, users and judge and earlier parts included. Turns under way "
-            "are finished, so that some more may be made.",
-        ),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        Option(help="Stop once they cost so much, which is more than 0; needs --prices."),
-    ] = None,
-    prices: Annotated[
-        str | None,
-        Option(metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."),
-    ] = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
+    prices: options.Prices = None,
     results: Annotated[
         Path | None,
         Option(
@@ -129,7 +113,7 @@ def evaluate(
                 resume=resume,
                 max_calls=max_calls,
                 max_cost=max_cost,
-                prices=_read_prices(prices),
+                prices=options.read_prices(prices),
                 workers=workers,
                 shard=shard,
                 merge=merge or (),
@@ -192,13 +176,3 @@ def _tell(report: Report, files: Sequence[Path], way_on: str) -> None:
         warn(f"{report.stopped}: {missing} of the run missing below. {way_on}")
     show_report(report, output())
     note(f"The conversations are in {', '.join(map(str, files))}.")
-
-
-def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:
-    prices = {}
-    for part in text.split(",") if text else ():
-        found = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", part.strip())
-        if found is None:
-            raise InputError(f"--prices: {part!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
-        prices[found[1]] = (float(found[2]), float(found[3]))
-    return prices

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,6 +68,26 @@ Judge = Annotated[
 ]
 UserModel = Annotated[
     _Words, Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model.")
+]
+Runs = Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")]
+Concurrency = Annotated[
+    int, Option(min=1, help="How many conversations at once; with --workers, in each of them.")
+]
+MaxCalls = Annotated[
+    int | None,
+    Option(
+        min=1,
+        help="Stop once so many model calls are made, users and judge and earlier parts included. Turns under way are "
+        "finished, so that some more may be made.",
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    Option(help="Stop once they cost so much, which is more than 0; needs --prices."),
+]
+Prices = Annotated[
+    _Words,
+    Option(metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."),
 ]
 ModeOption = Annotated[Mode, Option("--mode", help="How much the model reasons before it answers.")]
 StrategyOption = Annotated[
@@ -173,6 +194,17 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
         wanted = "it holds, as JSON, tool names, OpenAI tool definitions, or schemas by name"
         raise SpecError(f"no list of tools ({error}); {wanted}", file=str(tools)) from None
     return found
+
+
+def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
+    """What a million tokens cost, by model."""
+    prices = {}
+    for part in text.split(",") if text else ():
+        found = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", part.strip())
+        if found is None:
+            raise InputError(f"--prices: {part!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
+        prices[found[1]] = (float(found[2]), float(found[3]))
+    return prices
 
 
 def read_text(file: Path, what: str) -> str:

@@ -16,11 +16,14 @@ from arq_graph.milestones.reports.figures import Mean, Rate, Summary
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, Ended
 from arq_graph.milestones.reports.report import Report, stand_in_notice, write_report
+from arq_graph.milestones.reports.shown import NOT_KNOWN as NOT_KNOWN
+from arq_graph.milestones.reports.shown import number as number
+from arq_graph.milestones.reports.shown import percent as percent
+from arq_graph.milestones.reports.shown import probability as probability
 from arq_graph.milestones.transcript import Transcript
 
 F = TypeVar("F")
 
-NOT_KNOWN = "-"
 _SHOWN = 5
 _STOPS_SHOWN = 8
 _RUNS_SHOWN = 6
@@ -73,15 +76,6 @@ def listed(names: Sequence[str]) -> str:
     return "; ".join(map(one_line, names[:_SHOWN])) + more
 
 
-def percent(share: float | None) -> str:
-    """A share as whole percent; 0% and 100% are said only where nothing and all is meant."""
-    if share is None:
-        return NOT_KNOWN
-    if 0 < share < 0.01:
-        return "<1%"
-    return ">99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
-
-
 def share(rate: Rate) -> str:
     """A share with its interval."""
     return percent(rate.rate) + _interval(rate, ".0f", 100)
@@ -100,18 +94,6 @@ def points(of: Difference) -> str:
 def change(of: Difference) -> str:
     """A difference of rates, with its interval."""
     return number(of.difference, "+.2f") + _interval(of, "+.2f")
-
-
-def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
-    """A number, or that it is not known."""
-    return NOT_KNOWN if value is None else format(times * value, form)
-
-
-def probability(p: float | None) -> str:
-    """A p value."""
-    if p is not None and p < 0.001:
-        return "<0.001"
-    return number(p, ".3f" if p is not None and p < 0.1 else ".2f")
 
 
 def _interval(of: Rate | Mean | Difference, form: str, times: int = 1) -> str:

@@ -28,6 +28,7 @@ from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
     Ended,
+    StepUsage,
     conversation_record,
 )
 from arq_graph.milestones.scoring import ascore
@@ -251,6 +252,14 @@ class Run:
             model_calls=held.usage.calls,
             input_tokens=held.usage.total["input_tokens"],
             output_tokens=held.usage.total["output_tokens"],
+            steps={
+                name: StepUsage(
+                    calls=used.calls,
+                    input_tokens=used.usage["input_tokens"] if used.usage else 0,
+                    output_tokens=used.usage["output_tokens"] if used.usage else 0,
+                )
+                for name, used in held.usage.by_module.items()
+            },
             turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
         )
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from importlib import resources
@@ -24,6 +24,7 @@ from arq_graph.milestones.measure import satisfied_by
 from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, stand_in_notice
+from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.transcript import Call, Event, Transcript
 from arq_graph.reasoning.sections import visible
 
@@ -46,6 +47,7 @@ def write_html(
     transcripts: Iterable[Transcript | None] = (),
     *,
     title: str = "Milestone report",
+    tables: Sequence[Table] = (),
 ) -> None:
     """Write a report as a page that holds its style, its scripts and its data, and asks nobody for anything.
 
@@ -58,6 +60,7 @@ def write_html(
         transcripts: What was said: one for each of `report.conversations`, in their order; None where it is not at
             hand. Those that the page does not show are not looked at.
         title: What stands on top.
+        tables: What is shown beneath it, such as the tables of an experiment.
 
     Raises:
         InputError: A transcript is not the one that was measured, or the file cannot be written.
@@ -81,6 +84,7 @@ def write_html(
         data=Markup(_embedded(data)),
         conversations=conversations,
         count=len(report.conversations),
+        tables=tables,
     )
     write_atomically(path, text)
 

@@ -28,6 +28,14 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class StepUsage(Record):
+    """What the calls of one step to its model cost, such as the matcher's: how many there were, and their tokens."""
+
+    calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
 class ReachedMilestone(Record):
     """A milestone that was reached for certain, at the event of this number, from 1; 0 is before anything happened."""
 
@@ -70,6 +78,7 @@ class ConversationRecord(Record):
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
+        steps: The same by step, as far as the app's steps say who they are.
         turn_seconds: How long the app took for each turn.
     """
 
@@ -111,6 +120,7 @@ class ConversationRecord(Record):
     model_calls: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    steps: Mapping[str, StepUsage] = {}
     turn_seconds: tuple[float, ...] = ()
 
     @property

@@ -1,0 +1,146 @@
+"""`arq-graph experiment`: arms on a suite, and the papers' tables with the published figures beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from rich.padding import Padding
+from typer import Argument, Exit, Option
+
+from arq_graph.apps.arms import arms as arms_named
+from arq_graph.cli import WRONG_INPUT, options
+from arq_graph.cli.evaluate import conversing, said_in, tell_doubts
+from arq_graph.cli.screen import note, output, warn, words
+from arq_graph.cli.tables import columns, counted, show_broken
+from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.experiments.experiment import (
+    Experiment,
+    aexperiment,
+    suite_file,
+    usual_arms,
+    write_experiment,
+)
+from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.reports.html import write_html
+from arq_graph.milestones.reports.report import stand_in_notice
+
+
+def experiment(
+    suite: Annotated[
+        str,
+        Argument(
+            metavar="SUITE",
+            help="guidelines, use-cases, household, shop, booking, or a suite's file of your own.",
+        ),
+    ] = "guidelines",
+    arms: Annotated[
+        str | None,
+        Option(
+            metavar="NAME,…",
+            help="What is tried, as for `evaluate`. Else the arms that the paper compares on such a suite.",
+        ),
+    ] = None,
+    runs: options.Runs = 1,
+    model: options.Model = None,
+    model_arg: options.ModelArgs = None,
+    user_model: options.UserModel = None,
+    judge: options.Judge = None,
+    votes: Annotated[int, Option(min=1, help="How often the judge is asked about each criterion.")] = 1,
+    base_url: options.BaseUrl = None,
+    concurrency: options.Concurrency = 8,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
+    prices: options.Prices = None,
+    record: Annotated[
+        Path, Option(metavar="DIR", help="Where conversations, report and page are kept; made if missing.")
+    ] = Path("experiment"),
+    resume: Annotated[
+        bool, Option("--resume", help="Go on with what that folder holds; nothing is held twice.")
+    ] = False,
+) -> None:
+    """Try arms on a suite, and set their figures beside those of the papers.
+
+    Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume. What code can
+    decide, code decides; the rest is left to --judge, and without one it stays undecided.
+
+    The exit code is 1 where a conversation could not be held or ended in an error. It is 0 where a ceiling ended the
+    run.
+    """
+    file = suite_file(suite)
+    choice = options.choose_model(model, base_url, model_arg)
+    users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
+    asked_of = {"the agent's model": choice, "the users' model": users, "the judge": decides}
+    names = [name.strip() for name in (arms or usual_arms(file)).split(",") if name.strip()]
+    apps = arms_named(names, folder=file.absolute().parent)
+    tried = Suite.from_yaml(file)
+    tell_doubts(choice, names, tried.scenarios)
+    record.mkdir(parents=True, exist_ok=True)
+    kept = record / f"{tried.name}.results.jsonl"
+    way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
+    count = sum(1 for _ in tried.planned(list(apps), runs))
+    with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
+        try:
+            found = run_in_loop(
+                aexperiment(
+                    file,
+                    apps,
+                    model=choice.chat_model(),
+                    user_model=users.chat_model() if users else None,
+                    judge=LLMJudge(decides.chat_model(), votes=votes) if decides else None,
+                    runs=runs,
+                    concurrency=concurrency,
+                    results=kept,
+                    resume=resume,
+                    max_calls=max_calls,
+                    max_cost=max_cost,
+                    prices=options.read_prices(prices),
+                    depends_on={what: each.name for what, each in asked_of.items() if each},
+                    done=done,
+                ),
+                "aexperiment",
+            )
+        except ReasoningError as error:
+            error.add_note(way_on)
+            raise
+    written, page = record / f"{tried.name}.json", record / f"{tried.name}.html"
+    write_experiment(written, found)
+    write_html(
+        page,
+        found.report,
+        said_in(found.report, kept),
+        title=f"Experiment: {tried.name}",
+        tables=found.tables,
+    )
+    _show(found, output(), way_on)
+    note(f"The figures are in {written}, and the page is {page}.")
+    if not found.report.conversations and not found.report.stopped and count:
+        raise InputError("nothing could be measured")
+    if found.report.failed or any(one.error for one in found.report.conversations):
+        note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
+        raise Exit(WRONG_INPUT)
+
+
+def _show(found: Experiment, console: Console, way_on: str) -> None:
+    report = found.report
+    show_broken(report.failed, "measured")
+    if report.stopped:
+        warn(
+            f"{report.stopped}: {counted(report.missing, 'conversation')} of the run missing below. {way_on}"
+        )
+    if notice := stand_in_notice(report.stand_ins):
+        console.print(words(notice, "yellow"))
+    console.print(words(f"{counted(len(report.conversations), 'conversation')} of {found.suite}", "bold"))
+    for table in found.tables:
+        console.print()
+        console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
+        for line in table.notes:
+            console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
+    undecided = sum(one.goal_completed is None for one in report.conversations)
+    if undecided:
+        console.print(words(f"{counted(undecided, 'conversation')} undecided: give --judge.", "yellow"))
+    if (agreement := report.summary.overall.agreement.mean) is not None:
+        console.print(words(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))

@@ -1,0 +1,1 @@
+"""Experiments: suites, arms and a report, set beside what the papers report."""

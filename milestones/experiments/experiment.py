@@ -1,0 +1,144 @@
+"""An experiment on one suite: the arms in its conversations and on its gold turns, and the tables of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from arq_graph.agent.atomic_write import write_atomically
+from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.errors import InputError, suggestion
+from arq_graph.milestones.evaluation.arms import Arm, Arms
+from arq_graph.milestones.evaluation.runner import aevaluate
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.experiments.tables import Subject, tables_of
+from arq_graph.milestones.reports.records import Record
+from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.shown import Table
+from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
+from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, turn_metrics
+from arq_graph.models.resolve import model_name
+from arq_graph.reasoning.sections import clean
+
+SUITES = Path(__file__).parent.parent / "suites"
+"""The suites that come with the library, each in a folder of its own."""
+
+
+_USUAL_ARMS = {"guidelines": "arq,cot,direct", "use_cases": "react,pre-act"} | dict.fromkeys(
+    ("household", "shop", "booking"), "react,respact"
+)
+
+
+class Experiment(Record):
+    """What came of the arms on one suite.
+
+    Args:
+        schema_version: The version of this form, written as `schema`.
+        suite: The suite's name.
+        report: What was measured in its conversations.
+        matches: The scenarios in which nothing but the matcher was run.
+        turns: By arm, the figures over the suite's gold turns; empty where it has none.
+    """
+
+    model_config = ConfigDict(populate_by_name=True, extra="ignore")
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    suite: str
+    report: Report
+    matches: frozenset[str] = frozenset()
+    turns: Mapping[str, TurnMetrics] = {}
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The papers' tables; the JSON holds them too, and of one that is read they are made anew."""
+        return tables_of(Subject(self.suite, self.report, self.matches, self.turns))
+
+
+def suite_file(name: str | Path) -> Path:
+    """The file of a suite: a shipped one by its name, or the path itself.
+
+    Raises:
+        InputError: There is neither.
+    """
+    shipped = {each.parent.name.replace("_", "-"): each for each in sorted(SUITES.glob("*/suite.yaml"))}
+    if (found := shipped.get(str(name))) is not None:
+        return found
+    if not Path(name).is_file():
+        near = suggestion(str(name), shipped)
+        raise InputError(
+            f"there is no suite {str(name)!r}{near}; there are {', '.join(shipped)}, or give a file"
+        )
+    return Path(name)
+
+
+def usual_arms(file: Path) -> str:
+    """The arms that the paper compares on a shipped suite; on another, the agent as it ships."""
+    return _USUAL_ARMS.get(file.parent.name, "guided") if file.is_relative_to(SUITES) else "guided"
+
+
+async def aexperiment(
+    file: Path,
+    arms: Mapping[str, Arm],
+    *,
+    results: Path,
+    model: Any = None,
+    **settings: Any,
+) -> Experiment:
+    """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
+
+    Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
+
+    Args:
+        file: The suite's file.
+        arms: The arms, by name.
+        results: Where conversations are kept; turns are kept beside it.
+        model: The model of the arms.
+        **settings: Those of `aevaluate`.
+
+    Raises:
+        InputError: As `aevaluate` raises.
+    """
+    suite = Suite.from_yaml(file)
+    report = await aevaluate(suite, arms, model=model, results=results, **settings)
+    golden = _golden(file, suite)
+    known = Arms(arms, model)
+    turns = {}
+    for arm in known.names if golden else ():
+        outcomes: list[StepOutcome] = []
+        for gold, scenario in golden.items():
+            app = known.make(Planned(arm, scenario, 1, suite.seed)).app
+            kept = results.with_name(f"{results.name.partition('.')[0]}.{gold.stem}.{arm}.turns.jsonl")
+            named = {
+                "the model": model_name(model or "none"),
+                "the agent": fingerprint(scenario.agent),
+                "the arm": arm,
+            }
+            found = await aevaluate_turns(app, gold, results=kept, depends_on=named)
+            outcomes += found.outcomes
+        turns[arm] = turn_metrics(outcomes)
+    return Experiment(
+        suite=file.parent.name if file.is_relative_to(SUITES) else suite.name,
+        report=report,
+        matches=frozenset(one.name for one in suite.scenarios if one.matches_only),
+        turns=turns,
+    )
+
+
+def _golden(file: Path, suite: Suite) -> dict[Path, Scenario]:
+    """The files of gold conversations, each with a scenario of the agent that they are of."""
+    by_agent = {one.agent.file.stem: one for one in suite.scenarios if one.agent and one.agent.file}
+    golden = sorted(file.parent.glob("gold/*.jsonl"))
+    return {gold: by_agent[gold.stem] for gold in golden if gold.stem in by_agent}
+
+
+def write_experiment(path: Path, experiment: Experiment) -> None:
+    """Write an experiment as JSON; the file is there whole or as it was before."""
+    held = experiment.model_dump(mode="json", by_alias=True)
+    held["tables"] = [table.model_dump(mode="json") for table in experiment.tables]
+    write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")

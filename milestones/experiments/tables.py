@@ -1,0 +1,235 @@
+"""An experiment's tables: the papers' figures for each arm, and beneath them what the papers report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import RootModel
+
+from arq_graph.agent.yaml_file import read_model
+from arq_graph.milestones.reports.comparison import Difference, compare
+from arq_graph.milestones.reports.figures import Rate, Summary, summarize
+from arq_graph.milestones.reports.records import ConversationRecord, Record
+from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.shown import NOT_KNOWN, Row, Table, number, percent, probability
+from arq_graph.milestones.reports.statistics import bootstrap_mean, mean_within, wilson
+from arq_graph.milestones.turn_level.metrics import TurnMetrics
+
+_PUBLISHED = Path(__file__).with_name("published.yaml")
+PUBLISHED = "published"
+MATCHER, TURN = "matcher alone", "whole turn"
+
+Records = Sequence[ConversationRecord]
+Rows = Mapping[str, Mapping[str, str]]
+"""Cells by row and arm."""
+
+
+class Published(Record):
+    """What a paper reports: where, and its figures by row and arm."""
+
+    source: str
+    rows: Rows
+
+
+@cache
+def published() -> Mapping[str, Mapping[str, Published]]:
+    """The papers' figures, by suite and table."""
+    return read_model(
+        _PUBLISHED, RootModel[dict[str, dict[str, Published]]], what="file of published figures"
+    ).root
+
+
+class Subject(NamedTuple):
+    """What tables are about.
+
+    Args:
+        suite: The suite's name, under which figures may be published.
+        report: What was measured.
+        matches: The scenarios in which nothing but the matcher is run.
+        turns: By arm, the figures over single turns; empty where the suite has no gold conversations.
+    """
+
+    suite: str
+    report: Report
+    matches: frozenset[str]
+    turns: Mapping[str, TurnMetrics]
+
+
+def tables_of(subject: Subject) -> tuple[Table, ...]:
+    """All tables of an experiment on one suite; those that would be empty are left out."""
+    arms = {name: _of_arm(subject.report, name) for name in subject.report.summary.arms}
+    beside = published().get(subject.suite, {})
+    made = (
+        _table(title, arms, rows, beside.get(key))
+        for title, key, rows in [
+            ("success", "success", _by_part(arms, subject.matches)),
+            ("success by category", "categories", _by_use_case(arms, _success)),
+            ("goal completion / progress rate", "progress", _progress_rows(arms, subject.matches)),
+            ("outcome in the world, mean", "outcome", _outcomes(arms)),
+            ("single turns", "turns", _turns(subject.turns)),
+            ("output tokens of an answer", "tokens", _tokens(arms)),
+            ("a conversation, mean", "costs", _costs(arms)),
+        ]
+    )
+    return (*(table for table in made if table.rows), *_compared(subject.report, arms))
+
+
+def _of_arm(report: Report, arm: str) -> list[ConversationRecord]:
+    return [one for one in report.conversations if one.arm == arm]
+
+
+def _table(title: str, arms: Iterable[str], rows: Rows, beside: Published | None) -> Table:
+    columns = tuple(arms)
+    found = []
+    for name, cells in rows.items():
+        found.append(Row(name=name, cells=tuple(cells.get(arm, NOT_KNOWN) for arm in columns)))
+        theirs = beside.rows.get(name, {}) if beside else {}
+        if theirs.keys() & set(columns):
+            found.append(Row(name=PUBLISHED, cells=tuple(theirs.get(arm, "") for arm in columns)))
+    notes: tuple[str, ...] = ()
+    if beside and any(row.name == PUBLISHED for row in found):
+        notes = (f"{PUBLISHED}: {beside.source}. Not comparable, for orientation.",)
+    return Table(title=title, columns=columns, rows=tuple(found), notes=notes)
+
+
+def _by_part(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
+    parts: dict[str, Callable[[ConversationRecord], bool]] = {
+        MATCHER: lambda one: one.scenario in matches,
+        TURN: lambda one: one.scenario not in matches,
+        "all": lambda _: True,
+    }
+    rows = {
+        part: {arm: _success(of) for arm, all_of in arms.items() if (of := list(filter(belongs, all_of)))}
+        for part, belongs in parts.items()
+    }
+    return rows if matches else {"all": rows["all"]}
+
+
+def _by_use_case(arms: Mapping[str, Records], cell: Callable[[Records], str]) -> Rows:
+    names = sorted({one.use_case for records in arms.values() for one in records if one.use_case})
+    groups = {
+        name: {arm: [one for one in of if one.use_case == name] for arm, of in arms.items()} for name in names
+    }
+    return {
+        name: {arm: cell(of) for arm, of in group.items() if of}
+        for name, group in (groups | {"all": arms} if groups else {}).items()
+    }
+
+
+def _success(records: Records) -> str:
+    """The share of successes, with an interval over whole tasks where these were run several times."""
+    least, most = _least_and_most(summarize(records))
+    if least.count < most.count:
+        return f"{percent(least.rate)} to {percent(most.rate)}"
+    low, high = least.low, least.high
+    tasks = [one.task for one in records]
+    if len(set(tasks)) < len(tasks):
+        # Where no task differs from another, as many tasks as there are say how sure that is.
+        of_tasks = wilson(round((least.rate or 0) * len(set(tasks))), len(set(tasks)))
+        low, high = bootstrap_mean([bool(one.goal_completed) for one in records], clusters=tasks) or of_tasks
+        low, high = of_tasks if low == high else (low, high)
+    return percent(least.rate) + (
+        "" if low is None or high is None else f" [{100 * low:.0f}, {100 * high:.0f}]"
+    )
+
+
+def _least_and_most(summary: Summary) -> tuple[Rate, Rate]:
+    return summary.goal_at_least, summary.goal_at_most
+
+
+def _progress_rows(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
+    # Of a single answer, no progress is of interest.
+    is_of_turns = any(one.turns > 1 for records in arms.values() for one in records)
+    return _by_use_case(arms, _progress) if is_of_turns and not matches else {}
+
+
+def _progress(records: Records) -> str:
+    summary = summarize(records)
+    least, most = _least_and_most(summary)
+    goal = (
+        percent(least.rate) if least.count == most.count else f"{percent(least.rate)} to {percent(most.rate)}"
+    )
+    low, high = (number(each.mean) for each in (summary.progress_at_least, summary.progress_at_most))
+    return f"{goal} / {low if low == high else f'{low} to {high}'}"
+
+
+def _outcomes(arms: Mapping[str, Records]) -> Rows:
+    names = dict.fromkeys(name for records in arms.values() for one in records for name in one.outcome)
+    rows = {
+        name: {arm: _mean([one.outcome.get(name) for one in of], ".3f") for arm, of in arms.items()}
+        for name in names
+    }
+    return (
+        rows | {"turns": {arm: _mean([one.turns for one in of]) for arm, of in arms.items()}} if rows else {}
+    )
+
+
+def _turns(turns: Mapping[str, TurnMetrics]) -> Rows:
+    figures: dict[str, Callable[[TurnMetrics], float | None]] = {
+        "action recall": lambda of: of.action_recall.rate,
+        "tool calls, F1": lambda of: of.tool_calls.f1,
+        "parameter match": lambda of: of.parameter_match.rate,
+        "final answers, F1": lambda of: of.final_answers.f1,
+        "answer similarity": lambda of: of.similarity.mean,
+    }
+    return {
+        name: {arm: number(figure(metrics), ".3f") for arm, metrics in turns.items()}
+        for name, figure in figures.items()
+        if turns
+    }
+
+
+def _tokens(arms: Mapping[str, Records]) -> Rows:
+    names = dict.fromkeys(name for records in arms.values() for one in records for name in one.steps)
+    rows: dict[str, dict[str, str]] = {}
+    for name in names:
+        used = {arm: [one.steps[name] for one in of if name in one.steps] for arm, of in arms.items()}
+        rows[name] = {
+            arm: number(sum(one.output_tokens for one in of) / calls, ".0f")
+            for arm, of in used.items()
+            if (calls := sum(one.calls for one in of))
+        }
+    return rows
+
+
+def _costs(arms: Mapping[str, Records]) -> Rows:
+    figures = {"model calls": "model_calls", "tokens read": "input_tokens", "tokens written": "output_tokens"}
+    return {
+        name: {arm: _mean([getattr(one, field) for one in of]) for arm, of in arms.items()}
+        for name, field in figures.items()
+    }
+
+
+def _mean(values: Iterable[Any], form: str = ".1f") -> str:
+    known = [float(value) for value in values if value is not None]
+    return number(mean_within(known), form) if known else NOT_KNOWN
+
+
+def _compared(report: Report, arms: Mapping[str, Records]) -> Iterator[Table]:
+    """The arms in pairs, over all and by category; the categories in which they differ most come first."""
+    pairs = {pair.a + " → " + pair.b: pair.overall.goal_completion for pair in report.summary.comparisons}
+    columns = ("difference", "p", "pairs", "better")
+    if pairs:
+        rows = [Row(name=name, cells=_sure(of, *name.split(" → "))) for name, of in pairs.items()]
+        note = "Differences of success in points, with 95% intervals; p is corrected for the number of pairs (Holm)."
+        yield Table(title="arms in pairs", columns=columns, rows=tuple(rows), notes=(note,))
+    for a, b in combinations(arms, 2):
+        found = compare(*(Report(conversations=tuple(arms[arm])) for arm in (a, b))).use_cases
+        differing = {name: of.goal_completion for name, of in found.items() if of.goal_completion.difference}
+        order = sorted(differing, key=lambda name: -abs(differing[name].difference or 0))
+        rows = [Row(name=name, cells=_sure(differing[name], a, b)) for name in order]
+        note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
+        if rows:
+            yield Table(title=f"where {a} and {b} differ", columns=columns, rows=tuple(rows), notes=(note,))
+
+
+def _sure(of: Difference, a: str, b: str) -> tuple[str, ...]:
+    interval = (
+        f" [{100 * of.low:+.0f}, {100 * of.high:+.0f}]" if of.low is not None and of.high is not None else ""
+    )
+    better = {"a better": a, "b better": b}.get(of.verdict, "not shown")
+    return f"{number(of.difference, '+.0f', 100)}{interval}", probability(of.p), f"{of.pairs}", better

@@ -1,0 +1,44 @@
+"""Figures as they are shown, in the terminal and on the page."""
+
+from __future__ import annotations
+
+from arq_graph.milestones.reports.records import Record
+
+NOT_KNOWN = "-"
+
+
+class Row(Record):
+    """A row of a table: its name, and a cell for each column."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+class Table(Record):
+    """A table as it is shown: in the terminal, on the page and in the JSON alike."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+def percent(share: float | None) -> str:
+    """A share as whole percent; 0% and 100% are said only where nothing and all is meant."""
+    if share is None:
+        return NOT_KNOWN
+    if 0 < share < 0.01:
+        return "<1%"
+    return ">99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
+
+
+def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
+    """A number, or that it is not known."""
+    return NOT_KNOWN if value is None else format(times * value, form)
+
+
+def probability(p: float | None) -> str:
+    """A p value."""
+    if p is not None and p < 0.001:
+        return "<0.001"
+    return number(p, ".3f" if p is not None and p < 0.1 else ".2f")
