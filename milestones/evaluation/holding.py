@@ -243,6 +243,7 @@ class Run:
             arm=one.arm,
             scenario=scenario.name,
             goal=scenario.goal,
+            probes=scenario.probes,
             user=scenario.user.kind if scenario.user else None,
             run=one.run,
             seed=one.seed,

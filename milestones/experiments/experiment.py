@@ -72,7 +72,7 @@ def suite_file(name: str | Path) -> Path:
     if not Path(name).is_file():
         near = suggestion(str(name), shipped)
         raise InputError(
-            f"there is no suite {str(name)!r}{near}; there are {', '.join(shipped)}, or give a file"
+            f"there is no suite {str(name)!r}: give a suite's file, or one of {', '.join(shipped)}{near}"
         )
     return Path(name)
 

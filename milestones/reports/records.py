@@ -72,6 +72,7 @@ class ConversationRecord(Record):
         reward: What the record itself says of its outcome (tau-bench's `reward`).
         arm: The app that held it, in an evaluation; so are those that follow.
         goal: The milestone that serves the user's goal, where the scenario names one.
+        probes: What the scenario is for, where it says so.
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         outcome: What the world itself says of how it ended, by name: shares from 0 to 1, counts, or whether.
@@ -111,6 +112,7 @@ class ConversationRecord(Record):
     arm: str | None = None
     scenario: str | None = None
     goal: str | None = None
+    probes: str | None = None
     user: str | None = None
     run: int | None = None
     seed: int | None = None

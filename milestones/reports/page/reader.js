@@ -174,6 +174,7 @@ function readerHead(index, row) {
     el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, words(`${mark} ${spoken}`)),
       end === null ? null : [" ", el("span", { class: `pill ${end === "End by another road" ? "undecided" : row.status}` }, end)],
       row.progress_range ? [el("span", { class: "label" }, " progress "), meter(row.progress_range[0], ...row.progress_range), " ", el("b", {}, percentRange(row.progress_range))] : null),
+    row.probes === undefined ? null : el("p", { dir: "auto" }, words(row.probes)),
     el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", words(fact)]).flat()));
 }
 

@@ -1,0 +1,123 @@
+"""`arq-graph experiment`: arms on a suite, the papers' tables, and a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+AGENT = """
+name: Florist
+profile: You are a florist.
+guidelines:
+- {id: card, condition: the customer orders tulips, action: 'say "I recommend a card."'}
+- {id: roses, condition: the customer asks about roses, action: 'say "We have red roses."'}
+"""
+SUITE = """
+name: florist
+defaults: {agent: agent.yaml}
+scenarios:
+- name: tulips
+  use_case: orders
+  probes: An order makes one of two guidelines active.
+  says: I would like to order tulips.
+  expect: {active: [card]}
+- name: lilies
+  use_case: questions
+  says: Do you have lilies?
+  expect: {active: [roses]}
+- name: roses
+  use_case: questions
+  says: Do you have roses?
+  expect: {says: [{pattern: "red roses"}], never: [card]}
+- name: politely
+  use_case: questions
+  says: And roses for tomorrow?
+  expect: {says: [{criterion: is polite}]}
+"""
+ARMS = """
+from langchain_core.messages import AIMessage
+
+class Says:
+    def __init__(self, text):
+        self.text = text
+    def invoke(self, given, config=None):
+        return {"messages": [*given["messages"], AIMessage(self.text)]}
+
+def knows(scenario, agent, model):
+    return Says({"tulips": "active: card", "lilies": "active: roses"}.get(scenario.name, "We have red roses."))
+
+def guesses(scenario, agent, model):
+    return Says("active: card")
+"""
+
+
+@pytest.fixture
+def suite(folder: Path) -> Path:
+    for name, text in {"agent.yaml": AGENT, "suite.yaml": SUITE, "arms.py": ARMS}.items():
+        (folder / name).write_text(text)
+    return folder / "suite.yaml"
+
+
+def rows(file: Path, title: str) -> dict[str, list[str]]:
+    tables = {table["title"]: table for table in json.loads(file.read_text())["tables"]}
+    return {row["name"]: row["cells"] for row in tables[title]["rows"]}
+
+
+def test_the_arms_figures_stand_in_the_papers_tables(cli, suite, folder):
+    done = cli(
+        "experiment",
+        suite,
+        "--arms",
+        "arms:knows,arms:guesses",
+        "--runs",
+        "2",
+        "--model",
+        "offline",
+        "--record",
+        "kept",
+    )
+    assert done.code == 0
+    figures = folder / "kept" / "florist.json"
+    success = rows(figures, "success")
+    assert [cell.partition(" [")[0] for cell in success["matcher alone"]] == ["100%", "50%"]
+    # One of two turns is only a judge's to decide.
+    assert success["whole turn"] == ["50% to 100%", "0% to 50%"]
+    assert list(rows(figures, "success by category")) == ["orders", "questions", "all"]
+    assert "arms:knows → arms:guesses" in rows(figures, "arms in pairs")
+    assert list(rows(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
+    assert "4 conversations undecided: give --judge." in done.words
+    assert "matcher alone 100%" in done.words
+    page = (folder / "kept" / "florist.html").read_text()
+    assert "where arms:knows and arms:guesses differ" in page
+    assert "An order makes one of two guidelines active." in page
+
+
+def test_published_figures_stand_beneath_those_of_the_same_arms(cli, suite, folder):
+    # A folder of the library's own suites is told by its name alone; a suite of one's own has nothing published.
+    done = cli("experiment", suite, "--model", "offline", "--arms", "arq,cot,direct", "--record", "kept")
+    assert done.code == 0
+    assert "published" not in done.out
+    assert "No evidence: the agent's model was a stand-in." in done.words
+    tokens = rows(folder / "kept" / "florist.json", "output tokens of an answer")
+    assert int(tokens["matcher"][0]) > int(tokens["matcher"][2])
+
+
+def test_a_run_goes_on_and_comes_to_the_same(cli, suite, folder):
+    options = ("--model", "offline", "--arms", "arms:knows,arms:guesses")
+    assert cli("experiment", suite, *options, "--runs", "2", "--record", "whole").code == 0
+    assert cli("experiment", suite, *options, "--record", "parts").code == 0
+    assert cli("experiment", suite, *options, "--runs", "2", "--record", "parts").code == 1
+    assert cli("experiment", suite, *options, "--runs", "2", "--record", "parts", "--resume").code == 0
+    whole, parts = (
+        json.loads((folder / name / "florist.json").read_text())["tables"] for name in ("whole", "parts")
+    )
+    assert whole == parts
+
+
+def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
+    done = cli("experiment", "guideline", "--model", "offline")
+    assert done.code == 1
+    assert "did you mean `guidelines`?" in done.words
+    assert "one of guidelines" in done.words

@@ -1,0 +1,57 @@
+"""The figures' intervals and tests are those of scipy."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from arq_graph.milestones import compare
+from tests.milestones.reported import of, walked
+
+OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=60)
+PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
+LENGTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(OUTCOMES)
+def test_wilsons_interval(outcomes: list[bool]):
+    goal = of(*outcomes).summary.overall.goal_completion
+    theirs = stats.binomtest(sum(outcomes), len(outcomes)).proportion_ci(method="wilson")
+    assert (goal.low, goal.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(PAIRS)
+def test_mcnemars_exact_test(pairs: list[tuple[bool, bool]]):
+    a, b = (of(*side) for side in zip(*pairs, strict=True))
+    only_a, only_b = sum(one and not two for one, two in pairs), sum(two and not one for one, two in pairs)
+    p = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
+    assert compare(a, b).overall.goal_completion.p == pytest.approx(p)
+
+
+@settings(max_examples=20, deadline=None)
+@given(LENGTHS)
+def test_the_permutation_test_of_pairs(lengths: list[tuple[int, int]]):
+    a, b = (walked(*side) for side in zip(*lengths, strict=True))
+    rates = [[one.progress_rate for one in side.conversations] for side in (a, b)]
+    theirs = stats.permutation_test(
+        rates, lambda one, two: fmean(two) - fmean(one), permutation_type="samples", n_resamples=np.inf
+    )
+    assert compare(a, b).overall.progress_rate.p == pytest.approx(theirs.pvalue)
+
+
+def test_the_bootstrap_of_a_mean():
+    lengths = [0, 0, 1, 2, 2, 3, 5, 5, 6, 7, 8, 8, 9, 10, 10, 10, 10, 4, 3, 1]
+    report = walked(*lengths)
+    mean = report.summary.overall.progress_rate
+    values = np.array([one.progress_rate for one in report.conversations])
+    theirs = stats.bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert (mean.low, mean.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
