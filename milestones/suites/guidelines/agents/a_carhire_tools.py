@@ -11,7 +11,7 @@ PRICES = {"small": 31, "estate": 54, "van": 72}
 RENTALS: dict[str, list[dict[str, str]]] = {
     "01215550170": [
         {"rental": "M-81", "car": "Opel Corsa", "until": "13 March"},
-        {"rental": "M-86", "car": "Ford Transit", "until": "12 March"},
+        {"rental": "M-86", "car": "Ford Focus", "until": "12 March"},
     ],
     "01215550188": [{"rental": "M-90", "car": "Skoda Octavia", "until": "14 March"}],
 }
