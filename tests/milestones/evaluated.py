@@ -23,7 +23,7 @@ class Says:
         return self.words.pop(0) if self.words else None
 
 
-def deed(tool: str, number: int = 0, result: str = "done", **arguments: Any) -> list[BaseMessage]:
+def deed(tool: str, number: int = 0, result: str = "done", /, **arguments: Any) -> list[BaseMessage]:
     """A call and its result."""
     call = {"name": tool, "args": arguments, "id": f"{tool}-{number}"}
     return [AIMessage("", tool_calls=[call]), ToolMessage(result, tool_call_id=call["id"], name=tool)]

@@ -1,0 +1,166 @@
+"""The guideline suite is fit to tell agents apart: who knows what is expected succeeds, and who does not fails."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import find
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+from rapidfuzz import fuzz
+
+from arq_graph import milestones
+from arq_graph.milestones import Report, Scenario, Suite, Verdict, evaluate
+from tests.milestones.evaluated import Answers, deed
+
+SUITE = Suite.from_yaml(Path(milestones.__file__).parent / "suites/guidelines/suite.yaml")
+MATCHING = [one for one in SUITE.scenarios if one.expect and one.expect.active is not None]
+TURNS = [one for one in SUITE.scenarios if one not in MATCHING]
+
+Speaks = Callable[[Scenario], str]
+
+
+def held(scenarios: list[Scenario], speaks: Speaks) -> Report:
+    """The scenarios held with an app that makes the expected calls, and then says this."""
+
+    def arm(scenario: Scenario, agent: Any, model: Any) -> Answers:
+        return Answers(lambda _: [*expected_calls(scenario), AIMessage(speaks(scenario))])
+
+    return evaluate(Suite(scenarios), {"arm": arm}, judge=judge)
+
+
+def judge(graph: Any, transcript: Any, observations: Any) -> list[Verdict]:
+    """Finds every criterion met by the reply that the case gives as an example, and by no other."""
+    (scenario,) = (one for one in TURNS if one.milestones is graph)
+    reply = transcript.events[-1].text
+    is_met = reply == scenario.expect.reply
+    return [Verdict(name, is_met, len(transcript), reply) for name in observations.undecided]
+
+
+def expected_calls(scenario: Scenario) -> list[Any]:
+    expect, toolbox = scenario.expect, scenario.agent.toolbox
+    made = []
+    for number, call in enumerate(expect.calls):
+        schema = toolbox[call.tool].tool_call_schema.model_json_schema()
+        given = {name: sample(schema["properties"][name]) for name in schema.get("required", ())}
+        given |= {
+            name: fitting(rule, schema["properties"].get(name, {}))
+            for name, rule in call.arguments.items()
+            if rule.absent is not True
+        }
+        made += deed(call.tool, number, **given)
+    return made
+
+
+def sample(schema: Any) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    kinds = {"integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+    return kinds.get(schema.get("type"), "something")
+
+
+def fitting(rule: Any, schema: Any) -> Any:
+    """A value that fits a constraint."""
+    if rule.regex is not None:
+        return find(st.from_regex(rule.regex.text, fullmatch=True), lambda _: True)
+    if rule.one_of is not None:
+        return rule.one_of[0]
+    if rule.min is not None or rule.max is not None:
+        return rule.min if rule.min is not None else rule.max
+    return rule.equals if rule.equals is not None else sample(schema)
+
+
+def exactly(ids: Any) -> str:
+    """How the arm that runs the matcher alone says which guidelines are active."""
+    return f"active: {', '.join(sorted(ids)) or 'none'}"
+
+
+def rate(report: Report) -> float:
+    assert not report.failed
+    rate = report.summary.overall.goal_completion.rate
+    assert rate is not None
+    return rate
+
+
+def test_the_suite_is_large_enough():
+    assert len(MATCHING) >= 50
+    assert len(TURNS) >= 70
+
+
+def test_who_knows_what_is_expected_succeeds_always():
+    assert rate(held(MATCHING, lambda one: exactly(one.expect.active))) == 1
+    missed = [
+        one.scenario
+        for one in held(TURNS, lambda one: one.expect.reply).conversations
+        if not one.goal_completed
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("name", ["always", "never"])
+def test_who_finds_all_guidelines_active_or_none_fails_often(name: str):
+    every = {"always": lambda one: [each.id for each in one.agent.guidelines], "never": lambda one: []}[name]
+    assert rate(held(MATCHING, lambda one: exactly(every(one)))) < 0.6
+
+
+def test_who_makes_the_mistake_at_stake_fails():
+    assert all(one.expect.reply and one.expect.wrong for one in TURNS)
+    most = max(len(one.expect.wrong) for one in TURNS)
+    passed = []
+    for number in range(most):
+        wrong = [one for one in TURNS if len(one.expect.wrong) > number]
+        report = held(wrong, lambda one, number=number: one.expect.wrong[number])
+        passed += [(one.scenario, number) for one in report.conversations if one.goal_completed]
+    assert passed == []
+
+
+def test_code_alone_decides_at_least_half_of_the_turns():
+    by_code = [one for one in TURNS if not any(each.criterion for each in one.expect.says)]
+    assert len(by_code) >= len(TURNS) / 2
+
+
+def test_who_calls_no_tool_fails_wherever_one_is_needed():
+    def arm(scenario: Scenario, agent: Any, model: Any) -> Answers:
+        return Answers(lambda _: [AIMessage(scenario.expect.reply)])
+
+    needed = [one for one in TURNS if one.expect.calls]
+    assert rate(evaluate(Suite(needed), {"arm": arm}, judge=judge)) == 0
+
+
+def test_no_two_cases_say_the_same():
+    told = [
+        "\n".join(
+            [*(str(message.content) for message in one.messages_before), one.says, str(dict(one.variables))]
+        )
+        for one in SUITE.scenarios
+    ]
+    assert len(set(zip(told, (one.agent.file for one in SUITE.scenarios), strict=True))) == len(told)
+    names = {one.name: text for one, text in zip(SUITE.scenarios, told, strict=True)}
+    alike = [
+        (one.name, other.name)
+        for at, one in enumerate(SUITE.scenarios)
+        for other in SUITE.scenarios[at + 1 :]
+        if other.name != one.twin and fuzz.ratio(names[one.name], names[other.name], score_cutoff=97)
+    ]
+    assert alike == []
+    assert all(one.probes for one in SUITE.scenarios)
+
+
+def test_every_category_has_cases_of_both_kinds():
+    twins: Counter[str] = Counter()
+    by_name = {one.name: one for one in SUITE.scenarios}
+    categories = defaultdict(list)
+    for one in SUITE.scenarios:
+        categories[one.use_case].append(one)
+        if one.twin is None:
+            continue
+        other = by_name[one.twin]
+        assert other.twin == one.name, one.name
+        assert other.expect != one.expect, one.name
+        assert other.agent.file == one.agent.file or one.variables != other.variables, one.name
+        twins[one.use_case] += 1
+    assert {name for name in categories if twins[name] < 2} == set()
