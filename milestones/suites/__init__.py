@@ -1,0 +1,1 @@
+"""Suites that ship: data, with the worlds that it is about."""
