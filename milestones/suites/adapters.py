@@ -1,0 +1,196 @@
+"""The public data of WebShop and MultiWOZ as suites: their folder is read, and one that `evaluate` takes is written."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.graph import MilestoneGraph
+
+SUITES = Path(__file__).parent
+
+_WISHES = {
+    "hotel": "I am looking for a place to stay.",
+    "restaurant": "I am looking for a place to eat.",
+    "attraction": "I am looking for a place to visit.",
+    "train": "I am looking for a train.",
+    "taxi": "I need a taxi.",
+}
+_SLOTS = {
+    "pricerange": "price_range",
+    "leaveat": "leave_at",
+    "arriveby": "arrive_by",
+    "trainid": "name",
+    "stay": "nights",
+    "entrance fee": "entrance_fee",
+    "openhours": "opening_hours",
+    "car type": "car",
+}
+_LEFT_OUT = ("id", "introduction")
+_ANY = ("", "dontcare", "dont care", "don't care", "do n't care", "not mentioned")
+
+
+def webshop(folder: Path, out: Path, most: int = 100) -> Path:
+    """Write WebShop's products, and the tasks that people wrote for them, as a suite; return its file.
+
+    Nothing is drawn by chance: a product without a price costs 100 dollars, of a range of prices the first holds, and a
+    task's limit is the second multiple of ten above the price. In place of WebShop's factor for the kind of product,
+    the query by which a product was collected is one more wanted attribute.
+
+    Args:
+        folder: Where `items_shuffle*.json`, `items_ins_v2*.json` and `items_human_ins.json` lie; the smallest is read.
+        out: The folder to write; it must not exist.
+        most: How many tasks, at most.
+
+    Raises:
+        InputError: A file is missing or no JSON, or `out` exists.
+    """
+    told, tasks = _read(folder, "items_ins_v2*.json"), _read(folder, "items_human_ins.json")
+    products: dict[str, dict[str, Any]] = {}
+    for item in _read(folder, "items_shuffle*.json"):
+        if item["asin"] != "nan" and item.get("name"):
+            products.setdefault(
+                item["asin"], _product(item, told.get(item["asin"], {}).get("attributes", ()))
+            )
+    scenarios = (
+        _purchase(product, task, f"{asin} {number}")
+        for asin, product in products.items()
+        for number, task in enumerate(tasks.get(asin, ()), start=1)
+        if task["instruction_attributes"]
+    )
+    return _write(out, "shop", islice(scenarios, most), {"catalogue.json": list(products.values())})
+
+
+def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
+    """Write MultiWOZ's database, and the goals of its dialogues, as a suite; return its file.
+
+    What a dialogue's customer tries first (`fail_info`, `fail_book`) the simulated one asks for, and falls back to what
+    can be had; the desk refuses a booking that is to fail. Taxis are the shipped suite's. Dialogues that need the
+    police or a hospital are left out.
+
+    Args:
+        folder: Where `data.json` and the `*_db.json` of hotels, restaurants, attractions and trains lie.
+        out: The folder to write; it must not exist.
+        most: How many dialogues, at most.
+
+    Raises:
+        InputError: A file is missing or no JSON, or `out` exists.
+    """
+    files: dict[str, Any] = {"database.json": {"taxi": _read(SUITES / "booking", "database.json")["taxi"]}}
+    for domain in list(_WISHES)[:-1]:
+        files["database.json"][domain] = [_renamed(each) for each in _read(folder, f"{domain}_db.json")]
+    goals = {name.removesuffix(".json"): held["goal"] for name, held in _read(folder, "data.json").items()}
+    usable = {name: goal for name, goal in goals.items() if not (goal.get("police") or goal.get("hospital"))}
+    scenarios = []
+    for name, goal in islice(usable.items(), most):
+        given = {domain: goal[domain] for domain in _WISHES if goal.get(domain)}
+        wishes = {domain: _wish(domain, each) for domain, each in given.items()}
+        tools = [f"find_{domain}s" for domain in wishes if domain != "taxi"]
+        tools += [f"book_{domain}" for domain, wish in wishes.items() if "book" in wish and domain != "taxi"]
+        tools += ["order_taxi"] if "taxi" in wishes else []
+        graph = f"milestones/{'-'.join(tools)}.yaml"
+        files[graph] = MilestoneGraph.from_actions(
+            ({"tool": tool} for tool in tools), ordered=False
+        ).to_yaml()
+        intents = [_intent(domain, each, wishes[domain]) for domain, each in given.items()]
+        world = {"of": "world:BookingDesk", "goal": wishes}
+        scenarios.append({"name": name, "milestones": graph, "world": world, "user": {"intents": intents}})
+    return _write(out, "booking", scenarios, files)
+
+
+def _read(folder: Path, pattern: str) -> Any:
+    files = sorted(folder.rglob(pattern), key=lambda file: file.stat().st_size)
+    if not files:
+        raise InputError(f"{folder} has no {pattern}: give the folder of the data set, unpacked")
+    try:
+        return json.loads(files[0].read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{files[0]} is no JSON: {error}") from None
+
+
+def _write(out: Path, shipped: str, scenarios: Iterable[Any], files: Mapping[str, Any]) -> Path:
+    if out.exists():
+        raise InputError(f"{out} exists: give a folder that is new")
+    shutil.copytree(SUITES / shipped, out, ignore=shutil.ignore_patterns("__pycache__", "suite.yaml", *files))
+    for name, data in files.items():
+        (out / name).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": list(scenarios)}
+    (out / "suite.yaml").write_text(yaml.safe_dump(suite, sort_keys=False), encoding="utf-8")
+    return out / "suite.yaml"
+
+
+def _product(item: Mapping[str, Any], attributes: Iterable[str]) -> dict[str, Any]:
+    prices = re.findall(r"\d[\d,]*(?:\.\d+)?", item.get("pricing") or "")
+    options = (item.get("customization_options") or {}).items()
+    values = {name.lower(): _values(each["value"] for each in listed or ()) for name, listed in options}
+    lines = item.get("small_description") or ()
+    return {
+        "id": item["asin"],
+        "name": item["name"],
+        "kind": item["query"],
+        "price": float(prices[0].replace(",", "")) if prices else 100.0,
+        "features": [each for each in attributes if each.strip()],
+        "description": "\n".join(
+            [item.get("full_description") or "", *([lines] if isinstance(lines, str) else lines)]
+        ),
+        "options": {name: listed for name, listed in values.items() if listed},
+    }
+
+
+def _purchase(product: Mapping[str, Any], task: Mapping[str, Any], name: str) -> dict[str, Any]:
+    limit = 10.0 * (product["price"] // 10 + 2)
+    wanted = task.get("instruction_options") or ()
+    options = _values(wanted.values() if isinstance(wanted, Mapping) else wanted)
+    request = f"{task['instruction'].rstrip(' .')}, and price lower than {limit:.2f} dollars"
+    known = (each.partition(":") for each in task.get("options") or ())
+    knowledge = {option.strip(): value.strip() for option, _, value in known if value.strip()}
+    goal = {
+        "attributes": [product["kind"], *task["instruction_attributes"]],
+        "options": options,
+        "price": limit,
+    }
+    return {
+        "name": name,
+        "milestones": "with-options.yaml" if options else "without-options.yaml",
+        "world": {"of": "world:Shop", "goal": goal},
+        "user": {"role": "guide", "intents": [{"request": request}], "knowledge": knowledge},
+    }
+
+
+def _values(given: Iterable[str]) -> list[str]:
+    """Values of options as WebShop writes them on its buttons, each once."""
+    return list(dict.fromkeys(filter(None, (each.strip().replace("/", " | ").lower() for each in given))))
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said in words, by our names for it; what does not matter is left out."""
+    said = {slot.lower(): value for slot, value in values.items() if isinstance(value, str)}
+    named = {_SLOTS.get(slot, slot): value for slot, value in said.items() if slot not in _LEFT_OUT}
+    return {slot: value for slot, value in named.items() if value.lower() not in _ANY}
+
+
+def _wish(domain: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    find, book, full = (_renamed(given.get(key) or {}) for key in ("info", "book", "fail_book"))
+    request = [_SLOTS.get(each.lower(), each.lower()) for each in given.get("reqt", ())]
+    if domain == "taxi":  # it is not found: all that is said of it is said of the booking
+        return {"book": find, "request": request}
+    wish = {"find": find, "book": book, "request": request, "full": [full] if full else []}
+    return {key: value for key, value in wish.items() if value}
+
+
+def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = {**wish.get("find", {}), **wish.get("book", {})}
+    first = wanted | _renamed(given.get("fail_info") or {}) | _renamed(given.get("fail_book") or {})
+    changed = [f"{slot} {value}" for slot, value in wanted.items() if first[slot] != value]
+    asks = [_WISHES[domain], *(["Please book it."] if "book" in wish else [])]
+    asks += [f"Please tell me: {', '.join(wish['request'])}."] if wish.get("request") else []
+    intent = {"request": " ".join(asks), "slots": first}
+    return intent | ({"fallback": f"Then rather with {', '.join(changed)}."} if changed else {})

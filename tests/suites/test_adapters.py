@@ -1,0 +1,192 @@
+"""The public data sets as suites: tiny files in their formats, with sentences of our own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from arq_graph import errors
+from arq_graph.milestones import Suite
+from arq_graph.milestones.suites.adapters import multiwoz, webshop
+from tests.suites.episodes import held
+
+PRODUCTS = [
+    {
+        "asin": "B00LAMP001",
+        "name": "Foldable Reading Lamp",
+        "query": "reading lamp",
+        "category": "garden",
+        "product_category": "Home › Lighting › Lamps",
+        "pricing": "$21.50$28.00",
+        "full_description": "A lamp for the night table.",
+        "small_description": ["Runs on batteries.", "Has a warm light."],
+        "customization_options": {"Color": [{"value": "Black/White", "image": None}, {"value": "Red ", "image": None}],
+                                  "Size": None},
+        "images": [""],
+    },
+    {
+        "asin": "B00LAMP002",
+        "name": "Heavy Lamp",
+        "query": "reading lamp",
+        "category": "garden",
+        "product_category": "Home › Lighting › Lamps",
+        "pricing": None,
+        "full_description": None,
+        "small_description": "Made of brass.",
+        "customization_options": None,
+        "images": [""],
+    },
+    {"asin": "B00LAMP001", "name": "A lamp that is listed twice", "query": "reading lamp", "pricing": "$1.00"},
+    {"asin": "nan", "name": "No product", "query": "nothing"},
+]  # fmt: skip
+ATTRIBUTES = {"B00LAMP001": {"attributes": ["battery powered", "easy to fold"], "instruction": None}}
+TASKS = {
+    "B00LAMP001": [
+        {
+            "instruction": "i would like a lamp that is easy to fold, in black and white.",
+            "instruction_attributes": ["easy to fold"],
+            "instruction_options": ["black | white"],
+            "options": ["color: black | white"],
+        },
+        {"instruction": "i would like a lamp.", "instruction_attributes": [], "instruction_options": []},
+    ],
+    "B00LAMP002": [
+        {"instruction": "a brass lamp", "instruction_attributes": ["brass"], "instruction_options": {}}
+    ],
+    "B00GONE001": [
+        {"instruction": "a lamp of old", "instruction_attributes": ["old"], "instruction_options": []}
+    ],
+}
+
+HOTELS = [
+    {"name": "old mill", "area": "east", "pricerange": "cheap", "type": "guesthouse", "stars": "3", "parking": "yes",
+     "internet": "yes", "phone": "0100", "postcode": "ab1", "address": "1 mill lane", "id": "0",
+     "location": [1.0, 2.0], "price": {"single": "30"}, "takesbookings": "yes"},
+    {"name": "new mill", "area": "east", "pricerange": "moderate", "type": "hotel", "stars": "4", "parking": "no",
+     "internet": "yes", "phone": "0101", "postcode": "ab2", "address": "2 mill lane", "id": "1"},
+]  # fmt: skip
+DATABASE = {
+    "hotel": HOTELS,
+    "restaurant": [{"name": "soup bowl", "area": "west", "food": "thai", "pricerange": "cheap", "phone": "0102"}],
+    "attraction": [{"name": "clock tower", "area": "west", "type": "architecture", "entrance fee": "free"}],
+    "train": [{"trainID": "TR1", "departure": "here", "destination": "there", "day": "monday", "leaveAt": "05:16",
+               "arriveBy": "06:08", "duration": "52 minutes", "price": "4.40 pounds"}],
+}  # fmt: skip
+DIALOGUES = {
+    "MUL1.json": {
+        "goal": {
+            "hotel": {
+                "info": {"pricerange": "moderate", "area": "east", "parking": "dontcare"},
+                "fail_info": {"pricerange": "expensive", "area": "east"},
+                "book": {"people": "2", "day": "friday", "stay": "3", "invalid": False, "pre_invalid": True},
+                "fail_book": {"stay": "4"},
+                "reqt": ["postcode"],
+            },
+            "taxi": {
+                "info": {"leaveAt": "17:15", "destination": "clock tower"},
+                "reqt": ["car type", "phone"],
+            },
+            "train": {
+                "info": {"destination": "there", "day": "monday", "arriveBy": "07:00"},
+                "reqt": ["trainID"],
+            },
+            "attraction": {},
+            "police": {},
+            "message": ["Words that only people read."],
+        },
+        "log": [],
+    },
+    "SNG2.json": {"goal": {"police": {"info": {}}, "hotel": {}}, "log": []},
+    "SNG3.json": {
+        "goal": {"attraction": {"info": {"type": "architecture"}, "reqt": ["entrance fee"]}, "taxi": {}},
+        "log": [],
+    },
+}
+
+
+@pytest.fixture
+def shop_data(tmp_path):
+    files = {"items_shuffle_1000": PRODUCTS, "items_ins_v2_1000": ATTRIBUTES, "items_human_ins": TASKS}
+    return written(tmp_path / "webshop", files)
+
+
+@pytest.fixture
+def dialogues(tmp_path):
+    files = {f"db/{domain}_db": entities for domain, entities in DATABASE.items()}
+    return written(tmp_path / "multiwoz", {"data": DIALOGUES, **files})
+
+
+def written(folder, files):
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+    return folder
+
+
+def test_webshops_tasks_are_bought_in_webshops_catalogue(shop_data, tmp_path):
+    suite = Suite.from_yaml(webshop(shop_data, tmp_path / "out"))
+    first, second = suite.scenarios
+    request = (
+        "i would like a lamp that is easy to fold, in black and white, and price lower than 40.00 dollars"
+    )
+    assert first.user.intents[0].request == request
+    assert (first.user.role, first.user.knowledge) == ("guide", {"color": "black | white"})
+    assert second.user.intents[0].request.endswith("lower than 120.00 dollars")  # there is no price: 100
+
+    def way(world):
+        is_first = "easy to fold" in world.goal.attributes
+        number, picks = ("1", ["click: color: black | white"]) if is_first else ("2", [])
+        for action in ["search: lamp", f"click: B00LAMP00{number}", *picks, "click: buy"]:
+            yield "act", {"action": action}
+
+    for record in held(suite, way).conversations:
+        assert (record.outcome["score"], record.progress_rate) == (1.0, 1.0), record.scenario
+    record, _ = held(
+        suite, lambda world: [deed for deed in way(world) if "color" not in str(deed)]
+    ).conversations
+    assert record.outcome == {"score": 0.75, "success": False, "bought": True}
+
+
+def test_multiwoz_goals_are_met_at_a_desk_with_its_database(dialogues, tmp_path):
+    suite = Suite.from_yaml(multiwoz(dialogues, tmp_path / "out"))
+    assert [each.name for each in suite.scenarios] == ["MUL1", "SNG3"]
+    hotel, train, taxi = suite.scenarios[0].user.intents
+    assert hotel.slots["price_range"] == "expensive" and hotel.slots["nights"] == "4"
+    assert hotel.fallback == "Then rather with price_range moderate, nights 3."
+    assert hotel.request.endswith("Please book it. Please tell me: postcode.")
+    assert "parking" not in hotel.slots and train.slots["arrive_by"] == "07:00" and taxi.fallback is None
+
+    def way(world):
+        if "hotel" not in world.wishes:
+            yield "find_attractions", {"type": "architecture"}
+            yield "look_up", {"domain": "attraction", "name": "clock tower", "attributes": ["entrance_fee"]}
+            return
+        booking = {"name": "new mill", "people": 2, "day": "friday"}
+        yield "find_hotels", {"price_range": "moderate"}
+        yield "look_up", {"domain": "hotel", "name": "new mill", "attributes": ["postcode"]}
+        yield "book_hotel", {**booking, "nights": 4}  # refused
+        yield "book_hotel", {**booking, "nights": 3}
+        yield "find_trains", {"destination": "there", "arrive_by": "07:00"}
+        yield "order_taxi", {"departure": "new mill", "destination": "clock tower", "leave_at": "17:15"}
+
+    for record in held(suite, way).conversations:
+        assert record.outcome == {"inform": True, "success": True}, record.scenario
+        assert record.progress_rate == 1.0
+    for record in held(suite, lambda world: list(way(world))[:-1]).conversations:
+        assert record.outcome["success"] is False
+
+
+def test_as_many_tasks_as_wanted_are_written(shop_data, dialogues, tmp_path):
+    assert len(Suite.from_yaml(webshop(shop_data, tmp_path / "1", most=1)).scenarios) == 1
+    assert len(Suite.from_yaml(multiwoz(dialogues, tmp_path / "2", most=1)).scenarios) == 1
+
+
+def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
+    with pytest.raises(errors.InputError, match=r"has no hotel_db\.json: give the folder of the data set"):
+        multiwoz(shop_data, tmp_path / "out")
+    with pytest.raises(errors.InputError, match="exists: give a folder that is new"):
+        webshop(shop_data, tmp_path)
+    (shop_data / "items_human_ins.json").write_text("{")
+    with pytest.raises(errors.InputError, match=r"items_human_ins\.json is no JSON"):
+        webshop(shop_data, tmp_path / "out")
