@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice, product
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any, Self, cast
 
 from pydantic import (
@@ -60,7 +61,7 @@ from arq_graph.agent.modules import load
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, misfits
-from arq_graph.agent.yaml_file import read_model
+from arq_graph.agent.yaml_file import read_model, read_text
 from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.expectation import Before, Expectation
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
@@ -181,7 +182,7 @@ class Defaults(Part):
 
     Args:
         agent: The agent's YAML file.
-        milestones: The milestone file.
+        milestones: The milestone file; `$name` in it stands for an argument of the world's.
         world: The class or function that makes the world of one conversation: "module:name"; or a mapping with that
             under `of`, and its arguments.
         user: Who talks to the agent.
@@ -247,9 +248,11 @@ class SuiteFile(Part):
     def _can_be_used(self, info: ValidationInfo) -> Self:
         document: Any = info.context
         folder: Path = document.folder
+        graph = cache(partial(_graph, folder))
+        fields: dict[str, Any] = {}
         readers: dict[str, Callable[[str], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
-            "milestones": cache(lambda name: MilestoneGraph.from_yaml(folder / name, check=False)),
+            "milestones": lambda name: graph(name, tuple(_arguments(fields.get("world")).items())),
             "world": lambda world: (
                 load(world, folder) if isinstance(world, str) else WorldEntry(**world).made(folder)
             ),
@@ -291,6 +294,18 @@ class SuiteFile(Part):
             whole.pop(key, None)
         # Pydantic would read them anew from what it wrote, without their lines.
         return whole | {key: getattr(entry, key) for key in ("history", "expect") if key in own}
+
+
+def _arguments(world: Any) -> dict[str, Any]:
+    """The arguments that an entry gives to its world."""
+    return {name: value for name, value in world.items() if name != "of"} if isinstance(world, Mapping) else {}
+
+
+def _graph(folder: Path, name: str, arguments: tuple[tuple[str, Any], ...]) -> MilestoneGraph:
+    """The graph of a milestone file, with the values of the world's arguments in the places of their names."""
+    text = read_text(folder / name, what="milestone file")
+    text = Template(text).safe_substitute(dict(arguments)) if arguments else text
+    return MilestoneGraph.parse_yaml(text, file=str(folder / name))
 
 
 def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:

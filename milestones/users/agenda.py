@@ -8,7 +8,7 @@ from random import Random
 
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, others_said, share_named
-from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
+from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, without_numbers, wrong_value
 from arq_graph.milestones.users.spec import Deviation, UserSpec, Value, last_words, persona_of
 
 MOST_NOT_UNDERSTOOD = 2
@@ -116,6 +116,8 @@ class AgendaUser:
         if heard.fails and self._intent.fallback and self._wish != self._intent.fallback:
             self._wish = self._intent.fallback
             return _Reply("fallback", self._wish)
+        if self.spec.role == "guide" and self._intent is self.spec.intents[-1] and not heard.fails:
+            return _Reply("", "All right.")  # who guides waits for the end of the task
         if heard.fails or self._intent.done_when is None:
             return self._next()
         return _Reply("again", self._wish)
@@ -217,7 +219,8 @@ class AgendaUser:
         if self._is_ignorant:
             value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
         elif self.spec.kind == "perturbed" and is_kept_back(fact):
-            return f"I do not have the {fact.label} at hand."
+            value = without_numbers(fact.value) if self.spec.role == "guide" else ""
+            return f"The {fact.label} is {value}." if value else f"I do not have the {fact.label} at hand."
         if value is None:
             return VAGUE
         if isinstance(value, bool):

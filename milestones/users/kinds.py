@@ -51,13 +51,17 @@ def let_out(text: str, kind: Kind, facts: Iterable[Fact], seed: object = 0) -> s
         instead = "" if kind == "perturbed" else str(wrong_value(fact.value, seed, known) or "something")
         if kind == "unhelpful" or is_kept_back(fact):
             text = re.sub(whole(fact.value), lambda _, said=instead: said, text, flags=re.IGNORECASE)  # type: ignore[misc]
-    if kind == "perturbed":
-        text = " ".join(word for word in text.split(" ") if not any(map(str.isnumeric, word.rstrip(".!?"))))
+    text = without_numbers(text) if kind == "perturbed" else text
     sentences = (
         _NOT_AT_HAND if leaks(each, kind, known) else each for each in re.split(r"(?<=[.!?])\s+", text)
     )
     left = re.sub(r"\s+([.,;:!?])", r"\1", " ".join(" ".join(dict.fromkeys(sentences)).split()))
     return left or (_NOT_AT_HAND if known else "")
+
+
+def without_numbers(value: Value) -> str:
+    """The words of a value that hold no digit: `in cabinet` of `in cabinet 2`, which a guide still tells."""
+    return " ".join(word for word in str(value).split(" ") if not any(map(str.isnumeric, word)))
 
 
 def wrong_value(value: Value, seed: object, truths: Iterable[Fact]) -> Value | None:

@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
-from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard
+from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard, without_numbers
 from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, persona_of
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.reasoning.answer import Complaint
@@ -150,7 +150,8 @@ class SimulatedUser:
         if isinstance(value, tuple):
             return [self._allowed(each) for each in value]
         if (name, value) in self._not_at_hand:
-            return "not at hand"
+            is_guide = self.spec.role == "guide"
+            return (without_numbers(value) if is_guide else "") or "not at hand"
         return (
             let_out(value, self.spec.kind, self.spec.facts, self._seed) if isinstance(value, str) else value
         )
