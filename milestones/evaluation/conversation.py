@@ -47,6 +47,7 @@ class Conversation:
         by_user: Whether it was the user who failed, and not the app.
         turn_seconds: How long the app took for each turn.
         usage: The calls of the app to its models.
+        moves: What the app's channel `moves` says of each turn, where it has one, by the id of the user's message.
     """
 
     thread_id: str
@@ -57,6 +58,7 @@ class Conversation:
     turn_seconds: list[float] = field(default_factory=list)
     usage: UsageTracker = field(default_factory=UsageTracker)
     history: int = 0
+    moves: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def error(self) -> str | None:
@@ -193,8 +195,15 @@ class _Talk:
         with suppress(Exception):
             state = await asyncio.wait_for(self.app.aget_state(self.config), _SECONDS_FOR_STATE)
             messages = state.values["messages"]
+            self._keep_moves(self.turn, state.values)
             if any(each.id == self.turn.opening.id for each in messages):
                 self.turn.take(_new_messages(messages, self.turn.opening))
+
+    def _keep_moves(self, turn: _Turn, state: Any) -> None:
+        kept, turn_id = state.get("moves") if isinstance(state, Mapping) else None, str(turn.opening.id)
+        if isinstance(kept, list):
+            known = (each for each in kept if isinstance(each, Mapping))
+            self.held.moves[turn_id] = [each for each in known if each.get("turn") == turn_id]
 
     async def _hear(self) -> str:
         self.user_speaks = True
@@ -213,6 +222,7 @@ class _Talk:
         for _ in range(MOST_INTERRUPTS):
             self.watch(self.held)
             given = await self._ask_app(given)
+            self._keep_moves(turn, given)
             turn.take(_new_messages(given, turn.opening))
             self.watch(self.held)
             waiting = given.get("__interrupt__") if isinstance(given, Mapping) else None

@@ -18,6 +18,7 @@ from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.ceiling import Ceiling
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
+from arq_graph.milestones.evaluation.moves import moves_of
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
@@ -248,6 +249,7 @@ class Run:
             run=one.run,
             seed=one.seed,
             outcome=made.outcome(),
+            **moves_of(transcript, held.moves),
             ended=held.ended,
             error=held.error,
             model_calls=held.usage.calls,

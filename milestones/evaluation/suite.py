@@ -298,7 +298,9 @@ class SuiteFile(Part):
 
 def _arguments(world: Any) -> dict[str, Any]:
     """The arguments that an entry gives to its world."""
-    return {name: value for name, value in world.items() if name != "of"} if isinstance(world, Mapping) else {}
+    return (
+        {name: value for name, value in world.items() if name != "of"} if isinstance(world, Mapping) else {}
+    )
 
 
 def _graph(folder: Path, name: str, arguments: tuple[tuple[str, Any], ...]) -> MilestoneGraph:

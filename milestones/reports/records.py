@@ -76,6 +76,10 @@ class ConversationRecord(Record):
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         outcome: What the world itself says of how it ended, by name: shares from 0 to 1, counts, or whether.
+        moves: How often the agent did what: `think` (of speakers alone, as others do not tell), `speak`, `act`, and
+            `invalid`, the acts that were refused or failed.
+        speech: What a speaker said, by category (ReSpAct, Table 5); `dialogue_acts` is the same by act, where it is
+            limited to some.
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
@@ -117,6 +121,9 @@ class ConversationRecord(Record):
     run: int | None = None
     seed: int | None = None
     outcome: Mapping[str, bool | int | float] = {}
+    moves: Mapping[str, int] = {}
+    speech: Mapping[str, int] = {}
+    dialogue_acts: Mapping[str, int] = {}
     ended: Ended | None = None
     error: str | None = None
     model_calls: int | None = None

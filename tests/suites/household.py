@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from arq_graph.milestones.suites.household.world import CHANGES, CLOSED, LAMP, PLACES, kind_of
+
+SUITE = Path(__file__).parents[2] / "milestones" / "suites" / "household" / "suite.yaml"
 
 
 def way(world: Any) -> list[str]:

@@ -27,7 +27,7 @@ def test_a_task_is_done_by_one_who_knows_the_house_and_not_before_the_last_actio
     for action in way(house):
         assert action in house.actions() and house.outcome()["success"] is False
         assert house.step(action).valid
-        scores.append(house.score)
+        scores.append(house.conditions)
     assert house.outcome() == {"success": True, "conditions": 1.0}
     assert scores == sorted(scores) and 0.0 < scores[-2] < 1.0
     assert house.done and house.actions() == ()
@@ -55,7 +55,7 @@ def test_what_is_not_possible_changes_nothing():
         "put mug 1 in sink 1",
     ):
         assert (house.step(action).text, house.step(action).valid) == ("Nothing happens.", False)
-    assert house.where["mug 1"] == mug and house.score == 0.0
+    assert house.where["mug 1"] == mug and house.conditions == 0.0
 
 
 def test_a_closed_place_shows_and_takes_nothing_until_it_is_opened():
@@ -72,7 +72,7 @@ def test_a_thing_that_was_heated_and_cooled_again_is_not_hot():
     *before, to_the_desk, put = way(house)
     for action in [*before, "go to fridge 1", "cool potato 1 in fridge 1", to_the_desk, put]:
         assert house.step(action).valid
-    assert not house.done and house.score == pytest.approx(2 / 3)
+    assert not house.done and house.conditions == pytest.approx(2 / 3)
 
 
 def test_one_thing_is_held_at_a_time_and_the_inventory_tells_how_it_is():

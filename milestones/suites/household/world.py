@@ -68,7 +68,8 @@ class Household:
 
     Attributes:
         done: Whether the task is done.
-        score: The share of what the task takes that is done: taken, changed, placed.
+        score: None, as it is not shown how far one is.
+        conditions: The share of what the task takes that is done: taken, changed, placed.
         where: The place of each thing that is not held, and of the lamp.
 
     Raises:
@@ -83,7 +84,7 @@ class Household:
                 near, there = suggestion(given, known), ", ".join(map(repr, known))
                 raise InputError(f"{name} is {given!r}{near}; it must be one of {there}")
         self.task, self.thing, self.target, self.layout = task, thing, target, layout
-        self.done, self.score = False, 0.0
+        self.score: float | None = None
         self.reset()
 
     def reset(self) -> str:
@@ -120,7 +121,7 @@ class Household:
 
     def outcome(self) -> dict[str, float | bool]:
         """Whether the task is done, and the share of what it takes."""
-        return {"success": self.done, "conditions": self.score}
+        return {"success": self.done, "conditions": self.conditions}
 
     def _possible(self) -> dict[str, Callable[[], str]]:
         here, held, kind = self._at, self._held, kind_of(self._at)
@@ -186,7 +187,7 @@ class Household:
         """How much of the task is done; of the kind that it is about there are no more than it takes."""
         wanted = [thing for thing in self._states if kind_of(thing) == self.thing]
         met = [condition for thing in wanted for condition in self._conditions(thing)]
-        self.score, self.done = sum(met) / len(met), all(met)
+        self.conditions, self.done = sum(met) / len(met), all(met)
 
     def _conditions(self, thing: str) -> Iterator[bool]:
         yield "taken" in self._states[thing]

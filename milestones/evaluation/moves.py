@@ -1,0 +1,34 @@
+"""An agent's moves in a conversation, counted: what it thought, said and did, and what it spoke for (ReSpAct, 5.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from arq_graph.milestones.transcript import Call, Message, Result, Transcript
+
+
+def moves_of(transcript: Transcript, turns: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, Any]:
+    """The fields of a record about an agent's moves; `turns` are those that its app's channel `moves` tells of.
+
+    What was said and done stands in the transcript of any app. Only a speaker tells of its thoughts.
+    """
+    told = [move for moves in turns.values() for move in moves]
+    events = transcript.measured
+    thoughts = {"think": sum(move.get("kind") == "think" for move in told)} if turns else {}
+    moves = {
+        **thoughts,
+        "speak": sum(isinstance(event, Message) and event.speaker == "agent" for event in events),
+        "act": sum(isinstance(event, Call) for event in events),
+        "invalid": sum(isinstance(event, Result) and event.failed for event in events),
+    }
+    return {
+        "moves": moves,
+        "speech": _by(told, "category"),
+        "dialogue_acts": _by(told, "dialogue_act"),
+    }
+
+
+def _by(moves: Iterable[Mapping[str, Any]], label: str) -> dict[str, int]:
+    return dict(Counter(str(move[label]) for move in moves if move.get(label)))
