@@ -252,7 +252,7 @@ class SuiteFile(Part):
         fields: dict[str, Any] = {}
         readers: dict[str, Callable[[str], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
-            "milestones": lambda name: graph(name, tuple(_arguments(fields.get("world")).items())),
+            "milestones": lambda name: graph(name, _words_for(fields.get("world"))),
             "world": lambda world: (
                 load(world, folder) if isinstance(world, str) else WorldEntry(**world).made(folder)
             ),
@@ -296,11 +296,10 @@ class SuiteFile(Part):
         return whole | {key: getattr(entry, key) for key in ("history", "expect") if key in own}
 
 
-def _arguments(world: Any) -> dict[str, Any]:
-    """The arguments that an entry gives to its world."""
-    return (
-        {name: value for name, value in world.items() if name != "of"} if isinstance(world, Mapping) else {}
-    )
+def _words_for(world: Any) -> tuple[tuple[str, Any], ...]:
+    """The arguments that an entry gives to its world and that can stand in a text."""
+    given = world.items() if isinstance(world, Mapping) else ()
+    return tuple((name, value) for name, value in given if isinstance(value, str | int | float))
 
 
 def _graph(folder: Path, name: str, arguments: tuple[tuple[str, Any], ...]) -> MilestoneGraph:
