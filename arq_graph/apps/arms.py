@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.guided import create_guided_agent, create_preact_agent
+from arq_graph.apps.reflexion import Reflexion
 from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
@@ -32,7 +34,8 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
 
     Args:
         names: Each one of `ARMS`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
-            or an app itself.
+            or an app itself. With `+reflexion` behind it, a function's app tries again after a failure, up to 3 times
+            in all, or as often as `+reflexion:10` says.
         folder: Where modules are looked for before `sys.path`.
 
     Raises:
@@ -44,6 +47,8 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
 def _arm(name: str, folder: Path | None) -> Arm:
     if name in ARMS:
         return ARMS[name]
+    if again := re.fullmatch(r"(.+)\+reflexion(?::(\d+))?", name):
+        return Reflexion(cast(MakeApp, _arm(again[1], folder)), int(again[2] or 3))
     module, _, function = name.partition(":")
     if not function or module in ARMS:
         raise InputError(

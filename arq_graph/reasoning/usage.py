@@ -87,6 +87,10 @@ class UsageTracker(BaseCallbackHandler):
         finally:
             _tracker.reset(token)
 
+    def include(self, other: UsageTracker) -> None:
+        """Count what another one has counted, too."""
+        self._calls |= other._calls
+
     @property
     def calls(self) -> int:
         """Requests made, failed and repeated ones included."""

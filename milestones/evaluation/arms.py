@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 MakeApp = Callable[..., App]
 """Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model.
 
-The world itself is given where `world` is one of its arguments.
+The world itself is given where `world` is one of its arguments. One that has `trials` is asked again where the world's
+`outcome()` says that there was no success: with `lessons`, what its `areflect(model, messages, lessons)` has told.
 """
 
 Arm = App | MakeApp
@@ -67,7 +70,7 @@ class Arms:
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
         for name, arm in self._functions.items():
             try:
-                inspect.signature(arm).bind(None, None, None, **_world(arm, None))
+                inspect.signature(arm).bind(None, None, None, **taken_by(arm, world=None))
             except TypeError as error:
                 raise InputError(
                     f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
@@ -93,8 +96,11 @@ class Arms:
         sources = {name: file for name, arm in self._arms.items() if (file := file_of(arm))} | self._functions
         return {f"the code of the arm {name!r}": fingerprint(source) for name, source in sources.items()}
 
-    def make(self, one: Planned) -> Made:
-        """The app for one conversation; raises whatever the function or the world raises."""
+    def make(self, one: Planned, lessons: Sequence[str] = ()) -> Made:
+        """The app for one conversation; raises whatever the function or the world raises.
+
+        `lessons` are what an arm that tries again has noted of the trials before.
+        """
         if one.arm not in self._functions:
             return Made(self._arms[one.arm], is_ours=False, agent=one.scenario.agent)
         key = (one.arm, one.scenario.name)
@@ -103,7 +109,7 @@ class Arms:
         world = one.scenario.fresh_world(one.seed)
         agent = one.scenario.agent_in(world)
         make = self._functions[one.arm]
-        app = make(one.scenario, agent, self._model, **_world(make, world))
+        app = make(one.scenario, agent, self._model, **taken_by(make, world=world, lessons=lessons))
         if not _is_app(app):
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
@@ -113,9 +119,17 @@ class Arms:
             self._shared[key] = made
         return made
 
+    async def lesson(self, arm: str, said: Sequence[BaseMessage], lessons: Sequence[str]) -> str | None:
+        """What an arm that tries again notes of a trial that failed; None where it does not, or not any more."""
+        made_by = self._functions.get(arm)
+        if made_by is None or len(lessons) + 1 >= getattr(made_by, "trials", 1):
+            return None
+        return str(await made_by.areflect(self._model, said, lessons))
 
-def _world(make: MakeApp, world: Any) -> dict[str, Any]:
-    return {"world": world} if "world" in inspect.signature(make).parameters else {}
+
+def taken_by(make: MakeApp, **given: Any) -> dict[str, Any]:
+    """Of what is given, that which a function takes by these names."""
+    return {name: value for name, value in given.items() if name in inspect.signature(make).parameters}
 
 
 def instructions_of(agent: Agent) -> str:

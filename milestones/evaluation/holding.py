@@ -34,7 +34,7 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
-from arq_graph.reasoning.usage import track_usage
+from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better.
@@ -201,30 +201,60 @@ class Run:
         return Held(outcome, used.calls, cost, messages, is_unreached)
 
     async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
-        try:
-            made = self.arms.make(one)
-            user = one.scenario.make_user(one.seed, self.user_model)
-        except (Exception, SystemExit) as error:
-            return _broken(one, f"the arm could not be made: {told(error)}"), (), None
-        thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
-        held = await aconverse(
-            made.app,
-            user,
-            limits=one.scenario.limits,
-            thread_id=thread,
-            stopped=lambda: self.ceiling.reached is not None,
-            history=one.scenario.messages_before,
-            variables=one.scenario.variables,
-        )
-        await made.forget(thread)
+        lessons: list[str] = []
+        spent = UsageTracker()
+        while True:
+            try:
+                made = self.arms.make(one, lessons)
+                user = one.scenario.make_user(one.seed, self.user_model)
+            except (Exception, SystemExit) as error:
+                return _broken(one, f"the arm could not be made: {told(error)}"), (), None
+            thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
+            held = await aconverse(
+                made.app,
+                user,
+                limits=one.scenario.limits,
+                thread_id=thread,
+                stopped=lambda: self.ceiling.reached is not None,
+                history=one.scenario.messages_before,
+                variables=one.scenario.variables,
+            )
+            await made.forget(thread)
+            lesson = await self._lesson(one, made, held, lessons)
+            held.usage.include(spent)
+            if lesson is None:
+                break
+            lessons.append(lesson)
+            spent = held.usage
         messages = written(held.messages)
         try:
-            return await self._outcome(one, made, held, messages), messages, held.failure
+            outcome = await self._outcome(one, made, held, messages, trials=len(lessons) + 1)
         except Exception as error:  # a judge or a check of the user's own may raise anything
             return _broken(one, f"it could not be measured: {told(error)}"), messages, error
+        return outcome, messages, held.failure
+
+    async def _lesson(
+        self, one: Planned, made: Made, held: Conversation, lessons: Sequence[str]
+    ) -> str | None:
+        """What an arm that tries again notes of a trial that failed; None where there is no further one."""
+        if made.outcome().get("success") is not False or held.ended in ("budget", "error"):
+            return None
+        with UsageTracker().listening() as used:
+            try:
+                lesson = await self.arms.lesson(one.arm, held.messages, lessons)
+            except Exception as error:
+                held.ended, held.failure, lesson = "error", error, None
+        held.usage.include(used)
+        return lesson
 
     async def _outcome(
-        self, one: Planned, made: Made, held: Conversation, messages: Sequence[Mapping[str, Any]]
+        self,
+        one: Planned,
+        made: Made,
+        held: Conversation,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        trials: int,
     ) -> Outcome:
         if held.ended == "budget":
             turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
@@ -249,6 +279,7 @@ class Run:
             run=one.run,
             seed=one.seed,
             outcome=made.outcome(),
+            trials=trials,
             **moves_of(transcript, held.moves),
             ended=held.ended,
             error=held.error,

@@ -76,6 +76,8 @@ class ConversationRecord(Record):
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         outcome: What the world itself says of how it ended, by name: shares from 0 to 1, counts, or whether.
+        trials: How often the task was tried, by an arm that tries again where it failed; told is the last time, and
+            model calls and tokens are those of all.
         moves: How often the agent did what: `think` (of speakers alone, as others do not tell), `speak`, `act`, and
             `invalid`, the acts that were refused or failed.
         speech: What a speaker said, by category (ReSpAct, Table 5); `dialogue_acts` is the same by act, where it is
@@ -121,6 +123,7 @@ class ConversationRecord(Record):
     run: int | None = None
     seed: int | None = None
     outcome: Mapping[str, bool | int | float] = {}
+    trials: int = 1
     moves: Mapping[str, int] = {}
     speech: Mapping[str, int] = {}
     dialogue_acts: Mapping[str, int] = {}

@@ -1,0 +1,99 @@
+"""Trying again after a failure, with what was learnt from it: Reflexion, for any arm (ReSpAct, B.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import InputError, counted
+from arq_graph.milestones.evaluation.arms import MakeApp, taken_by
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
+from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
+
+_HEADING = "You have tried this task before, and failed. Each time you noted for yourself:"
+
+
+class Reflection(ARQ):
+    """Reflect on a task that failed, for the next try."""
+
+    task: str = reinstate("The task, word for word.")
+    deeds: list[str] = query("Each thing that was done towards it, in order, with the id of what it showed.")
+    went_wrong: str = query(
+        "After which of these could the task not be done any more, or was it lost sight of? Why?"
+    )
+    found_out: list[str] = query(
+        "What was found out that will be so again: where things are, what can be done how?"
+    )
+    reflection: str = respond(
+        "What to do otherwise, and what of it is known already: three sentences to yourself."
+    )
+    says_what_to_do: bool = verify(
+        "Does it name things, places or steps, and not only intentions?", must_be=True
+    )
+    makes_things_up: bool = verify(
+        "Does it state something that the conversation does not show?", must_be=False
+    )
+
+
+@dataclass(frozen=True)
+class Reflexion:
+    """An arm whose failed trials are followed by others, in a world made anew, with the reflections on those before.
+
+    Args:
+        arm: The function that makes the app.
+        trials: How often a task is tried at most, 1 or more.
+
+    Raises:
+        InputError: The arm is an app already, or there is no trial.
+    """
+
+    arm: MakeApp
+    trials: int = 3
+
+    def __post_init__(self) -> None:
+        counted("trials", self.trials)
+        if not callable(self.arm) or hasattr(self.arm, "invoke"):
+            raise InputError(
+                f"{self.arm!r} is an app, which cannot begin anew: give a function that makes one"
+            )
+
+    def __call__(
+        self,
+        scenario: Scenario,
+        agent: Agent | None,
+        model: Any,
+        world: Any = None,
+        lessons: Sequence[str] = (),
+    ) -> Any:
+        """The app of one trial."""
+        if not callable(getattr(world, "outcome", None)):
+            raise InputError(
+                f"scenario {scenario.name!r} does not tell whether a trial has failed: reflexion needs a world whose "
+                "outcome() says `success`"
+            )
+        if agent is not None and lessons:
+            noted = [f"{number}. {lesson}" for number, lesson in enumerate(lessons, start=1)]
+            agent = agent.replace(profile="\n".join([agent.profile, "", _HEADING, *noted]))
+        return self.arm(scenario, agent, model, **taken_by(self.arm, world=world, lessons=lessons))
+
+    async def areflect(self, model: Any, messages: Sequence[BaseMessage], lessons: Sequence[str]) -> str:
+        """What to do otherwise next time.
+
+        Raises:
+            ReasoningError: The model gave no answer.
+        """
+        node = BlueprintNode(
+            model,
+            Reflection,
+            PROMPTS / "reflexion.md",
+            write={"reflection": lambda answer: answer.value.reflection},
+            reads=("lessons",),
+            module="reflexion",
+        )
+        update = await node.ainvoke({"messages": list(messages), "lessons": list(lessons)})
+        return str(update["reflection"])
