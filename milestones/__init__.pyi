@@ -3,6 +3,7 @@
 from .authoring.author import author_milestones as author_milestones
 from .evaluation.conversation import aconverse as aconverse
 from .evaluation.conversation import converse as converse
+from .evaluation.replay import ReplayChatModel as ReplayChatModel
 from .evaluation.runner import aevaluate as aevaluate
 from .evaluation.runner import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits

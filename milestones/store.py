@@ -9,6 +9,7 @@ is refused, and the message says which of these changed.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self, cast
 
 from arq_graph.agent.fingerprint import changed
 from arq_graph.errors import InputError
@@ -77,15 +78,14 @@ class RunStore:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """The entries of the earlier run, in order; memory holds one. A line that cannot be read is left out."""
-        with self.file.open("rb") as lines:
-            for entry in map(_object, lines):
-                if entry and not is_head(entry):
-                    yield entry
+        return (entry for entry in records_in(self.file) if not is_head(entry))
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it."""
         # JSON that is ASCII alone holds lone surrogates, too.
         line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
+        if self.file.suffix == ".gz":
+            raise InputError(f"{self.file} is compressed: unpack it to go on with it, or name another file")
         before = os.fstat(self._stream.fileno()).st_size
         with self._failures_told():
             try:
@@ -112,12 +112,12 @@ class RunStore:
     def _failures_told(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            raise InputError(f"results cannot be kept in {self.file}: {error.strerror}") from None
+        except (OSError, EOFError) as error:
+            raise InputError(f"results cannot be kept in {self.file}: {_why(error)}") from None
 
     def _read(self) -> None:
         """Look at the heads, and cut off what follows the last whole line."""
-        with self.file.open("rb") as lines:
+        with opened(self.file) as lines:
             for line in lines:
                 if not self._size and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
                     self._compare({})
@@ -126,7 +126,8 @@ class RunStore:
                 if line.startswith(_BEGINNING):
                     self._compare(_object(line))
                 self._size += len(line)
-        self._stream.truncate(self._size)
+        if self.file.suffix != ".gz":
+            self._stream.truncate(self._size)
 
     def _compare(self, head: Mapping[str, Any]) -> None:
         if [head.get("arq_graph"), head.get("version")] != [self._head["arq_graph"], VERSION]:
@@ -145,6 +146,24 @@ class RunStore:
                 f"{self.file} holds the results of another run: {', '.join(others)} changed since. Give what was "
                 f"given then, or {_INSTEAD}"
             )
+
+
+def records_in(file: Path) -> Iterator[dict[str, Any]]:
+    """What the lines of a file hold, heads included; it may be compressed. A line that cannot be read is left out.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    try:
+        with opened(file) as lines:
+            yield from filter(None, map(_object, lines))
+    except (OSError, EOFError) as error:
+        raise InputError(f"{file} cannot be read: {_why(error)}") from None
+
+
+def opened(file: Path) -> BinaryIO:
+    """A file that is read, unpacked where its name ends with .gz."""
+    return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
 
 
 def is_head(record: Any) -> bool:
@@ -166,6 +185,12 @@ def _lock(stream: FileIO, file: Path) -> None:
     # The run that had it may have taken it away meanwhile.
     if not os.path.samestat(os.fstat(stream.fileno()), file.stat()):
         raise taken
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(
+        error
+    )  # what is wrong with a compressed file is no system's error
 
 
 def _object(line: bytes) -> dict[str, Any]:

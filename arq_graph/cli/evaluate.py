@@ -72,6 +72,9 @@ def evaluate(
     resume: Annotated[
         bool, Option("--resume", help="Go on with what that file holds; nothing is held twice.")
     ] = False,
+    record: Annotated[
+        bool, Option("--record", help="Keep there every model answer, too, for a `ReplayChatModel`.")
+    ] = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
 ) -> None:
@@ -111,6 +114,7 @@ def evaluate(
                 concurrency=concurrency,
                 results=kept,
                 resume=resume,
+                record=record,
                 max_calls=max_calls,
                 max_cost=max_cost,
                 prices=options.read_prices(prices),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -16,6 +16,10 @@ from pydantic import SecretStr
 from arq_graph.models.resolve import Bare, Called
 
 Schema = dict[str, Any]
+_SCHEMA_FOLLOWS = (
+    "Answer with one JSON object and nothing else. It must fit this JSON schema, with its keys in the"
+    " schema's order:\n"
+)
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,7 @@ class Method:
         """The prompt as this method needs it: the schema may stand at the end of the first system message."""
         if not self.schema_in_prompt:
             return list(messages)
-        text = (
-            "Answer with one JSON object and nothing else. It must fit this JSON schema, with its keys in the"
-            " schema's order:\n" + json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-        )
+        text = _SCHEMA_FOLLOWS + json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
         for index, message in enumerate(messages):
             if isinstance(message, SystemMessage):
                 whole = message.model_copy(update={"content": f"{message.text}\n\n{text}"})
@@ -67,6 +68,27 @@ METHODS = (
     Method("prompt", lambda model, **_: model, schema_in_prompt=True),
 )
 """Every method, the most exact first."""
+
+
+def read_request(
+    messages: Sequence[BaseMessage], response_format: Mapping[str, Any], tools: Sequence[Schema]
+) -> tuple[str, list[BaseMessage], Schema]:
+    """What tells a request's method from others, and what all of them ask alike: prompt and schema."""
+    carried = [
+        *(tool.get("parameters") for tool in tools),
+        response_format.get("json_schema", {}).get("schema"),
+    ]
+    found: list[BaseMessage] = []
+    for message in messages:
+        said, follows, schema = str(message.text).partition(_SCHEMA_FOLLOWS)
+        if follows and isinstance(message, SystemMessage):
+            carried.append(json.loads(schema))
+            message = message.model_copy(update={"content": said.removesuffix("\n\n")})
+        if not follows or message.text:
+            found.append(message)
+    schema_asked: Schema = next(filter(None, carried), {})
+    method = f"{response_format.get('type', '')} {len(tools)}"
+    return method, found, {key: value for key, value in schema_asked.items() if key != "description"}
 
 
 @dataclass

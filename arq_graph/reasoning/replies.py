@@ -40,6 +40,8 @@ _MAX_CUT = 12
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+KEPT_METADATA = (*_REASON_KEYS, "incomplete_details", "prompt_feedback", "model_name")
+"""What of an answer's metadata anything here reads."""
 
 
 def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[str]]:

@@ -92,6 +92,14 @@ class UsageTracker(BaseCallbackHandler):
         self._calls |= other._calls
 
     @property
+    def trackers(self) -> Iterator[UsageTracker]:
+        """Itself, and those that listen around it, outwards."""
+        tracker: UsageTracker | None = self
+        while tracker:
+            yield tracker
+            tracker = tracker._outer
+
+    @property
     def calls(self) -> int:
         """Requests made, failed and repeated ones included."""
         return len(self._calls)
@@ -134,17 +142,16 @@ class UsageTracker(BaseCallbackHandler):
             groups.setdefault(getattr(call, key), []).append(call)
         return {name: _cost_of(calls) for name, calls in groups.items()}
 
-    def on_chat_model_start(self, *_: Any, run_id: UUID, metadata: Any = None, **kwargs: Any) -> None:
+    def on_chat_model_start(self, *given: Any, run_id: UUID, metadata: Any = None, **kwargs: Any) -> None:
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
         call = _Call(labels.get("arq_module") or "other", str(labels.get("ls_model_name") or ""))
-        tracker: UsageTracker | None = self
-        while tracker:
+        for tracker in self.trackers:
             with tracker._lock:
                 if tracker._max_calls is not None and tracker.calls >= tracker._max_calls:
                     raise CallLimitReached
                 tracker._calls[run_id] = call
-            tracker = tracker._outer
+            tracker.begun(run_id, given[1], kwargs.get("invocation_params") or {}, labels)
 
     on_llm_start = on_chat_model_start  # of a model that completes texts
 
@@ -157,6 +164,8 @@ class UsageTracker(BaseCallbackHandler):
         if call and isinstance(message, AIMessage):
             call.usage = message.usage_metadata
             call.model = str(message.response_metadata.get("model_name") or call.model)
+            for tracker in self.trackers:
+                tracker.answered(run_id, message)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call whose answer was cut off or filtered."""
@@ -164,6 +173,17 @@ class UsageTracker(BaseCallbackHandler):
             call.failure = error
             if hidden := message_from(error):
                 call.usage = hidden.usage_metadata
+            for tracker in self.trackers:
+                tracker.failed(run_id, error)
+
+    def begun(self, run: UUID, messages: Any, arguments: Any, labels: Any) -> None:
+        """Hear of a call, what is bound to its model and its metadata; for those who want to know more than costs."""
+
+    def answered(self, run: UUID, message: AIMessage) -> None:
+        """Hear of its answer."""
+
+    def failed(self, run: UUID, error: BaseException) -> None:
+        """Hear of its failure."""
 
 
 _tracker: ContextVar[UsageTracker | None] = ContextVar("arq_graph_usage", default=None)

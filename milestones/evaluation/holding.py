@@ -19,6 +19,7 @@ from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.ceiling import Ceiling
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.moves import moves_of
+from arq_graph.milestones.evaluation.recording import CallListener, ModelCall
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
@@ -34,7 +35,7 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
-from arq_graph.reasoning.usage import UsageTracker, track_usage
+from arq_graph.reasoning.usage import UsageTracker
 
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better.
@@ -49,7 +50,8 @@ Begin = Callable[[], Executor]
 class Held(NamedTuple):
     """What became of a conversation, what was said in it, and what it used, its user and judge included.
 
-    `is_unreached` says that a model was out of reach, and that nothing is said of the app.
+    `is_unreached` says that a model was out of reach, and that nothing is said of the app. `recorded` are its model
+    calls, if they are to be kept.
     """
 
     outcome: Outcome
@@ -57,6 +59,7 @@ class Held(NamedTuple):
     cost: float
     messages: Sequence[Mapping[str, Any]] = ()
     is_unreached: bool = False
+    recorded: tuple[ModelCall, ...] = ()
 
 
 @dataclass
@@ -83,6 +86,8 @@ class Run:
     user_model: Any
     judge: Judge | None
     ceiling: Ceiling
+    suite: str
+    record: bool
     dead: int = 0  # pieces of work in a row whose worker died
 
     async def through(
@@ -107,7 +112,8 @@ class Run:
             async for ones, found in finished:
                 for one, held in zip(ones, found, strict=True):
                     if kept:
-                        kept[0].append(entry_of(one, held.outcome, held.messages, held.calls, held.cost))
+                        told = held.messages, held.calls, held.cost, held.recorded
+                        kept[0].append(entry_of(one, held.outcome, *told))
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                 for held in found:
@@ -191,14 +197,16 @@ class Run:
 
     async def _hold(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
-        with track_usage() as used:
+        with CallListener(self.suite, one.id, keeps=self.record).listening() as used:
             self.ceiling.under_way.append(used)
             outcome, messages, failure = await self._held(one)
             self.ceiling.under_way.remove(used)
+        if used.replaying:
+            outcome, failure = used.replaying.finished(outcome), None
         cost = self.ceiling.cost_of(used)
         self.ceiling.add(used.calls, cost)
         is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
-        return Held(outcome, used.calls, cost, messages, is_unreached)
+        return Held(outcome, used.calls, cost, messages, is_unreached, used.recorded)
 
     async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
         lessons: list[str] = []

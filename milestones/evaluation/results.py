@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.milestones.evaluation.arms import instructions_of
+from arq_graph.milestones.evaluation.recording import ModelCall
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import argument_schemas
@@ -29,21 +30,40 @@ _WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status"
 
 Outcome = ConversationRecord | BrokenConversation
 
+ASKED = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
+"""What is asked, by the argument of `aevaluate`, as the head of a results file and messages name it."""
+
 
 class Kept(BaseModel):
-    """What an entry says beside the messages: calls made, what they cost, and how far it got if it is finished."""
+    """What an entry says beside the messages.
+
+    Args:
+        calls: Model calls that were made, and `cost` is what they cost.
+        record: How far it got, if it is finished.
+        broken: What was told in its place, if it could not be held or measured.
+        recorded: The model calls of one that is finished, if they are recorded.
+    """
 
     calls: int = 0
     cost: float = 0.0
     record: ConversationRecord | None = None
+    broken: BrokenConversation | None = None
+    recorded: tuple[ModelCall, ...] = ()
 
 
 def entry_of(
-    one: Planned, outcome: Outcome, messages: Sequence[Mapping[str, Any]], calls: int, cost: float
+    one: Planned,
+    outcome: Outcome,
+    messages: Sequence[Mapping[str, Any]],
+    calls: int,
+    cost: float,
+    recorded: tuple[ModelCall, ...] = (),
 ) -> dict[str, Any]:
     """A conversation as it is kept."""
     record = outcome if isinstance(outcome, ConversationRecord) else None
-    kept = Kept(calls=calls, cost=cost, record=record)
+    kept = Kept(calls=calls, cost=cost, record=record, recorded=recorded if record else ())
+    if isinstance(outcome, BrokenConversation) and outcome.ended != "budget":
+        kept.broken = outcome
     entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True)}
     return entry | (_conversation(one, messages) if record else {"id": one.id, "unfinished": messages})
 

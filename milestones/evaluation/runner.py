@@ -15,6 +15,7 @@ from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
+from arq_graph.milestones.evaluation.results import ASKED
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
@@ -61,6 +62,7 @@ async def aevaluate(
     concurrency: int = 8,
     results: str | Path | None = None,
     resume: bool = False,
+    record: bool = False,
     max_calls: int | None = None,
     max_cost: float | None = None,
     prices: Prices | None = None,
@@ -95,6 +97,8 @@ async def aevaluate(
         results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere.
         resume: Go on with what that file holds, and hold no conversation twice. Whatever shapes a conversation (the
             agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
+        record: Keep in that file every model answer, too, so that a `ReplayChatModel` can hold the same run again. Of
+            what was asked it keeps digests alone.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
@@ -126,6 +130,8 @@ async def aevaluate(
         raise InputError(
             "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: a million tokens, read and written"
         )
+    if record and results is None:
+        raise InputError("record=True needs results=…, the file that the model's answers are kept in")
     # A user's model that is none, or lacks its key, is told at once.
     suite.scenarios[0].make_user(suite.seed, user_model)
     if executor is not None:
@@ -142,9 +148,18 @@ async def aevaluate(
     ceiling = Ceiling(max_calls, max_cost, settings.prices or {})
     if shards > 1:  # what is lent to this one, where all of them borrow, one after another
         ceiling = [ceiling.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
-    run = Run(known, {one.name: one for one in suite.scenarios}, names, user_model, judge, ceiling)
+    run = Run(
+        known,
+        {one.name: one for one in suite.scenarios},
+        names,
+        user_model,
+        judge,
+        ceiling,
+        suite.name,
+        record,
+    )
     planned = list(suite.planned(known.names, runs, shard))
-    asked = {"the agent's model": model, "the users' model": user_model, "the judge": judge}
+    asked = {what: given[name] for name, what in ASKED.items()}
     of = {"the suite": suite.name, "the seed": str(suite.seed)}
     of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}

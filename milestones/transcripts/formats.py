@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.store import is_head
+from arq_graph.milestones.store import is_head, opened
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
@@ -76,19 +77,20 @@ def _records_in(path: Path) -> Iterator[Any]:
     What cannot be read is given as an `InputError` in its place: a broken line does not stop the rest.
     """
     try:
-        with path.open(encoding="utf-8-sig") as stream:
+        with TextIOWrapper(opened(path), encoding="utf-8-sig") as stream:
             lines = filter(str.strip, stream)
             begins = [line for line in (next(lines, None), next(lines, None)) if line is not None]
             if not begins:
                 raise InputError(f"{path} is empty: it holds no conversation")
             is_json = len(begins) == 1 or isinstance(_load(begins[0]), InputError)
-            if path.suffix.lower() not in (".jsonl", ".ndjson") and is_json:
+            suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+            if suffix.lower() not in (".jsonl", ".ndjson") and is_json:
                 whole = _load("".join([*begins, stream.read()]))
                 yield from whole if isinstance(whole, list) else [whole]
             else:
                 yield from map(_load, chain(begins, lines))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is no UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "

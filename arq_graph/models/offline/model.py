@@ -17,7 +17,7 @@ from arq_graph.models.offline.instance import UNSAID, Instances
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
 from arq_graph.models.offline.tool_choice import candidate_answers, move, plan
-from arq_graph.models.resolve import models_in
+from arq_graph.models.resolve import model_name, models_in
 
 
 class OfflineChatModel(InProcessChatModel):
@@ -49,7 +49,10 @@ def is_stand_in(model: object) -> bool:
         return any(map(is_stand_in, model.values()))
     if isinstance(model, str):
         return model == "offline"
-    return any(isinstance(each, OfflineChatModel) for each in models_in(model))
+    # What is replayed is as good as what was recorded.
+    return any(
+        isinstance(each, OfflineChatModel) or model_name(each) == "offline" for each in models_in(model)
+    )
 
 
 def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
