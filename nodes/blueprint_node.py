@@ -28,6 +28,7 @@ from arq_graph.reasoning.blueprint import ARQ, Mode, in_mode
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.performing import aperform_steps, perform_steps, run_awaitable
 from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
+from arq_graph.reasoning.schema import LeftOut, left_out
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.templates import PromptTemplate
 
@@ -96,7 +97,7 @@ class BlueprintNode(Node, Generic[B]):
         messages_key: Channel of the messages.
 
     Raises:
-        InputError: `max_history_tokens` is below 100.
+        InputError: `max_history_tokens` is below 100, or a `Reasoner` leaves out a query that this step does not ask.
         PromptError: The template cannot be read, lacks a block, or (when run, too) cannot be rendered.
         ReasoningError: When run: the model gave no answer.
         StateError: When run: a channel holds another type.
@@ -135,12 +136,19 @@ class BlueprintNode(Node, Generic[B]):
         )
         self.mode: Mode = self.reasoner.settings.mode
         self.blueprint = blueprint
+        if self.reasoner.settings.without:
+            left_out(self.reasoner.settings.without, *self.asks(blueprint))
         self.template = PromptTemplate(template, PROMPTS)
         self.messages_key = messages_key
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._max_history_tokens = counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
         self.name_channels({**self.channels(), messages_key: list[AnyMessage]})
+
+    @classmethod
+    def asks(cls, *own: type[ARQ]) -> list[type[ARQ]]:
+        """Blueprints that hold every query of the step, with those of one's own."""
+        return list(own)
 
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
@@ -264,6 +272,8 @@ class AgentNode(BlueprintNode[B]):
 
     files: ClassVar[str]
     of_examples: ClassVar[Callable[..., type[ARQ]]]
+    at_most: ClassVar[Mapping[str, Any]] = {}
+    """What `of_examples` is told to ask all that any agent is asked."""
 
     def __init__(
         self,
@@ -280,6 +290,12 @@ class AgentNode(BlueprintNode[B]):
         super().__init__(model, blueprint, template, **given)
 
     @classmethod
+    def asks(cls, *own: type[ARQ]) -> list[type[ARQ]]:
+        """Blueprints that hold every query of the step, whatever the agent, with those of one's own."""
+        shipped = [cls.of_examples(tools, **cls.at_most) for *_, tools in _examples(cls.files)]
+        return [*(each for each in own if each is not ARQ), *shipped]
+
+    @classmethod
     def given(cls, option: str, node: Self | None, model: ModelLike, agent: Agent, **settings: Any) -> Self:
         """A copy of the node that an option gives, or a new one; one that was made for another agent is refused."""
         if node is None:
@@ -291,7 +307,8 @@ class AgentNode(BlueprintNode[B]):
 
     def head_of(self, **values: Any) -> str:
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""
-        examples = worked_examples(self.files, self.of_examples, self.mode)
+        settings = self.reasoner.settings
+        examples = worked_examples(self.files, self.of_examples, settings.mode, settings.without)
         return self.template.render("head", {**designed(self.agent), "examples": examples, **values})
 
     def facts(
@@ -312,18 +329,29 @@ class AgentNode(BlueprintNode[B]):
 
 
 @cache
-def worked_examples(name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode) -> list[dict[str, Any]]:
+def worked_examples(
+    name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode, without: LeftOut
+) -> list[dict[str, Any]]:
     """The worked examples of a data file as a mode's prompt shows them; their tools make the answers' blueprint.
 
-    In `arq` mode the prompt shows the filled queries, in `cot` and `direct` the response alone.
+    In `arq` mode the prompt shows the filled queries, save those that are left out; in `cot` and `direct` the response
+    alone.
     """
+    return [
+        {"situation": situation, "answer": in_mode(blueprint_of(tools).model_validate(answer), mode, without)}
+        for situation, answer, tools in _examples(name)
+    ]
+
+
+@cache
+def _examples(name: str) -> list[tuple[Any, Any, list[ToolArguments]]]:
+    """Each situation of a data file with its answer and its tools."""
     import yaml  # when it is used: importing is quicker
 
     found = yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
     return [
-        {"situation": each["situation"], "answer": in_mode(blueprint.model_validate(each["answer"]), mode)}
+        (each["situation"], each["answer"], [_tool(*tool) for tool in each.get("tools", {}).items()])
         for each in found
-        for blueprint in [blueprint_of([_tool(*tool) for tool in each.get("tools", {}).items()])]
     ]
 
 

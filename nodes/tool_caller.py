@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from pydantic import create_model
 
@@ -130,7 +130,8 @@ class ToolCaller(Strategy):
     module = "tools"
     asked_widely = True
     files = "tool_caller"
-    of_examples = staticmethod(lambda tools: tool_blueprint(*tools))
+    of_examples = staticmethod(lambda tools, **asked: tool_blueprint(*tools, **asked))
+    at_most: ClassVar = {"compared": True}
 
     def __init__(
         self,

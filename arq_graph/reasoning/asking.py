@@ -38,6 +38,7 @@ from arq_graph.reasoning.replies import (
     sum_of,
     text_of,
 )
+from arq_graph.reasoning.schema import NOTHING, LeftOut
 from arq_graph.reasoning.transport import MAX_TRIES, Steps, Transport, with_more_tokens, with_temperature
 
 _log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class AskSettings:
     backoff: float
     on_unsatisfied: Literal["return", "raise"]
     response_only: bool = False
+    without: LeftOut = NOTHING
 
     def __post_init__(self) -> None:
         checked("mode", self.mode, Mode)
@@ -84,8 +86,9 @@ class Asking(Generic[B]):
         self.settings = settings
         self.max_candidates = question.max_candidates or settings.max_candidates
         self._growing = GrowingAnswer(question.on_growth) if question.on_growth else None
-        self._schema = schema_in_mode(question.blueprint, settings.mode)
-        self._read = partial(read_answer, question.blueprint, settings.mode, settings.response_only)
+        self._schema = schema_in_mode(question.blueprint, settings.mode, settings.without)
+        by_response = settings.without if settings.response_only or settings.without else None
+        self._read = partial(read_answer, question.blueprint, settings.mode, by_response)
         self._name = question.blueprint.__name__
         self._asked = self._asking = f"{settings.module} asking {question.name or self._name}"
         self._attempts: list[Attempt] = []

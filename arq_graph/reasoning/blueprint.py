@@ -16,6 +16,7 @@ answer in every mode; a `when` that reads a query which was not asked counts as 
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -49,12 +50,20 @@ from arq_graph.reasoning.queries import (
     respond,
     verify,
 )
-from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, ResponseJsonSchema, strict_schema
+from arq_graph.reasoning.schema import (
+    NOTHING,
+    AnswerJsonSchema,
+    LeftOut,
+    NotStrict,
+    left_out,
+    reduced_schema,
+    strict_schema,
+)
 
 __all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
 
 Mode = Literal["arq", "cot", "direct"]
-_RESPONSE_ONLY = "response_only"
+_Asked = tuple[Mode, LeftOut]
 
 _REASONING = "Think it through step by step: what the instructions and the context ask for, and what follows."
 
@@ -97,25 +106,26 @@ class ARQ(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    __arq_schemas__: ClassVar[dict[Mode, dict[str, Any]]]
-    __arq_responses__: ClassVar[dict[Mode, type[BaseModel]]]
+    __arq_schemas__: ClassVar[dict[_Asked, dict[str, Any]]]
+    __arq_reduced__: ClassVar[dict[Mode | LeftOut, type[BaseModel]]]
 
     @classmethod
-    def response_schema(cls, mode: Mode = "arq") -> dict[str, Any]:
+    def response_schema(cls, mode: Mode = "arq", *, without: Collection[str] = ()) -> dict[str, Any]:
         """The JSON schema to ask a model with, in OpenAI's strict subset (ARQ paper, section 6.1).
 
         Args:
             mode: `"arq"`: all queries. `"cot"`: one free `reasoning`, then the response. `"direct"`: the
                 response alone. Blueprints inside the response are reduced to their response, too.
+            without: Names of queries that are left out in mode `arq`, here and in the blueprints inside.
 
         Returns:
             A fresh copy of the schema; its keys and their order are the same each time.
 
         Raises:
             PydanticUndefinedAnnotation: A forward reference of the class cannot be resolved yet.
-            InputError: There is no such mode.
+            InputError: There is no such mode, or no such query that can be left out.
         """
-        return deepcopy(schema_in_mode(cls, mode))
+        return deepcopy(schema_in_mode(cls, mode, left_out(without, cls)))
 
     def unmet(self) -> list[Complaint]:
         """Complaints about this instance's verifications, not about those inside it, that are not what they must be.
@@ -155,14 +165,20 @@ class ARQ(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _in_mode(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """Read an answer in the mode that the validation's context names; without one, with all queries."""
-        if info.context in ("cot", "direct") and not isinstance(value, cls):
-            response = _response_model(cls, info.context).model_validate(value, context="direct")
+        """Read an answer in the mode that the validation's context names; without one, with all queries.
+
+        Where the context names queries that were left out, or none, the answer's response alone will be read.
+        """
+        asked: Any = info.context
+        is_of_some = isinstance(asked, frozenset)
+        if (asked in ("cot", "direct") or (is_of_some and asked)) and not isinstance(value, cls):
+            inside = "direct" if asked == "cot" else asked
+            response = _reduced_model(cls, asked).model_validate(value, context=inside)
             answer = cast(Self, cls.model_construct(response.model_fields_set))
             answer.__dict__.update(response.__dict__)
         else:
             answer = handler(value)
-        if info.context != _RESPONSE_ONLY:
+        if not is_of_some:
             answer._require_answers()
         return answer
 
@@ -172,7 +188,7 @@ class ARQ(BaseModel):
             # Another class got here before this one's forward references were resolved.
             cls.model_rebuild(raise_errors=False)
         cls.__pydantic_fields__ = by_stage(cls.__pydantic_fields__)
-        cls.__arq_responses__ = {}
+        cls.__arq_reduced__ = {}
         try:
             return handler(source)
         except PydanticUserError as error:
@@ -205,44 +221,50 @@ class InnerARQ(ARQ, ABC, defer_build=True):
 B = TypeVar("B", bound=ARQ)
 
 
-def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
-    """What `ARQ.response_schema` gives, made once and not to be changed."""
+def schema_in_mode(blueprint: type[ARQ], mode: Mode, without: LeftOut = NOTHING) -> dict[str, Any]:
+    """What `ARQ.response_schema` gives, made once and not to be changed; what the blueprint lacks is passed over."""
     checked("mode", mode, Mode)
     if "__arq_schemas__" not in blueprint.__dict__:
         blueprint.model_rebuild()  # has references forward
-    schemas = blueprint.__arq_schemas__
-    if mode not in schemas:
-        by = AnswerJsonSchema if mode == "arq" else ResponseJsonSchema
-        schemas[mode] = _strict(
-            blueprint, blueprint if mode == "arq" else _response_model(blueprint, mode), by
-        )
-    return schemas[mode]
+    schemas, key = blueprint.__arq_schemas__, (mode, without)
+    if key not in schemas:
+        asked = blueprint if mode == "arq" else _reduced_model(blueprint, mode)
+        schemas[key] = _strict(blueprint, asked, reduced_schema(partial(_is_asked, *key)))
+    return schemas[key]
 
 
-def read_answer(blueprint: type[B], mode: Mode, response_only: bool, text: str) -> tuple[B, str]:
+def read_answer(blueprint: type[B], mode: Mode, by_response: LeftOut | None, text: str) -> tuple[B, str]:
     """A blueprint's answer and the free reasoning before it, from the JSON that a model wrote.
 
-    With `response_only`, an answer of mode `arq` is what it is in the other modes: its response alone.
+    With `by_response`, which names the queries that were left out, if any, an answer of mode `arq` is what it is in
+    the other modes: its response alone.
 
     Raises:
         ValidationError: The text is no answer in this mode.
     """
-    if mode == "arq" and response_only:
-        filled = blueprint.model_validate_json(text, context=_RESPONSE_ONLY)
+    if mode == "arq" and by_response is not None:
+        filled = blueprint.model_validate_json(text, context=by_response)
         return blueprint.model_validate(in_mode(filled, "direct"), context="direct"), ""
     answer = blueprint.model_validate_json(text, context=mode)
     return answer, answer.__dict__.pop(_reasoning_key(blueprint)) if mode == "cot" else ""
 
 
-def in_mode(value: Any, mode: Mode) -> Any:
-    """An answer as a mode has it: all of it, or the response alone."""
+def in_mode(value: Any, mode: Mode, without: LeftOut = NOTHING) -> Any:
+    """An answer as a mode has it: all of it, save the queries that are left out, or the response alone."""
     if isinstance(value, ARQ):
-        if mode == "arq":
+        if mode == "arq" and not without:
             return value.model_dump(mode="json")
-        return {name: in_mode(getattr(value, name), mode) for name in response_fields(type(value))}
+        asked = (
+            name for name, each in queries_of(type(value)).items() if _is_asked(mode, without, name, each)
+        )
+        return {name: in_mode(getattr(value, name), mode, without) for name in asked}
     if isinstance(value, dict):
-        return {name: in_mode(item, mode) for name, item in value.items()}
-    return [in_mode(item, mode) for item in value] if isinstance(value, list | tuple) else value
+        return {name: in_mode(item, mode, without) for name, item in value.items()}
+    return [in_mode(item, mode, without) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _is_asked(mode: Mode, without: LeftOut, name: str, asked: Query) -> bool:
+    return asked.kind == "respond" or (mode == "arq" and name not in without)
 
 
 def response_fields(blueprint: type[BaseModel]) -> list[str]:
@@ -258,18 +280,21 @@ def _reasoning_key(blueprint: type[BaseModel]) -> str:
     return key
 
 
-def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
-    made = blueprint.__arq_responses__
-    if mode not in made:
+def _reduced_model(blueprint: type[ARQ], by: Mode | LeftOut) -> type[BaseModel]:
+    """What is asked in a mode without queries, or in mode `arq` without some of them."""
+    made = blueprint.__arq_reduced__
+    if by not in made:
+        key: _Asked = ("arq", by) if isinstance(by, frozenset) else (by, NOTHING)
         fields: dict[str, Any] = {
             name: (blueprint.model_fields[name].annotation, blueprint.model_fields[name])
-            for name in response_fields(blueprint)
+            for name, asked in queries_of(blueprint).items()
+            if _is_asked(*key, name, asked)
         }
-        if mode == "cot":
+        if by == "cot":
             fields = {_reasoning_key(blueprint): (str, Field(description=_REASONING)), **fields}
         again: Any = partial(field_validator, check_fields=False)  # of fields that a response has not, too
         validators = blueprint.__pydantic_decorators__.field_validators
-        made[mode] = create_model(
+        made[by] = create_model(
             f"{blueprint.__name__}Response",
             __config__=blueprint.model_config,
             __doc__=blueprint.__doc__,
@@ -279,7 +304,7 @@ def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
             },
             **fields,
         )
-    return made[mode]
+    return made[by]
 
 
 def _check_fields(blueprint: type[ARQ]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, Never, TypeAlias
@@ -17,6 +17,7 @@ from arq_graph.models.resolve import ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import B, Mode
+from arq_graph.reasoning.schema import left_out
 from arq_graph.reasoning.transport import Steps, Transport
 
 # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
@@ -54,6 +55,8 @@ class Reasoner:
         base_url: An OpenAI-compatible endpoint, where `model` is a string.
         response_only: Of an answer in mode "arq", hand on the response alone, as in the other modes: then no check of
             code's rests on a query, and the modes differ in what the model is asked to write, and in nothing else.
+        without: Names of queries that are left out of what is asked in mode "arq", wherever they stand in a blueprint.
+            Of such an answer, too, the response alone is handed on.
 
     Raises:
         InputError: A setting is unknown or out of its range, or the model is none.
@@ -74,6 +77,7 @@ class Reasoner:
         on_unsatisfied: Literal["return", "raise"] = "return",
         base_url: str | None = None,
         response_only: bool = False,
+        without: Collection[str] = (),
         **others: Never,
     ) -> None:
         refuse_options(others, Reasoner)
@@ -84,6 +88,7 @@ class Reasoner:
         self.settings = AskSettings(
             *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied),
             response_only=response_only,
+            without=frozenset([without] if isinstance(without, str) else without),
         )
         first = chat_model(model, base_url=base_url) if isinstance(model, str) else model
         self.models = [first, *(chat_model(each) if isinstance(each, str) else each for each in fallbacks)]
@@ -132,8 +137,10 @@ class Reasoner:
             RefusalError: The model refused.
             ModelUnavailableError: Neither the model nor any fallback could be reached, or they were overloaded.
             ModelRequestError: The provider rejects the request.
-            InputError: There is no such mode, or the config makes no model of a configurable one.
+            InputError: There is no such mode, the blueprint has no such query to be left out, or the config makes no
+                model of a configurable one.
         """
+        left_out(self.settings.without, blueprint)
         asker = reasoner_of(self, self.settings.module, mode=mode)
         return _only(asker.ask_all([Question(blueprint, messages, check)], config=config))
 
@@ -147,6 +154,7 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
+        left_out(self.settings.without, blueprint)
         asker = reasoner_of(self, self.settings.module, mode=mode)
         return _only(await asker.aask_all([Question(blueprint, messages, check)], config=config))
 

@@ -11,13 +11,19 @@ arguments silently.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from arq_graph.reasoning.queries import queries_of
+from arq_graph.errors import InputError, suggestion
+from arq_graph.reasoning.queries import Query, queries_of
+
+LeftOut = frozenset[str]
+"""Names of queries that a blueprint is asked without, wherever they stand in it."""
+NOTHING: LeftOut = frozenset()
 
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # the limit of Anthropic's tool schemas
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
@@ -59,16 +65,56 @@ class AnswerJsonSchema(GenerateJsonSchema):
         return {"type": "string"}
 
 
-class ResponseJsonSchema(AnswerJsonSchema):
-    """The schema of an answer in which every blueprint is reduced to its response."""
+def reduced_schema(is_asked: Callable[[str, Query], bool]) -> type[AnswerJsonSchema]:
+    """The schema of an answer in which every blueprint, nested ones too, is reduced to those fields that are asked."""
 
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        """Leave out the fields of a blueprint that belong to another stage."""
-        whole = super().model_schema(schema)
-        for name, asked in queries_of(schema["cls"]).items():
-            if asked.kind != "respond":
+    class ReducedJsonSchema(AnswerJsonSchema):
+        def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+            asked = [name for name, query in queries_of(schema["cls"]).items() if is_asked(name, query)]
+            whole = super().model_schema(schema)
+            for name in queries_of(schema["cls"]).keys() - asked:
                 del whole["properties"][name]
-        return whole
+            return whole
+
+    return ReducedJsonSchema
+
+
+def queries_within(*blueprints: type[BaseModel]) -> dict[str, bool]:
+    """The fields of blueprints and of those inside them, by name, and whether they are queries: what can be left out.
+
+    Names that stand in several places are one; it is a query if it is one anywhere.
+    """
+    found = {name: False for each in blueprints for name in queries_of(each)}  # the outer ones first
+
+    def note(name: str, asked: Query) -> bool:
+        found[name] = found.get(name, False) or asked.kind != "respond"
+        return True
+
+    for each in blueprints:
+        each.model_json_schema(schema_generator=reduced_schema(note))
+    return found
+
+
+def left_out(names: Iterable[str], *blueprints: type[BaseModel]) -> LeftOut:
+    """Names of queries, once it is sure that some of the blueprints ask each of them.
+
+    Raises:
+        InputError: None of them does, or the name is one of their response, which cannot be left out.
+    """
+    wanted = frozenset(names)
+    known = queries_within(*blueprints) if wanted else {}
+    queries = [name for name, is_query in known.items() if is_query]
+    for name in sorted(wanted.difference(queries)):
+        why = (
+            "is part of the response"
+            if name in known
+            else f"is no query of theirs{suggestion(name, queries)}"
+        )
+        raise InputError(
+            f"{', '.join(each.__name__ for each in blueprints)} cannot be asked without {name!r}, which {why}. "
+            f"What can be left out: {', '.join(queries) or 'nothing'}"
+        )
+    return wanted
 
 
 class _Conversion:
