@@ -33,7 +33,7 @@ _PAPER_MODELS: Mapping[str, str] = {
 _PARTS = {"matcher": GuidelineMatcher, "reviser": MessageReviser, "model": Reasoner}
 _KNOWN: Any = {"further": GraphOptions.__annotations__, **_PARTS}
 
-_PROFILE = (
+PROFILE = (
     "You are a helpful agent. You reach what the customer asks for with your tools, and ask what is open."
 )
 
@@ -132,7 +132,7 @@ def create_preact_agent(
     if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):
-        agent = Agent(options.get("name") or "Agent", _PROFILE, tools=agent)
+        agent = Agent(options.get("name") or "Agent", PROFILE, tools=agent)
     if agent.guidelines:
         raise InputError(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"

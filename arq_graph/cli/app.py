@@ -33,6 +33,7 @@ _COMMANDS = {
     "score": "Measure how far recorded conversations got: goal completion and progress rate.",
     "compare": "See whether one of two reports is better, and how sure that is.",
     "turns": "Evaluate single turns: is each next action the recorded one, given the true history?",
+    "finetune-data": "Make recorded conversations data to fine-tune a planner's model on.",
     "evaluate": "Try agents in conversations with simulated users, and measure how far each gets.",
     "experiment": "Try arms on a suite, and set their figures beside those of the papers.",
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
@@ -64,8 +65,9 @@ class Commands(TyperGroup):
 
 
 def _imported(name: str) -> Any:
+    function = name.replace("-", "_")
     with diagnostics().status("loading …"):
-        found = getattr(import_module(f"arq_graph.cli.{_MODULES.get(name, name)}"), name)
+        found = getattr(import_module(f"arq_graph.cli.{_MODULES.get(name, function)}"), function)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False)
         alone.command(name)(found)

@@ -39,6 +39,14 @@ AgentFile = Annotated[Path, Argument(metavar="AGENT.yaml", help="The agent's fil
 AgentOption = Annotated[
     _File, Option("--agent", metavar="AGENT.yaml", help="The agent, whose tools and instructions they are.")
 ]
+Transcripts = Annotated[
+    list[Path],
+    Argument(
+        metavar="TRANSCRIPTS",
+        help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as JSON or "
+        "JSON Lines; or a file of threads.",
+    ),
+]
 ToolsFile = Annotated[
     _File,
     Option(metavar="FILE", help="The tools as JSON: names, OpenAI tool definitions, or schemas by name."),

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Exit, Option
+from typer import Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
@@ -35,14 +35,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def score(
-    transcripts: Annotated[
-        list[Path],
-        Argument(
-            metavar="TRANSCRIPTS",
-            help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as "
-            "JSON or JSON Lines; or a file of threads.",
-        ),
-    ],
+    transcripts: options.Transcripts,
     milestones: Annotated[
         list[str],
         Option(
@@ -83,7 +76,7 @@ def score(
     out = json or html
     if choice and not out:
         note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
-    read = partial(_read, transcripts)
+    read = partial(read_files, transcripts)
     kept = out and out.with_name(f"{out.name}.partial.jsonl")
     run = score_transcripts(
         read(), graphs, tools=known, judge=decides, concurrency=concurrency, results=kept, depends_on=shaping
@@ -111,7 +104,7 @@ def score(
     _tell_undecided(result, choice, run.store, unanswered)
 
 
-def _read(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
+def read_files(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
     """The conversations of several files; one that cannot be read on, even in its middle, is a broken record."""
     for file in files:
         try:

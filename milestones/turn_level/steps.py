@@ -43,7 +43,7 @@ class TurnStep:
         """
         told = self.transcript.instructions if instructions else ""
         messages: list[BaseMessage] = [SystemMessage(told)] if told else []
-        messages += _messages(self.transcript.events[: self.event - 1])
+        messages += messages_of(self.transcript.events[: self.event - 1])
         for number, message in enumerate(messages):
             message.id = f"recorded-{number}"
         return messages
@@ -90,7 +90,8 @@ def _steps_of(transcript: Transcript, conversation: str) -> Iterator[TurnStep]:
             yield TurnStep(conversation, number, first, truth, transcript)
 
 
-def _messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
+def messages_of(events: Sequence[Event]) -> Iterator[BaseMessage]:
+    """Events as messages that every provider takes; `TurnStep.history` says how."""
     results = {f"call_{event.call}": event for event in events if isinstance(event, Result)}
     for first, group in _grouped(events):
         event = group[0]

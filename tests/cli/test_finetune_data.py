@@ -1,0 +1,370 @@
+"""`arq-graph finetune-data`: recorded conversations become what a planner is asked, and the answer that was right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from arq_graph import Agent, ScriptedChatModel, create_preact_agent, finetuning_examples
+from arq_graph.milestones import read_transcript
+from tests.cli.shop import TOOLS
+
+SYSTEM = """SYSTEM: You run the post office of a small town.
+{"name": "find_parcel", "description": "Find a parcel", "parameters": {"type": "object", "properties":
+{"number": {"type": "string", "description": "Its number"}}, "required": ["number"]}}
+{"name": "open_case", "description": "Open a case", "parameters": {"type": "object", "properties":
+{"number": {"type": "string"}, "urgent": {"type": "boolean"}}, "required": ["number"]}}
+{"name": "office_hours", "description": "Tell the hours", "parameters": {"type": "object", "properties": {}}}"""
+
+
+def call(tool: str, result: Any, **arguments: Any) -> str:
+    written = f'{{"name": "{tool}", "arguments": \'{json.dumps(arguments)}\'}}'
+    return f"ASSISTANT: <functioncall> {written} <|endoftext|>\n\nFUNCTION RESPONSE: {json.dumps(result)}"
+
+
+FOUND = call("find_parcel", {"at": "the depot"}, number="P-7")
+LOST = call("find_parcel", {"error": "no connection"}, number="P-7")
+OPENED = call("open_case", {"case": 12}, number="P-7")
+ASKED = "USER: Where is my parcel P-7?"
+
+
+def says(text: str) -> str:
+    return f"ASSISTANT: {text} <|endoftext|>"
+
+
+def glaive(*parts: str) -> dict[str, Any]:
+    """A conversation as the function-calling data set writes it."""
+    return {"system": SYSTEM, "chat": "\n\n".join(parts)}
+
+
+@pytest.fixture
+def made(cli, folder):
+    """Make data of conversations; what was printed, the rows, and each answer as an object."""
+
+    def make(records: Sequence[Any], stage: int, *more: str | Path):
+        (folder / "talks.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+        done = cli("finetune-data", "talks.jsonl", "--stage", str(stage), "--out", "data.jsonl", *more)
+        rows = read(folder / "data.jsonl")
+        return done, rows, [answer_of(row) for row in rows]
+
+    return make
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    return (
+        [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    )
+
+
+def answer_of(row: dict[str, Any]) -> dict[str, Any]:
+    (message,) = row.get("completion") or row["unfilled"]
+    assert message["role"] == "assistant"
+    return json.loads(message["content"])
+
+
+def actions(answers: Sequence[dict[str, Any]]) -> list[str]:
+    return [next(iter(answer["action"])) for answer in answers]
+
+
+def fill(file: Path, words: str = "reason {}") -> None:
+    """Write every reason, as a person would in an editor."""
+    head, *entries = read(file)
+    for entry in entries:
+        numbered = enumerate(entry["reasons"], start=1)
+        entry["reasons"] = {question: words.format(number) for number, question in numbered}
+    file.write_text(
+        "\n".join(map(json.dumps, [head, *entries])), encoding="utf-8"
+    )  # without a last line break
+
+
+def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(made):
+    done, rows, answers = made([glaive(ASKED, FOUND, says("It is at the depot."), "USER: Thanks!")], 1)
+    assert done.code == 0, done.err
+    assert "2 examples of 1 conversation" in done.words
+    assert actions(answers) == ["find_parcel", "final_answer"]
+    assert "find_parcel" in answers[0]["thought"]
+    assert answers[0]["action"]["find_parcel"]["arguments"]["number"]["value"] == "P-7"
+    assert answers[1]["action"]["final_answer"]["answer"] == "It is at the depot."
+    first, second = ([message["content"] for message in row["prompt"]] for row in rows)
+    assert [message["role"] for message in rows[0]["prompt"]] == ["system", "user"]
+    assert "the post office of a small town" in first[0]
+    assert '"Find a parcel"' in first[0]
+    assert "Where is my parcel P-7?" in first[1]
+    assert "the depot" not in first[1]
+    assert "the depot" in second[1]
+
+
+def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_filled_in(made, folder):
+    talk = glaive(ASKED, FOUND, OPENED, says("I opened a case."))
+    done, rows, answers = made([talk], 2)
+    assert done.code == 0, done.err
+    assert "3 examples cannot be trained on yet" in done.words
+    assert [set(row) for row in rows] == [{"prompt", "unfilled"}] * 3
+    steps = [[step["tool"] for step in answer["next_steps"]] for answer in answers]
+    assert steps == [["find_parcel", "open_case", None], ["open_case", None], [None]]
+    assert {step["reason"] for answer in answers for step in answer["next_steps"]} == {"[to be filled in]"}
+    assert answers[0]["previous_steps"] is None
+    assert "the depot" in answers[1]["previous_steps"]
+    assert "open_case" in answers[2]["previous_steps"]
+    assert [answer["observation"] for answer in answers] == [None, "as_expected", "as_expected"]
+    fill(folder / "data.reasons.jsonl")
+    done, rows, answers = made([talk], 2)
+    assert "cannot be trained on" not in done.words
+    assert [set(row) for row in rows] == [{"prompt", "completion"}] * 3
+    # A step has the same reason in every plan that lists it, and the next prompt shows it.
+    reasons = [[step["reason"] for step in answer["next_steps"]] for answer in answers]
+    assert reasons == [["reason 1", "reason 3", "reason 5"], ["reason 3", "reason 5"], ["reason 5"]]
+    assert answers[0]["action"]["find_parcel"]["expected"] == "reason 2"
+    assert "reason 3" in rows[1]["prompt"][1]["content"]
+    assert "[to be filled in]" not in (folder / "data.jsonl").read_text()
+
+
+def test_a_turn_with_one_empty_reason_is_not_trained_on(made, folder):
+    talks = [glaive(ASKED, FOUND, says("At the depot.")), glaive("USER: Hello", says("Good morning!"))]
+    made(talks, 2)
+    file = folder / "data.reasons.jsonl"
+    fill(file)
+    head, first, second = read(file)
+    first["reasons"][next(iter(first["reasons"]))] = "  "
+    file.write_text("\n".join(map(json.dumps, [head, first, second])))
+    _, rows, _ = made(talks, 2)
+    assert ["completion" in row for row in rows] == [False, False, True]
+
+
+def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
+    talk = glaive(ASKED, FOUND, says("At the depot."))
+    made([talk], 2)
+    fill(folder / "data.reasons.jsonl", "as I said")
+    _, rows, answers = made([glaive("USER: Hello", says("Good morning!")), talk], 2)
+    assert ["completion" in row for row in rows] == [False, True, True]
+    assert answers[1]["next_steps"][0]["reason"] == "as I said"
+
+
+def test_no_plan_foresees_a_failure_and_what_follows_one_is_another_plan(made):
+    _, _, answers = made([glaive(ASKED, LOST, OPENED, says("I cannot look now, but opened a case."))], 2)
+    steps = [[step["tool"] for step in answer["next_steps"]] for answer in answers]
+    assert steps == [["find_parcel", None], ["open_case", None], [None]]
+    assert [answer["observation"] for answer in answers] == [None, "failed", "as_expected"]
+    assert answers[0]["change"] is None
+    assert "open_case" in answers[1]["change"]["what"]
+    assert "T1" in answers[1]["change"]["why"]
+
+
+def test_calls_made_at_the_same_time_are_taught_one_after_the_other(made):
+    talk = {
+        "tools": [{"name": name, "parameters": {"type": "object"}} for name in ("first", "second")],
+        "messages": [
+            {"role": "user", "content": "Do both."},
+            {
+                "role": "assistant",
+                "content": "One moment.",
+                "tool_calls": [
+                    {"id": name, "function": {"name": name, "arguments": ""}} for name in ("first", "second")
+                ],
+            },
+            {"role": "tool", "tool_call_id": "second", "content": "two"},
+            {"role": "tool", "tool_call_id": "first", "content": "one"},
+            {"role": "assistant", "content": "Done."},
+            {"role": "assistant", "content": "Anything else?"},
+        ],
+    }
+    _, rows, answers = made([talk], 1)
+    assert actions(answers) == ["first", "second", "final_answer"]
+    assert answers[2]["action"]["final_answer"]["answer"] == "Done.\n\nAnything else?"
+    shown = rows[1]["prompt"][1]["content"]
+    assert '"one"' in shown
+    assert '"two"' not in shown
+    assert "One moment." in shown
+    assert "One moment." not in json.dumps(answers)
+
+
+def test_what_a_value_rests_on_is_told_and_an_argument_that_was_not_given_is_not(made):
+    talk = glaive(
+        "USER: Where is my parcel?", call("find_parcel", {"at": "home"}, number="P-9"), says("Home.")
+    )
+    other = glaive(ASKED, OPENED, says("Opened."))
+    _, _, answers = made([talk, other], 1)
+    assert answers[0]["action"]["find_parcel"]["arguments"]["number"]["basis"] == "known"
+    decisions = answers[2]["action"]["open_case"]["arguments"]
+    assert decisions["number"]["basis"] == "this_request"
+    assert decisions["urgent"] == {"basis": "nobody", "given": False, "value": None}
+
+
+def test_a_tool_without_arguments_is_called(made):
+    _, _, answers = made([glaive("USER: When?", call("office_hours", "9 to 5"), says("9 to 5."))], 1)
+    assert actions(answers) == ["office_hours", "final_answer"]
+
+
+def test_a_malformed_call_is_left_out_and_told(made):
+    broken = 'ASSISTANT: <functioncall> {"name": "open_case", "arguments": \'{oops\'} <|endoftext|>'
+    done, rows, answers = made(
+        [glaive(ASKED, broken, 'FUNCTION RESPONSE: "no"', FOUND, says("At the depot."))], 1
+    )
+    assert "1 call left out: the arguments are no JSON object" in done.words
+    assert actions(answers) == ["find_parcel", "final_answer"]
+    assert '"result": "no"' not in rows[1]["prompt"][1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        (call("find_parcel", "?", number=7), "its planner would not do that"),
+        (call("find_parcel", "?", number="P-7", colour="red"), "no argument 'colour'"),
+        (f"{FOUND}\n\n{FOUND}", "the same call was already made"),
+        (call("burn_parcel", "?", number="P-7"), "no tool 'burn_parcel' is known"),
+        (says("Call find_parcel(number=P-7) yourself."), "'find_parcel' is internal"),
+    ],
+)
+def test_a_turn_that_the_planner_would_not_take_is_left_out_and_told(made, action, why):
+    good = glaive("USER: Hello", says("Good morning!"))
+    done, _, answers = made([glaive(ASKED, action, says("So it is.")), good], 1)
+    assert done.code == 0, done.err
+    assert "1 turn left out" in done.words or "1 conversation left out" in done.words
+    assert why in done.words
+    assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Good morning!"]
+
+
+def test_a_turn_without_an_answer_teaches_its_calls_but_no_plan(made):
+    talk = glaive(ASKED, FOUND)
+    _, _, answers = made([talk], 1)
+    assert actions(answers) == ["find_parcel"]
+    done, rows, _ = made([talk, glaive("USER: Hello", says("Good morning!"))], 2)
+    assert "1 turn left out: it ends without an answer" in done.words
+    assert len(rows) == 1
+
+
+def test_a_greeting_is_no_action_but_history(made):
+    _, rows, answers = made([glaive(says("How can I help?"), ASKED, FOUND, says("At the depot."))], 1)
+    assert actions(answers) == ["find_parcel", "final_answer"]
+    assert "How can I help?" in rows[0]["prompt"][1]["content"]
+
+
+def test_what_a_conversation_began_with_is_no_action_of_its_agent(made):
+    texts = [
+        ("user", "Hello"),
+        ("assistant", "Good morning!"),
+        ("user", "Are you open?"),
+        ("assistant", "Yes."),
+    ]
+    talk = {"messages": [{"role": role, "content": text} for role, text in texts], "history": 2}
+    _, rows, answers = made([talk], 1)
+    assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Yes."]
+    assert "Good morning!" in rows[0]["prompt"][1]["content"]
+
+
+def test_the_same_example_stands_once_and_the_order_is_that_of_the_conversations(made, folder):
+    talks = [glaive(ASKED, FOUND, says(said)) for said in ("At the depot.", "At the depot.", "It is there.")]
+    done, _, answers = made(talks, 1)
+    before = (folder / "data.jsonl").read_bytes()
+    assert "3 more were the same as others" in done.words
+    assert actions(answers) == ["find_parcel", "final_answer", "final_answer"]
+    made(talks, 1)
+    assert (folder / "data.jsonl").read_bytes() == before
+
+
+def test_one_conversation_in_ten_is_kept_for_validation_with_all_its_runs(made, folder):
+    talks = [
+        {"task_id": task, "messages": [["user", f"Question {task}"], ["assistant", f"Answer {task}, {run}"]]}
+        for task in range(60)
+        for run in range(2)
+    ]
+    for talk in talks:
+        talk["messages"] = [{"role": role, "content": text} for role, text in talk["messages"]]
+    _, rows, _ = made(talks, 1, "--validation", "held-out.jsonl")
+    held = read(folder / "held-out.jsonl")
+    assert len(rows) + len(held) == 120
+    assert 4 <= len(held) <= 24
+    of = [{json.dumps(row["prompt"][1]) for row in part} for part in (rows, held)]
+    assert of[0].isdisjoint(of[1])
+
+
+def test_tools_and_instructions_may_come_from_an_agent(made, folder, shop):
+    messages = [
+        {"role": "user", "content": "Where is B-1?"},
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {"id": "1", "function": {"name": "get_order", "arguments": '{"order_id": "B-1"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "in the workshop"},
+        {"role": "assistant", "content": "In the workshop."},
+    ]
+    done, rows, answers = made([messages], 1)
+    assert done.code == 1
+    assert "no tool 'get_order' is known: name the tools, or the agent that has them" in done.words
+    assert "there is nothing to learn from" in done.words
+    done, rows, answers = made([messages], 1, "--agent", shop)
+    assert done.code == 0, done.err
+    assert actions(answers) == ["get_order", "final_answer"]
+    head = rows[0]["prompt"][0]["content"]
+    assert "You help the customers of a bike shop." in head
+    assert "be polite" in head
+    assert "The number of the order, like B-1." in head
+
+
+def test_a_broken_record_and_a_changed_file_of_reasons_are_told(made, folder):
+    talk = glaive("USER: Hello", says("Good morning!"))
+    done, rows, _ = made([{"chat": "nobody said this"}, talk], 2)
+    assert "talks.jsonl: record 0" in done.words
+    assert len(rows) == 1
+    file = folder / "data.reasons.jsonl"
+    head, entry = read(file)
+    file.write_text("\n".join(map(json.dumps, [head, {**entry, "reasons": ["so"]}])) + "\n")
+    done, _, _ = made([talk], 2)
+    assert done.code == 1
+    assert "data.reasons.jsonl" in done.words
+    assert "reasons" in done.words
+
+
+def test_a_file_cannot_be_read_and_written_at_once(cli, folder):
+    (folder / "talks.jsonl").write_text("[]")
+    done = cli("finetune-data", "talks.jsonl", "--stage", "1", "--out", "talks.jsonl")
+    assert done.code == 1
+    assert "must be different files" in done.words
+
+
+@pytest.mark.parametrize(("stage", "strategy"), [(1, "react"), (2, "pre-act")])
+def test_a_model_that_learned_the_answers_plays_the_conversation_again(
+    stage, strategy, tmp_path, monkeypatch
+):
+    """The prompts are those that a planner sends, and it takes the answers: so the tuned model fits into it."""
+    (tmp_path / "desk.py").write_text(TOOLS)
+    monkeypatch.syspath_prepend(tmp_path)
+    agent = Agent(
+        "Bike shop", "You help the customers of a bike shop.", tools=["desk:get_order", "desk:cancel_order"]
+    )
+    found = json.dumps({"order_id": "B-1", "status": "in the workshop"})
+    gone = json.dumps({"order_id": "B-1", "cancelled": True, "reason": "late"})
+    turn = [
+        HumanMessage("Cancel B-1, it is late."),
+        AIMessage("", tool_calls=[{"name": "get_order", "args": {"order_id": "B-1"}, "id": "1"}]),
+        ToolMessage(found, tool_call_id="1"),
+        AIMessage(
+            "",
+            tool_calls=[{"name": "cancel_order", "args": {"order_id": "B-1", "reason": "late"}, "id": "2"}],
+        ),
+        ToolMessage(gone, tool_call_id="2"),
+        AIMessage("It is cancelled."),
+    ]
+    transcripts = [read_transcript(turn)]
+    (blank,) = finetuning_examples(transcripts, stage, agent=agent)
+    written = {question: f"known: {question}" for question in blank.reasons.reasons}
+    filled = {blank.reasons.turn: blank.reasons.model_copy(update={"reasons": written})}
+    (learned,) = finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
+    answers = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in learned.rows}
+
+    def recall(asked):
+        roles = {"human": "user"}
+        prompt = [{"role": roles.get(each.type, each.type), "content": each.text} for each in asked.messages]
+        return answers[json.dumps(prompt)]
+
+    model = ScriptedChatModel(recall)
+    state = create_preact_agent(model, agent, strategy=strategy, mode="direct").invoke({"messages": turn[:1]})
+    assert state["messages"][-1].text == "It is cancelled."
+    assert len(model.calls) == 3
