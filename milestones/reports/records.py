@@ -56,7 +56,8 @@ class ConversationRecord(Record):
     Args:
         source: The file that it was read from; `record` is its position there, from 0.
         task: The task it was a run of, where one task was run several times.
-        goal_completed: Goal completion; None where it is undecided, or where there is nothing to complete.
+        goal_completed: Goal completion; None where it is undecided, or where there is nothing to complete. False where
+            the world tells that it was no `success`.
         progress_rate: The progress rate, 0 to 1; None where it is a range, or where there is no way to go.
         progress_range: The progress rate at least and at most; None where there is no way to go.
         reached: The milestones that were reached for certain, in order; `possibly_reached` those at most.
@@ -179,6 +180,8 @@ def conversation_record(transcript: Transcript, score: Score, **about: Any) -> C
     told = known.get("record", {}) if isinstance(known, Mapping) else {}
     fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}
     fields |= {name: getattr(score, name) for name in _MEASURED} | about
+    if fields.get("outcome", {}).get("success") is False:  # the world sees what milestones cannot
+        fields["goal_completed"] = False
     reward = transcript.extra.get("reward")
     return ConversationRecord(
         id=transcript.id,
