@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -194,3 +195,11 @@ def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> d
     asks += [f"Please tell me: {', '.join(wish['request'])}."] if wish.get("request") else []
     intent = {"request": " ".join(asks), "slots": first}
     return intent | ({"fallback": f"Then rather with {', '.join(changed)}."} if changed else {})
+
+
+if __name__ == "__main__":
+    try:
+        name, folder, out, *most = sys.argv[1:]
+        print({"webshop": webshop, "multiwoz": multiwoz}[name](Path(folder), Path(out), *map(int, most)))
+    except (InputError, KeyError, ValueError) as error:
+        raise SystemExit(f"webshop or multiwoz FOLDER OUT [MOST]: {error}") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -190,3 +192,15 @@ def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
     (shop_data / "items_human_ins.json").write_text("{")
     with pytest.raises(errors.InputError, match=r"items_human_ins\.json is no JSON"):
         webshop(shop_data, tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_the_adapters_are_a_command(shop_data, tmp_path):
+    def run(*arguments):
+        command = [sys.executable, "-m", "arq_graph.milestones.suites.adapters", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    assert run("webshop", shop_data, tmp_path / "out", 1) == (0, f"{tmp_path / 'out' / 'suite.yaml'}\n")
+    assert run("webshop", tmp_path / "gone", tmp_path / "2")[0] == 1
+    assert "webshop or multiwoz FOLDER OUT" in run("shop")[1]

@@ -6,8 +6,11 @@ import json
 
 import pytest
 
-from arq_graph import Environment
+from arq_graph import Environment, arms
+from arq_graph.milestones import AgendaUser, Message, evaluate
 from arq_graph.milestones.suites.shop.world import CATALOGUE, Product, Shop, Wanted, search
+from arq_graph.models.offline.stems import stems
+from tests.brain import ask, brain, do, say
 from tests.suites.episodes import held, shipped
 
 PRODUCTS = [Product.model_validate(each) for each in json.loads(CATALOGUE.read_text(encoding="utf-8"))]
@@ -52,17 +55,41 @@ def test_one_who_knows_the_catalogue_buys_what_is_wanted_in_every_scenario():
         assert (record.goal_completed, record.progress_rate) == (True, 1.0), record.scenario
 
 
-def test_goals_fit_few_products_and_customers_know_what_the_task_does_not_say():
-    for scenario in SUITE.scenarios:
-        goal, user = scenario.world.keywords["goal"], scenario.user
-        assert 1 <= len(list(fitting(goal))) <= 2, scenario.name
-        task = user.intents[0].request.casefold()
-        told = " ".join(map(str, [*user.knowledge.values(), *user.intents[0].answers.values()])).casefold()
-        unsaid = (
-            [each for each in goal["options"] if each.casefold() not in task] if "options" in goal else []
-        )
-        assert all(each.casefold() in told for each in unsaid), scenario.name
-        assert bool(unsaid) == (scenario.use_case != "stated" and bool(goal.get("options"))), scenario.name
+async def answered(spec, question):
+    """What a guide says to the first question about the task."""
+    guide = AgendaUser(spec, seed=1)
+    task = Message("user", await guide.aspeak([]))
+    return await guide.aspeak([task, Message("agent", question)])
+
+
+@pytest.mark.parametrize(
+    "scenario", [one for one in SUITE.scenarios if one.user.kind == "helpful"], ids=lambda one: one.name
+)
+async def test_goals_fit_few_products_and_customers_tell_what_the_task_does_not_say(scenario):
+    goal, user = scenario.world.keywords["goal"], scenario.user
+    found = list(fitting(goal))
+    assert 1 <= len(found) <= 2
+    task, (_, picked) = user.intents[0].request, found[0]
+    unsaid = {option: value for option, value in picked.items() if value.casefold() not in task.casefold()}
+    for option, value in unsaid.items():
+        assert value in await answered(user, f"Which {option} would you like?")
+    assert bool(unsaid) == (scenario.use_case != "stated" and bool(goal.get("options")))
+    if scenario.use_case == "features to ask for":
+        said = await answered(user, "Which features matter to you?")
+        assert all(stems(each) <= stems(f"{task} {said}") for each in goal["attributes"])
+
+
+def test_asking_helps_in_the_shipped_arm():
+    jacket = SUITE.replace(
+        scenarios=[one for one in SUITE.scenarios if one.name == "jacket of unknown colour (helpful)"]
+    )
+    look = [do("search: waterproof jacket"), do("click: J1")]
+    buy = [do("click: colour: navy"), do("click: buy"), say("I bought it.", ends_task=True)]
+    asked = [*look, ask("Which colour and size, please?"), do("click: size: L"), *buy]
+    for moves, score in ((asked, 1.0), ([*look, *buy], 5 / 6)):
+        (record,) = evaluate(jacket, arms(["respact"]), model=brain(moves=moves)).conversations
+        assert (record.error, record.outcome["score"]) == (None, pytest.approx(score))
+        assert record.goal_completed is (score == 1.0)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ Values = Mapping[str, Value]
 HIDDEN = frozenset(("address", "phone", "postcode", "opening_hours", "entrance_fee"))
 """What a search does not show of an entity: it has to be looked up. A train's name is its number."""
 
+_PLACES = ("departure", "destination")  # which may be said with more words, such as an address
+
 
 class Wish(Part):
     """What a customer wants in one domain.
@@ -116,7 +118,7 @@ class BookingDesk:
     def order_taxi(
         self, departure: str, destination: str, leave_at: str = "any", arrive_by: str = "any"
     ) -> dict[str, Any]:
-        """Order a taxi, in place of one that was ordered before; give the time to leave or the time to arrive."""
+        """Order a taxi, in place of one that was ordered before, for a time to leave or to arrive by, like 17:15."""
         if {leave_at, arrive_by} == {"any"}:
             raise ValueError("a taxi needs a time to leave or to arrive")
         taxis = _database()["taxi"]
@@ -130,17 +132,24 @@ class BookingDesk:
         all of which must meet them. `success`: besides, all attributes that were asked for stood in a result about it,
         and the bookings are those that were wanted, with these values, and no others.
         """
-        offers = {domain: self._offer(domain, wish) for domain, wish in self.wishes.items()}
-        wanted = [domain for domain, wish in self.wishes.items() if wish.book is not None]
-        success = sorted(wanted) == sorted(self.bookings)
+        offers: dict[str, list[Values]] = {
+            domain: self._offer(domain, wish) for domain, wish in self.wishes.items()
+        }
         inform = True
+        success = {
+            domain for domain, wish in self.wishes.items() if wish.book is not None
+        } == self.bookings.keys()
         for domain, wish in self.wishes.items():
             offer, booking = offers[domain], self.bookings.get(domain, {})
             inform &= bool(offer) and all(_meets(each, wish.find) for each in offer)
             success &= any(self._told[domain, each["name"]].issuperset(wish.request) for each in offer)
             for slot, value in (wish.book or {}).items():
-                places = [each["name"] for each in offers[value]] if value in offers else [value]
-                success &= _plain(booking.get(slot, "")) in map(_plain, places)
+                has, names = (
+                    _plain(booking.get(slot, "")),
+                    [each["name"] for each in offers.get(str(value), ())],
+                )
+                right = map(_plain, names or [value])
+                success &= any(has == each or (slot in _PLACES and each in has) for each in right)
         return {"inform": inform, "success": inform and success}
 
     def _offer(self, domain: str, wish: Wish) -> list[Values]:
@@ -170,7 +179,9 @@ class BookingDesk:
         }
         for full in self.wishes[domain].full if domain in self.wishes else ():
             if all(_plain(booking.get(slot, "")) == _plain(value) for slot, value in full.items()):
-                raise ValueError("nothing is free then: another day, time, length or place may be")
+                raise ValueError(
+                    "this could not be booked: nothing is free then, but perhaps at another time"
+                )
         self.bookings[domain] = booking
         result = {"reference": f"{domain[:2].upper()}{100 + len(self.bookings)}", **booking}
         result |= entity if domain == "taxi" else {}
