@@ -120,4 +120,4 @@ def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
     done = cli("experiment", "guideline", "--model", "offline")
     assert done.code == 1
     assert "did you mean `guidelines`?" in done.words
-    assert "one of guidelines" in done.words
+    assert "guidelines, household" in done.words
