@@ -51,8 +51,8 @@ class _Desk:
     def find_by_name(self, name: Name, detail: Detail) -> Record:
         """Find the number of what a customer has here, where the customer does not know it."""
         kind, key = self._records["by_name"]
-        told = (name.casefold(), detail.casefold())
-        fits = [n for n, each in self._records[kind].items() if all(map(str(each).casefold().count, told))]
+        of_customer = [(n, r) for n, r in self._records[kind].items() if r["name"].casefold() == name.casefold()]
+        fits = [number for number, record in of_customer if detail.casefold() in str(record).casefold()]
         return {"found": bool(fits), key: fits[0] if fits else None}
 
     def hand_over(self) -> str:
@@ -144,11 +144,11 @@ class InternetDesk(_Desk):
         modem["line"] = modem.get("then", modem["line"])
         return "The modem was restarted and is online again."
 
-    def list_visits(self, area: Area) -> list[str]:
+    def list_visits(self, area: Area) -> Record:
         """List the times at which a technician can come; there may be none."""
         times = self._read("areas", area)["visits"]
         times[:] = self._chance.sample(times, min(3, len(times)))
-        return list(times)
+        return {"free": list(times)}
 
     def book_visit(self, contract_id: Contract, time: Time) -> str:
         """Book a technician's visit at one of the listed times."""
@@ -168,8 +168,8 @@ class GiftCardDesk(_Desk):
     """A bookshop's desk for gift cards."""
 
     def check_card(self, card_number: Card) -> Record:
-        """Look a gift card up: its status, when it expires, and where it was used."""
-        return _shown(self._read("cards", card_number), "status", "expires", "used")
+        """Look a gift card up: its status, until when it is valid, and where it was used."""
+        return _shown(self._read("cards", card_number), "status", "valid_until", "used")
 
     def verify_pin(self, card_number: Card, pin: Pin) -> Record:
         """Check the PIN of a card; if it is right, the balance is told, too."""
@@ -196,7 +196,7 @@ class GiftCardDesk(_Desk):
     def activate_card(self, card_number: Card, receipt: Receipt) -> str:
         """Activate a card that the till has not activated."""
         card = self._read("cards", card_number)
-        if card["status"] != "not activated":
+        if card["status"] != "inactive":
             raise ValueError(f"the card is {card['status']}")
         if receipt != card["receipt"]:
             raise PermissionError("the receipt does not belong to this card")
@@ -208,7 +208,7 @@ class GiftCardDesk(_Desk):
         card = self._read("cards", card_number)
         if not card.get("may_be_extended"):
             raise PermissionError("a card is extended only within six months after it has expired")
-        card |= {"status": "active", "expires": "2027-09-30", "may_be_extended": False}
+        card |= {"status": "active", "valid_until": "2027-09-30", "may_be_extended": False}
         return "The card is valid until 2027-09-30."
 
     def replace_card(self, card_number: Card) -> Record:
@@ -278,10 +278,10 @@ class DeliveryDesk(_Desk):
         keys = ("sender", "status", "expected", "note", "duty", "needs", "days")
         return _shown(self._read("parcels", tracking_number), *keys)
 
-    def list_times(self, tracking_number: Parcel) -> list[str]:
+    def list_times(self, tracking_number: Parcel) -> Record:
         """List the times at which a parcel can be brought again; there may be none."""
         times = self._chance.sample(self._records["slots"], 3)
-        return list(self._read("parcels", tracking_number).setdefault("slots", times))
+        return {"free": list(self._read("parcels", tracking_number).setdefault("slots", times))}
 
     def reschedule(self, tracking_number: Parcel, time: Time) -> str:
         """Have a parcel brought again at one of the listed times."""
