@@ -9,7 +9,8 @@ import pytest
 
 from arq_graph import Agent, arms, create_guided_agent
 from arq_graph.milestones import Suite, evaluate, evaluate_turns, read_transcript
-from tests.suites.desks import FOLDER, Desk, held, measured, suite_of
+from tests.suites.desks import FOLDER, Desk, graph_of, held, measured, suite_of
+from tests.suites.roads import ROADS
 
 MISTAKES = {
     # A mug is sent at the customer's word alone.
@@ -114,6 +115,28 @@ GOLD = [
 ]
 
 
+def test_the_use_cases_are_one_suite() -> None:
+    suite = Suite.from_yaml(FOLDER / "suite.yaml")
+    assert len(suite.scenarios) >= 60
+    assert {one.use_case for one in suite.scenarios} == {each.replace("_", " ") for each in USE_CASES}
+
+
+def test_a_conversation_begins_in_a_world_that_nobody_has_touched() -> None:
+    scenario = suite_of("gift_card").scenarios[0]
+    used, fresh = Desk(scenario, 1), Desk(scenario, 1)
+    card, order = {"card_number": "GFT-551208"}, {"order_id": "LB-3301"}
+    assert "was not verified" in used.answer("pay_order", card | order, "1")["content"]
+    for desk in (used, fresh):
+        desk.answer("verify_pin", card | {"pin": "4417"}, "2")
+        assert '"left_on_card": 17.5' in desk.answer("pay_order", card | order, "3")["content"]
+    assert "is paid already" in used.answer("pay_order", card | order, "4")["content"]
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_a_graph_has_nothing_doubtful(use_case: str) -> None:
+    assert not graph_of(use_case).check(suite_of(use_case).scenarios[0].tools)
+
+
 @pytest.mark.parametrize("use_case", USE_CASES)
 def test_a_use_case_has_customers_of_every_kind(use_case: str) -> None:
     scenarios = suite_of(use_case).scenarios
@@ -148,6 +171,21 @@ def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives
     told = record["messages"][0]["content"]
     assert desk.agent.profile.strip() in told
     assert all(each.action in told for each in desk.agent.guidelines if each.action)
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_every_milestone_is_reached_in_some_perfect_conversation(use_case: str) -> None:
+    scenario = suite_of(use_case).scenarios[0]
+    conversations = [
+        *(record["messages"] for record in gold(use_case)),
+        *(held(scenario, script) for script in ROADS[use_case]),
+    ]
+    reached: set[str] = set()
+    for messages in conversations:
+        found = measured(use_case, messages)
+        assert (found.goal_completed, found.progress_rate) == (True, 1), messages[-1]
+        reached |= found.reached.keys()
+    assert reached == {milestone.name for milestone in graph_of(use_case).milestones}
 
 
 @pytest.mark.parametrize("use_case", USE_CASES)
