@@ -51,8 +51,8 @@ class _Desk:
     def find_by_name(self, name: Name, detail: Detail) -> Record:
         """Find the number of what a customer has here, where the customer does not know it."""
         kind, key = self._records["by_name"]
-        of_customer = [(n, r) for n, r in self._records[kind].items() if r["name"].casefold() == name.casefold()]
-        fits = [number for number, record in of_customer if detail.casefold() in str(record).casefold()]
+        named = {n: r for n, r in self._records[kind].items() if r["name"].casefold() == name.casefold()}
+        fits = [number for number, record in named.items() if detail.casefold() in str(record).casefold()]
         return {"found": bool(fits), key: fits[0] if fits else None}
 
     def hand_over(self) -> str:
