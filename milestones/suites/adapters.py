@@ -1,4 +1,4 @@
-"""The public data of WebShop and MultiWOZ as suites: their folder is read, and one that `evaluate` takes is written."""
+"""The public data of WebShop, MultiWOZ and ALFWorld as suites: a folder is read, and one for `evaluate` is written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ import yaml
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.suites.household.world import CHANGES, LAMP, kind_of, preposition
 
 SUITES = Path(__file__).parent
 
@@ -34,6 +36,14 @@ _SLOTS = {
     "entrance fee": "entrance_fee",
     "openhours": "opening_hours",
     "car type": "car",
+}
+_ERRANDS = {
+    "pick_and_place_simple": ("place", "pick and place", "Put a {} in or on a {}."),
+    "look_at_obj_in_light": ("light", "examine in light", "Look at a {} in the light of the lamp."),
+    "pick_clean_then_place_in_recep": ("clean", "clean and place", "Put a clean {} in or on a {}."),
+    "pick_heat_then_place_in_recep": ("heat", "heat and place", "Put a hot {} in or on a {}."),
+    "pick_cool_then_place_in_recep": ("cool", "cool and place", "Put a cold {} in or on a {}."),
+    "pick_two_obj_and_place": ("two", "pick two and place", "Put two things of the kind {} in or on a {}."),
 }
 _LEFT_OUT = ("id", "introduction")
 _ANY = ("", "dontcare", "dont care", "don't care", "do n't care", "not mentioned")
@@ -105,6 +115,30 @@ def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
         world = {"of": "world:BookingDesk", "goal": wishes}
         scenarios.append({"name": name, "milestones": graph, "world": world, "user": {"intents": intents}})
     return _write(out, "booking", scenarios, files)
+
+
+def alfworld(folder: Path, out: Path, most: int = 134) -> Path:
+    """Write ALFWorld's houses and tasks as a suite; return its file.
+
+    What is in a house, where it lies and what there is to do are ALFWorld's. The actions, and what they show, are the
+    shipped household's: neither TextWorld nor a planner is needed, and figures are not those of ALFWorld's own engine.
+    A basin is a sink, the lamp of a task `lamp 1`, and of the things for a pair two are kept. A house is left out where
+    the lamp stands on the floor, or where the task cannot be done.
+
+    Args:
+        folder: Where the games lie: `TASK-THING-None-PLACE-SCENE/TRIAL/game.tw-pddl`, as in `json_2.1.1/valid_unseen`.
+        out: The folder to write; it must not exist.
+        most: How many tasks, at most.
+
+    Raises:
+        InputError: There is no such game, one is no JSON, or `out` exists.
+    """
+    scenarios = list(islice(filter(None, map(_errand, sorted(folder.rglob("game.tw-pddl")))), most))
+    if not scenarios:
+        raise InputError(
+            f"{folder} has no game.tw-pddl of ALFWorld: give the folder of the data set, unpacked"
+        )
+    return _write(out, "household", scenarios, {})
 
 
 def _read(folder: Path, pattern: str) -> Any:
@@ -197,9 +231,66 @@ def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> d
     return intent | ({"fallback": f"Then rather with {', '.join(changed)}."} if changed else {})
 
 
+def _errand(game: Path) -> dict[str, Any] | None:
+    """One game of ALFWorld as a scenario; None where the household cannot have it."""
+    named = game.parent.parent.name.split("-")
+    if len(named) != 5 or named[0] not in _ERRANDS or named[2] != "None":
+        return None
+    (task, use_case, words), thing, target = _ERRANDS[named[0]], named[1].lower(), named[3].lower()
+    renamed = {"sinkbasin": "sink"} | ({target: "lamp"} if task == "light" else {})
+    ends = "" if task == "light" else renamed.get(target, target)
+    house = _house(str(_read(game.parent, game.name)["pddl_problem"]), renamed)
+    found = [(each, place) for place, held in house.items() for each in held if kind_of(each) == thing]
+    kinds = {kind_of(name) for place, held in house.items() for name in (place, *held)}
+    needed = {thing, ends or "lamp", *CHANGES.get(task, ())[:1]}
+    if not needed <= kinds or len(found) < 1 + (task == "two"):
+        return None
+    for each, place in sorted(found)[2:] if task == "two" else ():
+        house[place].remove(each)
+    knowledge = {}
+    for kind in (thing, "lamp") if task == "light" else (thing,):
+        places = [place for place, held in house.items() for each in held if kind_of(each) == kind]
+        where = (f"{preposition(place)} {place}" for place in places)
+        knowledge[kind] = (" and " if task == "two" else " or ").join(where)
+    return {
+        "name": f"{game.parent.parent.name} {game.parent.name}",
+        "use_case": use_case,
+        "milestones": f"{task}.yaml",
+        "world": {"of": "world:Household", "task": task, "thing": thing, "target": ends, "house": house},
+        "user": {"role": "guide", "intents": [words.format(thing, ends)], "knowledge": knowledge},
+    }
+
+
+def _house(problem: str, renamed: Mapping[str, str]) -> dict[str, list[str]]:
+    """The places of a planning problem, each with the things in it that can be moved, and the lamp if one is named."""
+    begins = problem.partition("(:goal")[0]
+    facts = [fact.split() for fact in re.findall(r"\(([^()]+)\)", begins)]
+    movable = {fact[1] for fact in facts if fact[0] == "pickupable"}
+    places = _numbered((fact for fact in facts if fact[0] == "receptacleType"), renamed)
+    things = _numbered((fact for fact in facts if fact[0] == "objectType"), renamed)
+    house: dict[str, list[str]] = {place: [] for place in places.values()}
+    for id, place in (fact[1:] for fact in facts if fact[0] == "inReceptacle"):
+        if place in places and (things.get(id) == LAMP or id in movable & things.keys()):
+            house[places[place]].append(things[id])
+    return house
+
+
+def _numbered(facts: Iterable[list[str]], renamed: Mapping[str, str]) -> dict[str, str]:
+    """Names such as `cabinet 2` for the ids of a problem, by facts that tell their types."""
+    names: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for _, id, type_name in sorted(facts):
+        kind = type_name.removesuffix("Type").lower()
+        kind = renamed.get(kind, kind)
+        counts[kind] += 1
+        names[id] = f"{kind} {counts[kind]}"
+    return names
+
+
 if __name__ == "__main__":
     try:
         name, folder, out, *most = sys.argv[1:]
-        print({"webshop": webshop, "multiwoz": multiwoz}[name](Path(folder), Path(out), *map(int, most)))
+        adapters = {"webshop": webshop, "multiwoz": multiwoz, "alfworld": alfworld}
+        print(adapters[name](Path(folder), Path(out), *map(int, most)))
     except (InputError, KeyError, ValueError) as error:
-        raise SystemExit(f"webshop or multiwoz FOLDER OUT [MOST]: {error}") from None
+        raise SystemExit(f"webshop, multiwoz or alfworld FOLDER OUT [MOST]: {error}") from None

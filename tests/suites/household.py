@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from arq_graph.milestones.suites.household.world import CHANGES, CLOSED, LAMP, PLACES, kind_of
+from arq_graph.milestones.suites.household.world import CHANGES, CLOSED, LAMP, kind_of, preposition
 
 SUITE = Path(__file__).parents[2] / "milestones" / "suites" / "household" / "suite.yaml"
 
@@ -14,6 +14,7 @@ def way(world: Any) -> list[str]:
     """Actions that do the task from the beginning."""
     world.reset()
     things = [thing for thing in world.where if kind_of(thing) == world.thing]
+    things = things[: 2 if world.task == "two" else 1]
     actions: list[str] = []
 
     def to(place: str) -> None:
@@ -22,7 +23,7 @@ def way(world: Any) -> list[str]:
             actions.append(f"open {place}")
 
     # Both end in one place, or on it.
-    target = next((place for place in PLACES if kind_of(place) == world.target), "")
+    target = next((place for place in world.house if kind_of(place) == world.target), "")
     for thing in things:
         to(world.where[thing])
         actions.append(f"take {thing} from {world.where[thing]}")
@@ -33,6 +34,5 @@ def way(world: Any) -> list[str]:
             actions += [f"go to {world.where[LAMP]}", f"use {LAMP}"]
             continue
         to(target)
-        is_inside = kind_of(target) in CLOSED or kind_of(target) in ("sink", "bin")
-        actions.append(f"put {thing} {'in' if is_inside else 'on'} {target}")
+        actions.append(f"put {thing} {preposition(target)} {target}")
     return actions

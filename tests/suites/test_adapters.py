@@ -10,8 +10,9 @@ import pytest
 
 from arq_graph import errors
 from arq_graph.milestones import Suite
-from arq_graph.milestones.suites.adapters import multiwoz, webshop
+from arq_graph.milestones.suites.adapters import alfworld, multiwoz, webshop
 from tests.suites.episodes import held
+from tests.suites.household import way as errand
 
 PRODUCTS = [
     {
@@ -203,4 +204,64 @@ def test_the_adapters_are_a_command(shop_data, tmp_path):
 
     assert run("webshop", shop_data, tmp_path / "out", 1) == (0, f"{tmp_path / 'out' / 'suite.yaml'}\n")
     assert run("webshop", tmp_path / "gone", tmp_path / "2")[0] == 1
-    assert "webshop or multiwoz FOLDER OUT" in run("shop")[1]
+    assert "webshop, multiwoz or alfworld FOLDER OUT" in run("shop")[1]
+
+
+ROOM = """
+(define (problem a_trial) (:domain alfred)
+ (:objects agent1 - agent Cabinet_bar_1 - receptacle)
+ (:init
+    (receptacleType Cabinet_bar_2 CabinetType) (receptacleType Cabinet_bar_1 CabinetType)
+    (receptacleType Sink_bar_1_bar_SinkBasin SinkBasinType) (receptacleType CoffeeTable_bar_1 CoffeeTableType)
+    (receptacleType Fridge_bar_1 FridgeType) (receptacleType Microwave_bar_1 MicrowaveType)
+    (objectType Mug_bar_1 MugType) (objectType Mug_bar_2 MugType) (objectType Mug_bar_3 MugType)
+    (objectType Sink_bar_1 SinkType) (objectType DeskLamp_bar_1 DeskLampType) (objectType FloorLamp_bar_1 FloorLampType)
+    (canContain CabinetType MugType)
+    (pickupable Mug_bar_1) (pickupable Mug_bar_2) (pickupable Mug_bar_3)
+    (openable Cabinet_bar_1)
+    (inReceptacle Mug_bar_1 Cabinet_bar_2) (inReceptacle Mug_bar_2 Fridge_bar_1) (inReceptacle Mug_bar_3 Cabinet_bar_1)
+    (inReceptacle DeskLamp_bar_1 CoffeeTable_bar_1)
+ )
+ (:goal (exists (?o - object) (and (objectType ?o MugType) (isClean ?o)))))
+"""
+GAMES = {
+    "pick_and_place_simple-Mug-None-CoffeeTable-1": "place mug coffeetable",
+    "look_at_obj_in_light-Mug-None-DeskLamp-1": "light mug ",
+    "pick_clean_then_place_in_recep-Mug-None-SinkBasin-1": "clean mug sink",
+    "pick_heat_then_place_in_recep-Mug-None-CoffeeTable-1": "heat mug coffeetable",
+    "pick_cool_then_place_in_recep-Mug-None-Cabinet-1": "cool mug cabinet",
+    "pick_two_obj_and_place-Mug-None-CoffeeTable-1": "two mug coffeetable",
+    "look_at_obj_in_light-Mug-None-FloorLamp-1": None,  # it stands on the floor
+    "pick_and_place_with_movable_recep-Mug-Plate-CoffeeTable-1": None,
+    "pick_and_place_simple-Spoon-None-CoffeeTable-1": None,
+    "pick_and_place_simple-Mug-None-Desk-1": None,
+}
+
+
+def test_alfworlds_tasks_are_done_in_its_houses_by_the_households_actions(tmp_path):
+    for name in GAMES:
+        (tmp_path / "data" / name / "trial_1").mkdir(parents=True)
+        game = tmp_path / "data" / name / "trial_1" / "game.tw-pddl"
+        game.write_text(
+            json.dumps({"pddl_problem": ROOM, "pddl_domain": "", "grammar": ""}), encoding="utf-8"
+        )
+    suite = Suite.from_yaml(alfworld(tmp_path / "data", tmp_path / "out"))
+    tasks = {}
+    for each in suite.scenarios:
+        world = each.fresh_world(1)
+        tasks[each.name.removesuffix(" trial_1")] = f"{world.task} {world.thing} {world.target}"
+    assert tasks == {name: task for name, task in GAMES.items() if task is not None}
+    light = next(each for each in suite.scenarios if each.use_case == "examine in light")
+    assert light.user.knowledge == {
+        "mug": "in cabinet 1 or in cabinet 2 or in fridge 1",
+        "lamp": "on coffeetable 1",
+    }
+    for record in held(
+        suite, lambda world: [("act", {"action": each}) for each in errand(world)]
+    ).conversations:
+        assert (record.outcome["success"], record.progress_rate) == (True, 1.0), record.scenario
+
+
+def test_a_folder_without_games_is_told(tmp_path):
+    with pytest.raises(errors.InputError, match=r"has no game\.tw-pddl"):
+        alfworld(tmp_path, tmp_path / "out")

@@ -1,27 +1,22 @@
-"""A small house made of text, and six types of household tasks in it: the kind of world of ReSpAct (3.1).
-
-A task is given by its type, the kind of thing that it is about and, but for `light`, the kind of place where that ends.
-`layout` says what lies where. The same arguments make the same house.
-"""
+"""A small house made of text, and six types of household tasks in it: the kind of world of ReSpAct (3.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Literal, get_args
+from typing import Literal
 
 from arq_graph.agent.environment import Observation
-from arq_graph.errors import InputError, suggestion
+from arq_graph.errors import InputError, checked
 
 Task = Literal["place", "light", "clean", "heat", "cool", "two"]
 
-ROOMS = {
-    "kitchen": "fridge 1, microwave 1, sink 1, stove 1, counter 1, counter 2, cabinet 1, cabinet 2, cabinet 3, bin 1",
-    "living room": "sofa 1, low table 1, shelf 1, shelf 2, drawer 1, drawer 2",
-    "bedroom": "bed 1, desk 1, wardrobe 1, side table 1",
-}
-PLACES = tuple(place for places in ROOMS.values() for place in places.split(", "))
+_KITCHEN = (
+    "fridge 1, microwave 1, sink 1, stove 1, counter 1, counter 2, cabinet 1, cabinet 2, cabinet 3, bin 1"
+)
+_REST = "sofa 1, low table 1, shelf 1, shelf 2, drawer 1, drawer 2, bed 1, desk 1, wardrobe 1, side table 1"
+PLACES = tuple(f"{_KITCHEN}, {_REST}".split(", "))
 
 THINGS = {
     "mug": ("cabinet", "counter", "shelf", "desk"),
@@ -39,13 +34,12 @@ THINGS = {
 }
 """The kinds of things, and the kinds of places where each may lie."""
 
-CLOSED = frozenset(("fridge", "microwave", "cabinet", "drawer", "wardrobe"))
-"""The kinds of places that have a door, or are pulled out: closed at first."""
-
+CLOSED = ("fridge", "microwave", "cabinet", "drawer", "wardrobe", "safe")
 CHANGES = {"clean": ("sink", "clean"), "heat": ("microwave", "hot"), "cool": ("fridge", "cold")}
 """The actions that change a thing: where each can be done, and what the thing then is."""
-
 LAMP = "lamp 1"
+House = Mapping[str, Sequence[str]]
+"""The places of a house, each with what lies there."""
 
 
 def kind_of(name: str) -> str:
@@ -57,14 +51,15 @@ class Household:
     """One house with one task: an `Environment`.
 
     Actions: `go to PLACE`, `open PLACE`, `close PLACE`, `take THING from PLACE`, `put THING in PLACE` (`on` a surface),
-    `clean`, `heat` or `cool THING in PLACE`, `use lamp 1`, `look`, `inventory`. One thing is held at a time, and what
-    lies in a closed place is not seen. The task has ended as soon as it is done.
+    `clean`, `heat` or `cool THING in PLACE`, `use lamp 1`, `look`, `inventory`. One thing is held at a time. Those of
+    `CLOSED` are closed at first, and what lies in them is not seen. The task ends as soon as it is done.
 
     Args:
         task: `place` a thing, or `two`; `clean`, `heat` or `cool` one and place it; look at one in the lamp's `light`.
         thing: The kind of thing, one of `THINGS`.
         target: The kind of place where it ends; empty for `light`.
-        layout: What chance depends on.
+        layout: What chance depends on; the same arguments make the same house.
+        house: A house of your own, in place of one that is laid out by chance.
 
     Attributes:
         done: Whether the task is done.
@@ -76,36 +71,28 @@ class Household:
         InputError: There is no such task, thing or place.
     """
 
-    def __init__(self, task: Task, thing: str, target: str = "", layout: int = 0) -> None:
-        targets = ("",) if task == "light" else {kind_of(place): 1 for place in PLACES}
-        fields = ("task", task, get_args(Task)), ("thing", thing, THINGS), ("target", target, targets)
-        for name, given, known in fields:
-            if given not in known:
-                near, there = suggestion(given, known), ", ".join(map(repr, known))
-                raise InputError(f"{name} is {given!r}{near}; it must be one of {there}")
-        self.task, self.thing, self.target, self.layout = task, thing, target, layout
+    def __init__(
+        self, task: Task, thing: str, target: str = "", layout: int = 0, house: House | None = None
+    ) -> None:
+        self.house = house or _laid_out(task, thing, target, layout)
+        things = {kind_of(each) for lying in self.house.values() for each in lying}
+        targets = {""} if task == "light" else set(map(kind_of, self.house))
+        checked("task", task, Task)
+        for name, given, there in (("thing", thing, things), ("target", target, targets)):
+            if given not in there:
+                raise InputError(f"{name} is {given!r}; it must be one of {', '.join(sorted(there))}")
+        self.task, self.thing, self.target = task, thing, target
         self.score: float | None = None
         self.reset()
 
     def reset(self) -> str:
         """Begin anew; what lies where is the same each time."""
-        chance = Random(f"{self.layout}/{self.task}/{self.thing}/{self.target}")
-        self.where: dict[str, str] = {}
-        for kind, usual in THINGS.items():
-            count, elsewhere = chance.randint(0, 2), {self.target}
-            if kind == self.thing:
-                count = 2 if self.task == "two" else 1
-                elsewhere.add(CHANGES.get(self.task, ("",))[0])
-            may_lie = [each for each in PLACES if kind_of(each) in set(usual) - elsewhere]
-            for number in range(1, count + 1):
-                self.where[f"{kind} {number}"] = chance.choice(may_lie or PLACES)
-        self._states: dict[str, set[str]] = {thing: set() for thing in self.where}
-        self.where[LAMP] = chance.choice(["desk 1", "side table 1", "low table 1"])
+        self.where = {thing: place for place, things in self.house.items() for thing in things}
+        self._states: dict[str, set[str]] = {thing: set() for thing in self.where if thing != LAMP}
+        self._closed = {place for place in self.house if kind_of(place) in CLOSED}
         self._at, self._held = "", ""
-        self._closed = {place for place in PLACES if kind_of(place) in CLOSED}
         self._measure()
-        rooms = [f"In the {room} there are {places}." for room, places in ROOMS.items()]
-        return " ".join(["You are in the hall of a small house.", *rooms])
+        return f"You are in the middle of a small house. Around you there are {', '.join(self.house)}."
 
     def actions(self) -> Sequence[str]:
         """The actions that are possible now; none once the task is done."""
@@ -126,39 +113,38 @@ class Household:
     def _possible(self) -> dict[str, Callable[[], str]]:
         here, held, kind = self._at, self._held, kind_of(self._at)
         can: dict[str, Callable[[], str]] = {"look": self._look, "inventory": self._inventory}
-        can |= {f"go to {place}": partial(self._go, place) for place in PLACES if place != here}
+        can |= {f"go to {place}": partial(self._look, place) for place in self.house if place != here}
         if kind in CLOSED:
             can[f"{'open' if here in self._closed else 'close'} {here}"] = self._turn
         if here and here not in self._closed:
             things = [] if held else [thing for thing in self._seen() if thing != LAMP]
             can |= {f"take {thing} from {here}": partial(self._take, thing) for thing in things}
             if held:
-                can[f"put {held} {_preposition(here)} {here}"] = self._put
+                can[f"put {held} {preposition(here)} {here}"] = self._put
         for verb, (place, state) in CHANGES.items():
             if held and kind == place:
                 can[f"{verb} {held} in {here}"] = partial(self._change, verb, state)
-        if here == self.where[LAMP]:
+        if here and here == self.where.get(LAMP):
             can[f"use {LAMP}"] = self._use_lamp
         return can
 
     def _seen(self) -> list[str]:
         return [thing for thing, place in self.where.items() if place == self._at]
 
-    def _look(self) -> str:
+    def _look(self, at: str = "") -> str:
+        self._at = at or self._at
         if self._at in self._closed or not self._at:
-            return f"You are at {self._at}. It is closed." if self._at else "You are in the hall."
-        return f"{_preposition(self._at).capitalize()} {self._at} you see {', '.join(self._seen()) or 'nothing'}."
+            return (
+                f"You are at {self._at}. It is closed." if self._at else "You are in the middle of the house."
+            )
+        return (
+            f"{preposition(self._at).capitalize()} {self._at} you see {', '.join(self._seen()) or 'nothing'}."
+        )
 
     def _inventory(self) -> str:
-        how = ", ".join(sorted(self._states.get(self._held, set()) & {"clean", "hot", "cold"})) or "as it was"
-        return f"You hold {self._held}, {how}." if self._held else "You hold nothing."
-
-    def _go(self, place: str) -> str:
-        self._at = place
-        return self._look()
+        return f"You hold {self._held or 'nothing'}."
 
     def _turn(self) -> str:
-        """Open what is closed, close what is open."""
         self._closed ^= {self._at}
         return f"You {'close' if self._at in self._closed else 'open'} {self._at}. {self._look()}"
 
@@ -170,7 +156,7 @@ class Household:
     def _put(self) -> str:
         thing, self._held = self._held, ""
         self.where[thing] = self._at
-        return f"You put {thing} {_preposition(self._at)} {self._at}."
+        return f"You put {thing} {preposition(self._at)} {self._at}."
 
     def _change(self, verb: str, state: str) -> str:
         undone = {"hot": {"cold"}, "cold": {"hot"}}.get(state, set())
@@ -178,15 +164,13 @@ class Household:
         return f"You {verb} {self._held} in {self._at}. It is {state} now."
 
     def _use_lamp(self) -> str:
-        if not self._held:
-            return f"You switch {LAMP} on."
-        self._states[self._held].add("lit")
-        return f"You switch {LAMP} on, and look at {self._held} in its light."
+        self._states.get(self._held, set()).add("lit")
+        return f"You switch {LAMP} on{f', and look at {self._held} in its light' if self._held else ''}."
 
     def _measure(self) -> None:
-        """How much of the task is done; of the kind that it is about there are no more than it takes."""
-        wanted = [thing for thing in self._states if kind_of(thing) == self.thing]
-        met = [condition for thing in wanted for condition in self._conditions(thing)]
+        wanted = [list(self._conditions(thing)) for thing in self._states if kind_of(thing) == self.thing]
+        furthest = sorted(wanted, key=sum)[-2 if self.task == "two" else -1 :]
+        met = [condition for conditions in furthest for condition in conditions]
         self.conditions, self.done = sum(met) / len(met), all(met)
 
     def _conditions(self, thing: str) -> Iterator[bool]:
@@ -197,5 +181,22 @@ class Household:
         yield is_placed if self.target else "lit" in self._states[thing]
 
 
-def _preposition(place: str) -> str:
+def preposition(place: str) -> str:
+    """How a thing lies there: `in` a drawer, `on` a desk."""
     return "in" if kind_of(place) in {*CLOSED, "sink", "bin"} else "on"
+
+
+def _laid_out(task: Task, thing: str, target: str, layout: int) -> House:
+    """The house with things by chance, none of those that the task is about where it ends or is changed."""
+    chance = Random(f"{layout}/{task}/{thing}/{target}")
+    house: dict[str, list[str]] = {place: [] for place in PLACES}
+    for kind, usual in THINGS.items():
+        count, elsewhere = chance.randint(0, 2), {target}
+        if kind == thing:
+            count = 2 if task == "two" else 1
+            elsewhere.add(CHANGES.get(task, ("",))[0])
+        may_lie = [each for each in PLACES if kind_of(each) in set(usual) - elsewhere]
+        for number in range(1, count + 1):
+            house[chance.choice(may_lie or PLACES)].append(f"{kind} {number}")
+    house[chance.choice(["desk 1", "side table 1", "low table 1"])].append(LAMP)
+    return house
