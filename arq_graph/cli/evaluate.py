@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
+from langchain_core.language_models import BaseChatModel
 from typer import Argument, BadParameter, Exit, Option
 
 from arq_graph.apps.arms import arms as arms_named
@@ -26,6 +27,7 @@ from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.html import transcripts_shown
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.models.offline.model import is_stand_in
 
 
 def evaluate(
@@ -99,7 +101,8 @@ def evaluate(
     tried = Suite.from_yaml(suite)
     names = [name.strip() for name in arms.split(",") if name.strip()]
     apps = arms_named(names, folder=suite.absolute().parent)
-    tell_doubts(choice, names, tried.scenarios)
+    model_asked = choice.chat_model()
+    tell_doubts(model_asked, names, tried.scenarios)
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
     count = sum(1 for _ in tried.planned(list(apps), runs, shard))
     with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
@@ -107,7 +110,7 @@ def evaluate(
             report = evaluated(
                 tried,
                 apps,
-                model=choice.chat_model(),
+                model=model_asked,
                 user_model=users.chat_model() if users else None,
                 judge=LLMJudge(decides.chat_model()) if decides else None,
                 runs=runs,
@@ -147,11 +150,11 @@ def conversing(count: int, announce: Callable[[], None]) -> Iterator[Done]:
         yield lambda _, outcome: advance(outcome.error is not None)
 
 
-def tell_doubts(choice: options.ModelChoice, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
+def tell_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
     """Say what should be known about the choice of the model and the arms, and about tools without a world."""
     # LangChain would log that a conversation's limit of calls was reached; the report says so.
     logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
-    if choice.spec == options.OFFLINE and "create_agent" in arms:
+    if is_stand_in(model) and "create_agent" in arms:
         note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
     if shared := sum(bool(one.user and one.agent) and one.world is None for one in scenarios):
         note(

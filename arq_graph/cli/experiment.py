@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
+from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 from rich.padding import Padding
 from typer import Argument, Exit, Option
@@ -15,6 +18,8 @@ from arq_graph.cli.evaluate import conversing, said_in, tell_doubts
 from arq_graph.cli.screen import note, output, warn, words
 from arq_graph.cli.tables import columns, counted, show_broken
 from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.evaluation.replay import ReplayChatModel
+from arq_graph.milestones.evaluation.results import ASKED
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
@@ -56,8 +61,16 @@ def experiment(
     max_cost: options.MaxCost = None,
     prices: options.Prices = None,
     record: Annotated[
-        Path, Option(metavar="DIR", help="Where conversations, report and page are kept; made if missing.")
+        Path,
+        Option(
+            metavar="DIR",
+            help="Where conversations with every model answer, figures and page are kept; made if missing.",
+        ),
     ] = Path("experiment"),
+    replay: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Ask no model: all answers come from what was recorded in this folder."),
+    ] = None,
     resume: Annotated[
         bool, Option("--resume", help="Go on with what that folder holds; nothing is held twice.")
     ] = False,
@@ -71,13 +84,19 @@ def experiment(
     run.
     """
     file = suite_file(suite)
-    choice = options.choose_model(model, base_url, model_arg)
-    users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
-    asked_of = {"the agent's model": choice, "the users' model": users, "the judge": decides}
+    if replay is not None:
+        asked = _Asked.replayed(replay)
+    else:
+        choices = {
+            "model": options.choose_model(model, base_url, model_arg),
+            "user_model": options.choose_if_named(user_model, base_url),
+            "judge": options.choose_if_named(judge, base_url),
+        }
+        asked = _Asked.chosen(choices)
     names = [name.strip() for name in (arms or usual_arms(file)).split(",") if name.strip()]
     apps = arms_named(names, folder=file.absolute().parent)
     tried = Suite.from_yaml(file)
-    tell_doubts(choice, names, tried.scenarios)
+    tell_doubts(asked.models["model"], names, tried.scenarios)
     record.mkdir(parents=True, exist_ok=True)
     kept = record / f"{tried.name}.results.jsonl"
     way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
@@ -88,9 +107,9 @@ def experiment(
                 aexperiment(
                     file,
                     apps,
-                    model=choice.chat_model(),
-                    user_model=users.chat_model() if users else None,
-                    judge=LLMJudge(decides.chat_model(), votes=votes) if decides else None,
+                    model=asked.models["model"],
+                    user_model=asked.models.get("user_model"),
+                    judge=LLMJudge(asked.models["judge"], votes=votes) if "judge" in asked.models else None,
                     runs=runs,
                     concurrency=concurrency,
                     results=kept,
@@ -98,7 +117,7 @@ def experiment(
                     max_calls=max_calls,
                     max_cost=max_cost,
                     prices=options.read_prices(prices),
-                    depends_on={what: each.name for what, each in asked_of.items() if each},
+                    depends_on=asked.names,
                     done=done,
                 ),
                 "aexperiment",
@@ -122,6 +141,25 @@ def experiment(
     if found.report.failed or any(one.error for one in found.report.conversations):
         note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
         raise Exit(WRONG_INPUT)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The models that are asked, and their names, as the results depend on them."""
+
+    models: Mapping[str, BaseChatModel]
+    names: Mapping[str, str]
+
+    @classmethod
+    def chosen(cls, choices: Mapping[str, options.ModelChoice | None]) -> Self:
+        given = {role: each for role, each in choices.items() if each}
+        names = {ASKED[role]: each.name for role, each in given.items()}
+        return cls({role: each.chat_model() for role, each in given.items()}, names)
+
+    @classmethod
+    def replayed(cls, folder: Path) -> Self:
+        recorded = {role: ReplayChatModel(folder, role=role) for role in ASKED}
+        return cls({role: each for role, each in recorded.items() if each.model_name not in ("", "none")}, {})
 
 
 def _show(found: Experiment, console: Console, way_on: str) -> None:

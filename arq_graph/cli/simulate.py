@@ -51,8 +51,9 @@ def simulate(
     read = Suite.from_yaml(suite)
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
-    tell_doubts(choice, [arm], [])
-    arms = Arms(arms_named([arm], folder=suite.absolute().parent), choice.chat_model())
+    asked = choice.chat_model()
+    tell_doubts(asked, [arm], [])
+    arms = Arms(arms_named([arm], folder=suite.absolute().parent), asked)
     made = arms.make(one)
     user = tried.make_user(one.seed, users.chat_model() if users else None)
     history = tried.messages_before

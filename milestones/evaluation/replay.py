@@ -83,9 +83,10 @@ class ReplayChatModel(InProcessChatModel):
                 suite = entry["of"].get("the suite", "")
                 self.model_name = self.model_name or entry["of"].get(ASKED[self.role], "")
             elif kept := kept_in(entry):
-                before = self._recorded.setdefault((suite, str(entry.get("id"))), kept)
+                known_by = suite, str(entry.get("conversation", entry.get("id")))
+                before = self._recorded.setdefault(known_by, kept)
                 if before.record is None:  # one that was held again counts as it ended
-                    self._recorded[suite, str(entry.get("id"))] = kept
+                    self._recorded[known_by] = kept
 
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any

@@ -105,21 +105,19 @@ async def aexperiment(
         InputError: As `aevaluate` raises.
     """
     suite = Suite.from_yaml(file)
-    report = await aevaluate(suite, arms, model=model, results=results, **settings)
+    report = await aevaluate(suite, arms, model=model, results=results, record=True, **settings)
     golden = _golden(file, suite)
     known = Arms(arms, model)
+    asked = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
     turns = {}
     for arm in known.names if golden else ():
         outcomes: list[StepOutcome] = []
         for gold, scenario in golden.items():
             app = known.make(Planned(arm, scenario, 1, suite.seed)).app
-            kept = results.with_name(f"{results.name.partition('.')[0]}.{gold.stem}.{arm}.turns.jsonl")
-            named = {
-                "the model": model_name(model or "none"),
-                "the agent": fingerprint(scenario.agent),
-                "the arm": arm,
-            }
-            found = await aevaluate_turns(app, gold, results=kept, depends_on=named)
+            name = f"{suite.name}, {gold.stem}, {arm}"
+            kept = results.with_name(f"{name}.turns.jsonl")
+            of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
+            found = await aevaluate_turns(app, gold, results=kept, depends_on=of, record=name)
             outcomes += found.outcomes
         turns[arm] = turn_metrics(outcomes)
     return Experiment(

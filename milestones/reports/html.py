@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from importlib import resources
@@ -220,9 +220,27 @@ def _all_visible(value: Any) -> Any:
 def _words(transcript: Transcript, instructions: dict[str, int]) -> dict[str, Any]:
     """A transcript as the page reads it: its events, and the number of its instructions."""
     found: dict[str, Any] = {"events": [_event(event) for event in transcript.events]}
+    if answers := _answers(transcript):
+        found["answers"] = answers
     if transcript.instructions:
         found["instructions"] = instructions.setdefault(transcript.instructions, len(instructions))
     return found
+
+
+def _answers(transcript: Transcript) -> list[dict[str, Any]]:
+    """What models answered, where the transcript comes from a file in which a run was recorded."""
+    kept = transcript.extra.get("arq_graph")
+    recorded = kept.get("recorded", ()) if isinstance(kept, Mapping) else ()
+    answered = [(call["module"], call["answer"]) for call in recorded if call.get("answer")]
+    return [
+        {"step": step, "text": _cut(text)}
+        for step, answer in answered
+        for text in [
+            answer.get("content"),
+            *(json.dumps(call["args"]) for call in answer.get("tool_calls", ())),
+        ]
+        if text and isinstance(text, str)
+    ]
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -27,7 +27,6 @@ _WISHES = {
     "train": "I am looking for a train.",
     "taxi": "I need a taxi.",
 }
-_DOMAINS = (*_WISHES, "police", "hospital")
 _SLOTS = {
     "pricerange": "price_range",
     "leaveat": "leave_at",
@@ -68,8 +67,10 @@ def webshop(folder: Path, out: Path, most: int = 100) -> Path:
     told, tasks = _read(folder, "items_ins_v2*.json"), _read(folder, "items_human_ins.json")
     products: dict[str, dict[str, Any]] = {}
     for item in _read(folder, "items_shuffle*.json"):
-        if (asin := item["asin"]) not in products and asin != "nan" and item.get("name"):
-            products[asin] = _product(item, told.get(asin, {}).get("attributes", ()))
+        if item["asin"] != "nan" and item.get("name"):
+            products.setdefault(
+                item["asin"], _product(item, told.get(item["asin"], {}).get("attributes", ()))
+            )
     scenarios = (
         _purchase(product, task, f"{asin} {number}")
         for asin, product in products.items()
@@ -97,22 +98,19 @@ def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
     files: dict[str, Any] = {"database.json": {"taxi": _read(SUITES / "booking", "database.json")["taxi"]}}
     for domain in list(_WISHES)[:-1]:
         files["database.json"][domain] = [_renamed(each) for each in _read(folder, f"{domain}_db.json")]
-    goals = {
-        name.removesuffix(".json"): {
-            domain: held["goal"][domain] for domain in _DOMAINS if held["goal"].get(domain)
-        }
-        for name, held in _read(folder, "data.json").items()
-    }
-    usable = [(name, given) for name, given in goals.items() if given and given.keys() <= _WISHES.keys()]
+    goals = {name.removesuffix(".json"): held["goal"] for name, held in _read(folder, "data.json").items()}
+    usable = {name: goal for name, goal in goals.items() if not (goal.get("police") or goal.get("hospital"))}
     scenarios = []
-    for name, given in usable[:most]:
+    for name, goal in islice(usable.items(), most):
+        given = {domain: goal[domain] for domain in _WISHES if goal.get(domain)}
         wishes = {domain: _wish(domain, each) for domain, each in given.items()}
         tools = [f"find_{domain}s" for domain in wishes if domain != "taxi"]
         tools += [f"book_{domain}" for domain, wish in wishes.items() if "book" in wish and domain != "taxi"]
         tools += ["order_taxi"] if "taxi" in wishes else []
         graph = f"milestones/{'-'.join(tools)}.yaml"
-        actions = [{"tool": tool} for tool in tools]
-        files[graph] = MilestoneGraph.from_actions(actions, ordered=False).to_yaml()
+        files[graph] = MilestoneGraph.from_actions(
+            ({"tool": tool} for tool in tools), ordered=False
+        ).to_yaml()
         intents = [_intent(domain, each, wishes[domain]) for domain, each in given.items()]
         world = {"of": "world:BookingDesk", "goal": wishes}
         scenarios.append({"name": name, "milestones": graph, "world": world, "user": {"intents": intents}})
@@ -169,14 +167,15 @@ def _product(item: Mapping[str, Any], attributes: Iterable[str]) -> dict[str, An
     options = (item.get("customization_options") or {}).items()
     values = {name.lower(): _values(each["value"] for each in listed or ()) for name, listed in options}
     lines = item.get("small_description") or ()
-    lines = [item.get("full_description") or "", *([lines] if isinstance(lines, str) else lines)]
     return {
         "id": item["asin"],
         "name": item["name"],
         "kind": item["query"],
         "price": float(prices[0].replace(",", "")) if prices else 100.0,
         "features": [each for each in attributes if each.strip()],
-        "description": "\n".join(lines),
+        "description": "\n".join(
+            [item.get("full_description") or "", *([lines] if isinstance(lines, str) else lines)]
+        ),
         "options": {name: listed for name, listed in values.items() if listed},
     }
 
@@ -188,11 +187,15 @@ def _purchase(product: Mapping[str, Any], task: Mapping[str, Any], name: str) ->
     request = f"{task['instruction'].rstrip(' .')}, and price lower than {limit:.2f} dollars"
     known = (each.partition(":") for each in task.get("options") or ())
     knowledge = {option.strip(): value.strip() for option, _, value in known if value.strip()}
-    attributes = [product["kind"], *task["instruction_attributes"]]
+    goal = {
+        "attributes": [product["kind"], *task["instruction_attributes"]],
+        "options": options,
+        "price": limit,
+    }
     return {
         "name": name,
         "milestones": "with-options.yaml" if options else "without-options.yaml",
-        "world": {"of": "world:Shop", "goal": {"attributes": attributes, "options": options, "price": limit}},
+        "world": {"of": "world:Shop", "goal": goal},
         "user": {"role": "guide", "intents": [{"request": request}], "knowledge": knowledge},
     }
 
@@ -225,7 +228,6 @@ def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> d
     asks = [_WISHES[domain], *(["Please book it."] if "book" in wish else [])]
     asks += [f"Please tell me: {', '.join(wish['request'])}."] if wish.get("request") else []
     intent = {"request": " ".join(asks), "slots": first}
-    intent |= {"done_when": r"\b[A-Z]{2}\d{3}\b"} if "book" in wish else {}  # the booking's reference
     return intent | ({"fallback": f"Then rather with {', '.join(changed)}."} if changed else {})
 
 

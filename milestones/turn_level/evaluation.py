@@ -13,6 +13,8 @@ from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import counted
+from arq_graph.milestones.evaluation.recording import CallListener
+from arq_graph.milestones.evaluation.results import Kept
 from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
@@ -67,6 +69,7 @@ async def aevaluate_turns(
     depends_on: Mapping[str, str] | None = None,
     on_step: Callable[[StepOutcome], None] = lambda _: None,
     concurrency: int = 4,
+    record: str | None = None,
 ) -> TurnEvaluation:
     """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
 
@@ -90,6 +93,7 @@ async def aevaluate_turns(
         depends_on: What else the outcomes depend on, by a name that a message can show, such as the agent's file.
         on_step: Called with each `StepOutcome` as it is there, first those of an earlier run.
         concurrency: How many steps are asked at once, 1 or more.
+        record: Keep every model answer in `results`, too, for a `ReplayChatModel`, under this name. None: do not.
 
     Returns:
         The outcomes, in the order of the dataset.
@@ -111,19 +115,33 @@ async def aevaluate_turns(
             "the tools": "those of the records" if tools is None else fingerprint(tools),
             "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
         }
-        store = RunStore(results, "turns", {**of, **(depends_on or {})})
+        named = {} if record is None else {"the suite": record}
+        store = RunStore(results, "turns", {**of, **named, **(depends_on or {})})
     before = _kept(store)
     outcomes = {step.key: before[step.key] for step in steps if step.key in before}
     kept = len(outcomes)
     for outcome in outcomes.values():
         on_step(outcome)
     with store or nullcontext():
-        asked = ((step, _outcome(step, predict, similarity)) for step in steps if step.key not in before)
+        listeners = {
+            step.key: CallListener(record or "", _asked_at(step.key), keeps=record is not None)
+            for step in steps
+            if step.key not in before
+        }
+        asked = (
+            (step, _outcome(step, predict, similarity, listeners[step.key]))
+            for step in steps
+            if step.key in listeners
+        )
         async with aclosing(at_once(asked, concurrency)) as finished:
             async for step, outcome in finished:
                 outcomes[step.key] = outcome
                 if store is not None:
-                    store.append(outcome.model_dump())
+                    kept_calls = Kept(recorded=listeners[step.key].recorded)
+                    told = kept_calls.model_dump(mode="json", exclude_defaults=True)
+                    store.append(
+                        outcome.model_dump() | {"conversation": _asked_at(step.key), "arq_graph": told}
+                    )
                 on_step(outcome)
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), kept)
 
@@ -139,11 +157,19 @@ def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
     return kept
 
 
-async def _outcome(step: TurnStep, predict: Predict, similarity: Similarity) -> StepOutcome:
+def _asked_at(key: tuple[str, int]) -> str:
+    """What a recording knows a step by."""
+    return f"{key[0]} / step {key[1]}"
+
+
+async def _outcome(
+    step: TurnStep, predict: Predict, similarity: Similarity, listener: CallListener
+) -> StepOutcome:
     outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
     predicted, score = None, None
     try:
-        predicted = Action.of(await predict(step))
+        with listener.listening():
+            predicted = Action.of(await predict(step))
         if step.truth.kind == predicted.kind == "answer":
             score = similarity(step.truth.answer, predicted.answer)
         return outcome(predicted=predicted, similarity=score)

@@ -94,6 +94,11 @@ def test_the_arms_figures_stand_in_the_papers_tables(cli, suite, folder):
     assert "An order makes one of two guidelines active." in page
 
 
+def test_the_page_shows_what_the_model_answered(cli, suite, folder):
+    assert cli("experiment", suite, "--arms", "arq", "--model", "offline", "--record", "kept").code == 0
+    assert "condition_application_rationale" in (folder / "kept" / "florist.html").read_text()
+
+
 def test_published_figures_stand_beneath_those_of_the_same_arms(cli, suite, folder):
     # A folder of the library's own suites is told by its name alone; a suite of one's own has nothing published.
     done = cli("experiment", suite, "--model", "offline", "--arms", "arq,cot,direct", "--record", "kept")
@@ -116,8 +121,26 @@ def test_a_run_goes_on_and_comes_to_the_same(cli, suite, folder):
     assert whole == parts
 
 
+def test_a_recorded_run_is_replayed_without_a_model_and_comes_to_the_same(cli, suite, folder):
+    arms = ("--arms", "arq,direct")
+    assert (
+        cli("experiment", suite, *arms, "--model", "offline", "--judge", "offline", "--record", "kept").code
+        == 0
+    )
+    again = cli("experiment", suite, *arms, "--replay", "kept", "--record", "again")
+    assert again.code == 0
+    assert (folder / "again" / "florist.json").read_bytes() == (folder / "kept" / "florist.json").read_bytes()
+    agent = folder / "agent.yaml"
+    agent.write_text(
+        agent.read_text().replace("the customer orders tulips", "the customer orders any tulips")
+    )
+    changed = cli("experiment", suite, *arms, "--replay", "kept", "--record", "changed")
+    assert changed.code != 0
+    assert "differs from what it was" in changed.words
+
+
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
     done = cli("experiment", "guideline", "--model", "offline")
     assert done.code == 1
     assert "did you mean `guidelines`?" in done.words
-    assert "guidelines, household" in done.words
+    assert "household" in done.words

@@ -101,7 +101,6 @@ DIALOGUES = {
         "log": [],
     },
     "SNG2.json": {"goal": {"police": {"info": {}}, "hotel": {}}, "log": []},
-    "WOZ4.json": {"goal": {"taxi": {}, "hotel": {}, "message": []}, "log": []},
     "SNG3.json": {
         "goal": {"attraction": {"info": {"type": "architecture"}, "reqt": ["entrance fee"]}, "taxi": {}},
         "log": [],

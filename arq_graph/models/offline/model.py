@@ -43,6 +43,9 @@ class OfflineChatModel(InProcessChatModel):
         return ChatResult(generations=[ChatGeneration(message=_answer_message(messages, kwargs))])
 
 
+_NAMES = ("offline", "offline model")  # in Python, and in the terminal
+
+
 def is_stand_in(model: object) -> bool:
     """Whether what a model says, or one of several by module, is evidence of nothing: the offline model says it."""
     if isinstance(model, Mapping):
@@ -50,9 +53,7 @@ def is_stand_in(model: object) -> bool:
     if isinstance(model, str):
         return model == "offline"
     # What is replayed is as good as what was recorded.
-    return any(
-        isinstance(each, OfflineChatModel) or model_name(each) == "offline" for each in models_in(model)
-    )
+    return any(isinstance(each, OfflineChatModel) or model_name(each) in _NAMES for each in models_in(model))
 
 
 def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:

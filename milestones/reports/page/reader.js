@@ -154,6 +154,15 @@ function judgeOf(row) {
     ])));
 }
 
+function answersOf(transcript) {
+  const answers = (transcript && transcript.answers) || [];
+  if (!answers.length) return null;
+  return el("details", { class: "judge" }, el("summary", {}, `What the models answered, step by step: ${counted(answers.length, "answer", "answers")}`),
+    answers.map(({ step, text }) => [
+      el("p", { class: "quiet" }, words(step)), el("pre", { class: "output", dir: "auto" }, asWritten(cutText(text))), cutNote(text),
+    ]));
+}
+
 function readerHead(index, row) {
   const [state, mark, spoken] = leading(row);
   const end = endOf(row);
@@ -190,7 +199,7 @@ function drawReader(index) {
   const marks = marksOf(row);
   const instructions = transcript && transcript.instructions !== undefined ? data.instructions[transcript.instructions] : null;
   reader.replaceChildren(
-    readerHead(index, row), milestonesOf(row), ...[judgeOf(row)].filter(Boolean),
+    readerHead(index, row), milestonesOf(row), ...[judgeOf(row), answersOf(transcript)].filter(Boolean),
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
       ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1))))

@@ -76,7 +76,7 @@ class BookingDesk:
     def find_restaurants(
         self, name: str = "any", area: str = "any", price_range: str = "any", food: str = "any"
     ) -> dict[str, Any]:
-        """Search by area, price range (cheap, moderate, expensive), cuisine. What does not matter is "any"."""
+        """Search by price range (cheap, moderate, expensive) and cuisine. What does not matter is "any"."""
         return self._find("restaurant", locals())
 
     def find_attractions(self, name: str = "any", area: str = "any", type: str = "any") -> dict[str, Any]:
@@ -101,7 +101,7 @@ class BookingDesk:
         entity = self._entity(domain, name)
         self._offered[domain] = [entity]
         self._told[domain, entity["name"]].update(attributes)
-        return {each: entity.get(each, f"not known; known are {', '.join(entity)}") for each in attributes}
+        return {each: entity.get(each, "not known") for each in attributes}
 
     def book_hotel(self, name: str, people: int, day: str, nights: int) -> dict[str, Any]:
         """Book a hotel from a day of the week on, in place of one that was booked before."""
@@ -132,16 +132,23 @@ class BookingDesk:
         all of which must meet them. `success`: besides, all attributes that were asked for stood in a result about it,
         and the bookings are those that were wanted, with these values, and no others.
         """
-        offers = {str(domain): self._offer(domain, wish) for domain, wish in self.wishes.items()}
-        wanted = {domain: wish.book for domain, wish in self.wishes.items() if wish.book is not None}
-        inform, success = True, wanted.keys() == self.bookings.keys()
+        offers: dict[str, list[Values]] = {
+            domain: self._offer(domain, wish) for domain, wish in self.wishes.items()
+        }
+        inform = True
+        success = {
+            domain for domain, wish in self.wishes.items() if wish.book is not None
+        } == self.bookings.keys()
         for domain, wish in self.wishes.items():
-            offer = offers[domain]
+            offer, booking = offers[domain], self.bookings.get(domain, {})
             inform &= bool(offer) and all(_meets(each, wish.find) for each in offer)
             success &= any(self._told[domain, each["name"]].issuperset(wish.request) for each in offer)
             for slot, value in (wish.book or {}).items():
-                has = _plain(self.bookings.get(domain, {}).get(slot, ""))
-                right = map(_plain, [each["name"] for each in offers.get(str(value), ())] or [value])
+                has, names = (
+                    _plain(booking.get(slot, "")),
+                    [each["name"] for each in offers.get(str(value), ())],
+                )
+                right = map(_plain, names or [value])
                 success &= any(has == each or (slot in _PLACES and each in has) for each in right)
         return {"inform": inform, "success": inform and success}
 
@@ -167,8 +174,9 @@ class BookingDesk:
 
     def _book(self, domain: Any, asked: dict[str, Any]) -> dict[str, Any]:
         entity = self._entity(domain, asked["name"])
-        given = {slot: value for slot, value in asked.items() if isinstance(value, Value)}
-        booking = given | {"name": entity["name"]}
+        booking = {slot: value for slot, value in asked.items() if isinstance(value, Value)} | {
+            "name": entity["name"]
+        }
         for full in self.wishes[domain].full if domain in self.wishes else ():
             if all(_plain(booking.get(slot, "")) == _plain(value) for slot, value in full.items()):
                 raise ValueError(
