@@ -22,7 +22,7 @@ from pydantic_core import to_jsonable_python
 
 from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.methods import read_request
-from arq_graph.reasoning.replies import KEPT_METADATA, message_from
+from arq_graph.reasoning.replies import KEPT_METADATA, is_cut_off, message_from
 from arq_graph.reasoning.usage import UsageTracker
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _told(message: BaseMessage, ids: dict[str | None, int]) -> list[Any]:
 
 
 def _digest(thing: Any) -> str:
-    told = json.dumps(thing, sort_keys=True, default=str)
+    told = json.dumps(thing, default=str)  # the order of a schema is the order of the answer
     return blake2b(told.encode(), digest_size=8).hexdigest()
 
 
@@ -132,6 +132,13 @@ class CallListener(UsageTracker):
         whole = message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
         told = whole.response_metadata
         answer = whole.model_dump(include=_ANSWER, exclude_defaults=True)
+        if is_cut_off(message) and (pieces := getattr(message, "tool_call_chunks", None)):
+            # LangChain closes the object that was cut off, which would make it look whole.
+            raw = [
+                {"name": each["name"], "args": each["args"], "id": each["id"], "error": None}
+                for each in pieces
+            ]
+            answer |= {"tool_calls": [], "invalid_tool_calls": raw}
         answer["response_metadata"] = {key: told[key] for key in KEPT_METADATA if told.get(key)}
         self._kept[run].answer = to_jsonable_python(
             answer, fallback=lambda value: getattr(value, "name", str(value))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
-from arq_graph.milestones import read_report
+from arq_graph import arms
+from arq_graph.milestones import ReplayChatModel, Suite, read_report
+from arq_graph.milestones import evaluate as evaluated
 
 
 @pytest.fixture
@@ -38,6 +42,26 @@ def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, 
     rates = {one.id: one.progress_rate for one in report.conversations}
     scored = read_report(folder / "again.json").conversations
     assert {one.id: one.progress_rate for one in scored} == rates
+
+
+def test_what_was_recorded_is_replayed_scored_and_reported_from_a_compressed_file(evaluate, cli, folder):
+    first = evaluate("direct", "--record", "--json", "out.json")
+    assert first.code == 0
+    plain, packed = folder / "suite.results.jsonl", folder / "suite.results.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    told = read_report(folder / "out.json").conversations
+    replay = ReplayChatModel(packed)
+    assert evaluated(Suite.from_yaml("suite.yaml"), arms(["direct"]), model=replay).conversations == told
+    assert evaluate("direct", packed.name, "--json", "merged.json").code == 0
+    assert read_report(folder / "merged.json").conversations == told
+    assert cli("score", packed.name, "--milestones", "milestones.yaml", "--json", "scored.json").code == 0
+    scored = read_report(folder / "scored.json").conversations
+    assert {one.id: one.progress_rate for one in scored} == {one.id: one.progress_rate for one in told}
+    more = evaluate("direct,react", "--results", packed.name, "--resume")
+    assert "suite.results.jsonl.gz is compressed: unpack it" in more.words
+    (folder / "half.jsonl.gz").write_bytes(packed.read_bytes()[:200])
+    assert "half.jsonl.gz: Compressed file ended" in evaluate("direct", "half.jsonl.gz").words
 
 
 def test_what_is_there_is_not_overwritten_and_gone_on_with_when_asked(evaluate, folder):

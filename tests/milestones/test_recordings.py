@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, arms
+from arq_graph import Agent, Guideline, ScriptedChatModel, arms, create_guided_agent
 from arq_graph.errors import InputError
 from arq_graph.milestones import (
     Limits,
@@ -275,6 +276,31 @@ def test_what_went_wrong_in_the_run_goes_wrong_in_the_replay(fault: Any, calls: 
     again = held(tried, model=ReplayChatModel(tmp_path), concurrency=3)
     assert len(first.conversations) + len(first.failed) == 3
     assert_same(first, again, tmp_path)
+
+
+@pytest.mark.parametrize("limit", [None, 500])
+def test_an_answer_that_was_cut_off_while_it_was_streamed_is_none_in_the_replay_either(
+    limit: int | None, tmp_path: Path
+):
+    number = count(1)
+
+    def answer(request: Request) -> Reply:
+        if request.method == "json_schema":
+            return refused(request)
+        whole = endpoints(request)
+        if not request.body.get("stream") or next(number) % 2 == 0 or whole.message is None:
+            return whole
+        almost = {"content": whole.message["content"][:-2]}
+        return replace(whole, message=almost, finish_reason="length")
+
+    def streams(scenario: Scenario, agent: Any, model: Any) -> Any:
+        return create_guided_agent(model, agent, stream=True)
+
+    arm, settings = {"streams": streams}, {"results": tmp_path / "run.jsonl", "record": True}
+    with Endpoint(answer) as endpoint:
+        first = evaluate(orders(), arm, model=endpoint.chat_model(max_tokens=limit), **settings)
+    assert [one.ended for one in first.conversations] == ["user" if limit else "error"]
+    assert_same(first, evaluate(orders(), arm, model=ReplayChatModel(tmp_path)), tmp_path)
 
 
 # --- what is not recorded --------------------------------------------------------------------------------------------

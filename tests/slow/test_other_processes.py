@@ -20,7 +20,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
 from arq_graph import ScriptedChatModel, arms
-from arq_graph.milestones import Report, Suite, Transcript, evaluate, read_report, read_transcripts
+from arq_graph.milestones import (
+    ReplayChatModel,
+    Report,
+    Suite,
+    Transcript,
+    evaluate,
+    read_report,
+    read_transcripts,
+    write_report,
+)
 from tests.cli.shop import write_shop
 
 pytestmark = pytest.mark.slow
@@ -124,6 +133,27 @@ def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
     }
     assert len(said) == 2
     assert f"I am process {os.getpid():>7}." not in said
+
+
+@pytest.mark.parametrize("crew", ["fork", "own", "dask"])
+def test_a_run_is_recorded_and_replayed_by_processes(tmp_path: Path, crew: str) -> None:
+    tried, apps = (
+        Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml")),
+        arms(["direct", "create_agent"]),
+    )
+    settings: Settings = {"runs": 3, "concurrency": 2, "results": tmp_path / "run.jsonl", "record": True}
+    with CREWS[crew]() as executor:
+        first = evaluate(tried, apps, model="offline", **executor, **settings)
+    replay = ReplayChatModel(tmp_path / "run.jsonl")
+    here = evaluate(tried, apps, model=replay, runs=3)
+    with CREWS[crew]() as executor:
+        there = evaluate(tried, apps, model=replay, runs=3, **executor)
+    reports = []
+    for number, report in enumerate((first, here, there)):
+        write_report(tmp_path / f"{number}.json", report)
+        reports.append((tmp_path / f"{number}.json").read_bytes())
+    assert len(first.conversations) == 12
+    assert reports[0] == reports[1] == reports[2]
 
 
 def test_the_example_for_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:
