@@ -17,6 +17,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.finetuning import UNFILLED, TurnReasons, finetuning_examples
 from arq_graph.cli import options
+from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.score import read_files
 from arq_graph.cli.screen import output, warn, words
 from arq_graph.cli.tables import counted
@@ -58,8 +59,12 @@ def finetune_data(
         store = files.enter_context(_store(reasons)) if reasons else None
         filled = _filled(store) if store else {}
         streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in outs.values()]
-        read = _read(transcripts, counts)
+        read, advance = (
+            _read(transcripts, counts),
+            files.enter_context(progress_bar("turns", None, "left out")),
+        )
         for turn in finetuning_examples(read, cast(Any, stage), agent=spec, tools=known, reasons=filled):
+            advance(bool(turn.left_out))
             if turn.left_out:
                 left_out[turn.left_out, "turn" if turn.reasons else "conversation"] += 1
             if turn.rows and store and turn.reasons and turn.reasons.turn not in filled:

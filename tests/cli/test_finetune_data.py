@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, ScriptedChatModel, create_preact_agent, finetuning_examples
+from arq_graph import Agent, Reasoner, ScriptedChatModel, create_preact_agent, finetuning_examples
 from arq_graph.milestones import read_transcript
 from tests.cli.shop import TOOLS
+from tests.test_docs import blocks
 
 SYSTEM = """SYSTEM: You run the post office of a small town.
 {"name": "find_parcel", "description": "Find a parcel", "parameters": {"type": "object", "properties":
@@ -143,6 +144,28 @@ def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
     _, rows, answers = made([glaive("USER: Hello", says("Good morning!")), talk], 2)
     assert ["completion" in row for row in rows] == [False, True, True]
     assert answers[1]["next_steps"][0]["reason"] == "as I said"
+
+
+def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(made, folder):
+    talks = [glaive(ASKED, FOUND, says("At the depot.")), glaive("USER: Hello", says("Good morning!"))]
+    made(talks, 2)
+    page = Path(__file__).parents[2] / "docs" / "finetuning.md"
+    program = next(text for text in blocks(page, "python") if "def write_reasons" in text)
+    names: dict[str, Any] = {}
+    exec(program.split("reasons = Path")[0], names)
+
+    def answers(count: int) -> dict[str, Any]:
+        about = {"wanted": "M1: a parcel", "known_then": [], "nothing_later": True}
+        return {**about, "answers": [f"reason {number}" for number in range(count)]}
+
+    file = folder / "data.reasons.jsonl"
+    names["write_reasons"](file, Reasoner(ScriptedChatModel([answers(3), answers(2)])))
+    _, rows, _ = made(talks, 2)
+    assert ["completion" in row for row in rows] == [True, True, False]  # the second had an answer too many
+    names["write_reasons"](file, Reasoner(ScriptedChatModel([answers(1)])))
+    _, rows, found = made(talks, 2)
+    assert ["completion" in row for row in rows] == [True, True, True]
+    assert found[2]["next_steps"][0]["reason"] == "reason 0"
 
 
 def test_no_plan_foresees_a_failure_and_what_follows_one_is_another_plan(made):
