@@ -113,7 +113,7 @@ def finetuning_examples(
 
     def planner_of(transcript: Transcript) -> Planner:
         given = (transcript.extra.get("tools") or transcript.tools) if tools is None else tools
-        known = "" if agent else json.dumps(tool_definitions(given), sort_keys=True)
+        known = "" if agent else json.dumps(tool_definitions(given))
         planner = made("" if agent else transcript.instructions, known)
         called = {call.tool for _, call in transcript.calls() if call.malformed is None}
         if unknown := called - planner.tools.keys():
@@ -124,7 +124,7 @@ def finetuning_examples(
         try:
             planner = planner_of(transcript)
         except Exception as error:  # whatever a broken schema of a tool leads to
-            yield TurnExamples(transcript, left_out=str(error))
+            yield TurnExamples(transcript, left_out=f"its tools: {error}")
             continue
         for turn in recorded_turns(transcript):
             plans = _plans(turn)

@@ -144,6 +144,10 @@ def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
     _, rows, answers = made([glaive("USER: Hello", says("Good morning!")), talk], 2)
     assert ["completion" in row for row in rows] == [False, True, True]
     assert answers[1]["next_steps"][0]["reason"] == "as I said"
+    _, first, second = read(
+        folder / "data.reasons.jsonl"
+    )  # one line for each turn, however often it was seen
+    assert first["turn"] != second["turn"]
 
 
 def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(made, folder):
@@ -176,6 +180,24 @@ def test_no_plan_foresees_a_failure_and_what_follows_one_is_another_plan(made):
     assert answers[0]["change"] is None
     assert "open_case" in answers[1]["change"]["what"]
     assert "T1" in answers[1]["change"]["why"]
+
+
+@pytest.mark.parametrize("told", [{"error": "no connection"}, []], ids=["failed", "empty"])
+def test_an_answer_behind_a_failure_is_given_once_and_says_what_it_lacks(made, told):
+    _, _, answers = made(
+        [glaive(ASKED, call("find_parcel", told, number="P-7"), says("I cannot see it now."))], 2
+    )
+    assert actions(answers) == ["find_parcel", "final_answer"]
+    assert answers[1]["observation"] == ("failed" if told else "empty")
+    assert "without what T1 was to tell" in answers[1]["change"]["what"]
+    assert answers[0]["next_steps"][1] != answers[1]["next_steps"][0]
+
+
+def test_a_tool_that_gives_back_nothing_has_not_failed(made):
+    silent = 'ASSISTANT: <functioncall> {"name": "office_hours", "arguments": \'{}\'} <|endoftext|>'
+    _, _, answers = made([glaive("USER: When?", silent, "FUNCTION RESPONSE: ", OPENED, says("Now."))], 2)
+    assert [step["tool"] for step in answers[0]["next_steps"]] == ["office_hours", "open_case", None]
+    assert answers[1]["observation"] == "as_expected"
 
 
 def test_calls_made_at_the_same_time_are_taught_one_after_the_other(made):
@@ -216,6 +238,40 @@ def test_what_a_value_rests_on_is_told_and_an_argument_that_was_not_given_is_not
     decisions = answers[2]["action"]["open_case"]["arguments"]
     assert decisions["number"]["basis"] == "this_request"
     assert decisions["urgent"] == {"basis": "nobody", "given": False, "value": None}
+
+
+def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made):
+    good = glaive(ASKED, FOUND, says("At the depot."))
+    broken = [
+        {"name": "look", "parameters": {"properties": ["where"]}},
+        {"name": "look here", "parameters": {}},
+    ]
+    talks = [{"tools": [tool], "messages": [{"role": "user", "content": "Hello"}]} for tool in broken]
+    done, _, answers = made([*talks, good], 1)
+    assert done.code == 0, done.err
+    assert done.words.count("1 conversation left out: its tools") == 2
+    assert "'look here'" in done.words
+    assert len(answers) == 2
+
+
+def test_arguments_keep_their_order_and_odd_types_are_told_as_json(made):
+    parameters = {"properties": {"z": {"type": "object"}, "a": {"type": "integer"}}}
+    arguments = '{"a": 4, "z": {"open": [1, null]}}'
+    talk = {
+        "tools": [{"name": "note", "parameters": parameters}],
+        "messages": [
+            {"role": "user", "content": "Note it, 4 times."},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "1", "function": {"name": "note", "arguments": arguments}}],
+            },
+        ],
+    }
+    _, _, (answer,) = made([talk], 1)
+    decisions = answer["action"]["note"]["arguments"]
+    assert list(decisions) == ["z", "a"]
+    assert json.loads(decisions["z"]["value"]) == {"open": [1, None]}
+    assert decisions["a"]["value"] == 4
 
 
 def test_a_tool_without_arguments_is_called(made):
@@ -265,6 +321,21 @@ def test_a_greeting_is_no_action_but_history(made):
     _, rows, answers = made([glaive(says("How can I help?"), ASKED, FOUND, says("At the depot."))], 1)
     assert actions(answers) == ["find_parcel", "final_answer"]
     assert "How can I help?" in rows[0]["prompt"][1]["content"]
+
+
+def test_a_system_message_within_a_turn_is_seen_from_the_next_turn_on(made):
+    texts = [
+        "user Hello",
+        "assistant One moment.",
+        "system They are a member.",
+        "assistant Here I am.",
+        "user Thanks",
+    ]
+    texts.append("assistant You are welcome.")
+    talk = [dict(zip(("role", "content"), text.split(" ", 1), strict=True)) for text in texts]
+    _, rows, answers = made([{"messages": talk}], 1)
+    assert len(answers) == 2
+    assert ["They are a member." in row["prompt"][1]["content"] for row in rows] == [False, True]
 
 
 def test_what_a_conversation_began_with_is_no_action_of_its_agent(made):
