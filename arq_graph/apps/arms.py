@@ -115,6 +115,7 @@ def _app(strategy: StrategyName, **speaking: Any) -> MakeApp:
 def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
     try:
         from langchain.agents import create_agent
+        from langchain.agents.middleware import ToolRetryMiddleware
     except ImportError as error:
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
@@ -122,7 +123,11 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: An
     spec = _calling(scenario, agent, world)
     asked: Any = model.models[0] if isinstance(model, Reasoner) else model
     tools, told = list(spec.toolbox.values()), instructions_of(spec)
-    return create_agent(asked, tools, system_prompt=told, checkpointer=InMemorySaver())
+    # By itself it ends where a tool fails; the other arms tell the model of it, in these words.
+    telling = ToolRetryMiddleware(
+        max_retries=0, retry_on=(Exception,), on_failure=lambda error: f"{type(error).__name__}: {error}"
+    )
+    return create_agent(asked, tools, system_prompt=told, middleware=[telling], checkpointer=InMemorySaver())
 
 
 _ZERO_SHOT = '{% extends "speaker.md" %}{% block examples %}{% endblock %}'

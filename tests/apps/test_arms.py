@@ -121,6 +121,18 @@ def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():
     assert "An order desk." in model.calls[0].text
 
 
+def test_an_arm_goes_on_where_a_tool_fails():
+    def answer(call: Any) -> Any:
+        if call.messages[-1].type == "tool":
+            return "I do not find it."
+        return AIMessage("", tool_calls=[{"name": "get_order", "args": {"order_id": "ORD-9"}, "id": "1"}])
+
+    model = ScriptedChatModel(answer)
+    (one,) = held("create_agent", model=model)
+    assert (one.error, one.goal_completed) == (None, False)
+    assert "KeyError: 'ORD-9'" in model.calls[1].text
+
+
 MINE = """\
 class App:
     def invoke(self, input, config=None):
