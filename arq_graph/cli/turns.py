@@ -74,7 +74,9 @@ def turns(
     asked: Any = choice.chat_model()
     name, who = choice.name, "none"
     if agent is not None:
-        asked = create_guided_agent(asked, Agent.from_yaml(agent), mode=mode)
+        # What a customer has agreed to stands in records, which a recorded conversation does not hold: each call that
+        # waits for a yes would be a question once more.
+        asked = create_guided_agent(asked, Agent.from_yaml(agent).replace(confirm={}), mode=mode)
         name, who = f"{agent} ({mode}), {choice.name}", f"{fingerprint(agent)}, {mode}"
     note(f"{name} · {len(steps)} steps")
     with progress_bar("steps", len(steps), "failed") as advance:

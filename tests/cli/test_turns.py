@@ -75,7 +75,9 @@ def test_where_every_step_failed_there_was_no_answer(cli, talks):
     assert "2 get_order → error" in done.words
 
 
-def test_an_agent_is_evaluated_and_none_of_its_tools_runs(served, talks, shop):
+@pytest.mark.parametrize("confirmed", ["cancel_order: operator", "get_order: customer"])
+def test_an_agent_is_evaluated_and_none_of_its_tools_runs(served, talks, shop, confirmed):
+    shop.write_text(shop.read_text().replace("cancel_order: operator", confirmed))
     done = served("turns", talks, "--agent", shop, "--json", reply="It is in the workshop.")
     assert done.code == 0, done.err
     metrics = done.lines[0]["metrics"]
