@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from arq_graph.cli.screen import note, printable, warn, warning, words
+from arq_graph.milestones.evaluation.moves import shares_of
 from arq_graph.milestones.reports.comparison import ArmComparison, Difference
 from arq_graph.milestones.reports.figures import Mean, Rate, Summary
 from arq_graph.milestones.reports.html import write_html
@@ -305,6 +306,13 @@ def _remarks(report: Report) -> Iterator[str]:
         )
     if overall.agreement.mean is not None:
         yield f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict."
+    moves = {arm: shares_of(one for one in report.conversations if one.arm == arm) for arm in arms}
+    if any("think" in shares for shares in moves.values()):
+        told = (
+            ", ".join(f"{name} {percent(of)}" for name, of in shares.items()) for shares in moves.values()
+        )
+        listed = "; ".join(f"{one_line(arm)}: {shares}" for arm, shares in zip(moves, told, strict=True))
+        yield f"Moves of {listed}. Invalid is the share of the acts that were refused or failed."
     if report.summary.comparisons:
         yield (
             "Differences are the second arm minus the first, over the runs that both have. p is corrected for the "

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.transcript import Call, Message, Result, Transcript
 
 
@@ -28,6 +29,16 @@ def moves_of(transcript: Transcript, turns: Mapping[str, Iterable[Mapping[str, A
         "speech": _by(told, "category"),
         "dialogue_acts": _by(told, "dialogue_act"),
     }
+
+
+def shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
+    """The shares of an arm's thoughts, utterances and acts, and of the acts that were refused or failed."""
+    counts = Counter[str]()
+    for one in records:
+        counts.update(one.moves)  # what never happened is told, too
+    acts, invalid = counts["act"], counts.pop("invalid", 0)
+    shares = {name: count / (counts.total() or 1) for name, count in counts.items()}
+    return shares | ({"invalid": invalid / acts} if acts else {})
 
 
 def _by(moves: Iterable[Mapping[str, Any]], label: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import RootModel
 
 from arq_graph.agent.yaml_file import read_model
+from arq_graph.milestones.evaluation.moves import shares_of
 from arq_graph.milestones.reports.comparison import Difference, compare
 from arq_graph.milestones.reports.figures import Rate, Summary, summarize
 from arq_graph.milestones.reports.records import ConversationRecord, Record
@@ -68,8 +70,11 @@ def tables_of(subject: Subject) -> tuple[Table, ...]:
         for title, key, rows in [
             ("success", "success", _by_part(arms, subject.matches)),
             ("success by category", "categories", _by_use_case(arms, _success)),
+            ("success by kind of user", "users", _by_user(arms)),
             ("goal completion / progress rate", "progress", _progress_rows(arms, subject.matches)),
             ("outcome in the world, mean", "outcome", _outcomes(arms)),
+            ("moves", "moves", _moves(arms)),
+            ("what was said for what", "speech", _speech(arms)),
             ("single turns", "turns", _turns(subject.turns)),
             ("output tokens of an answer", "tokens", _tokens(arms)),
             ("a conversation, mean", "costs", _costs(arms)),
@@ -109,10 +114,24 @@ def _by_part(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
     return rows if matches else {"all": rows["all"]}
 
 
+def _by_user(arms: Mapping[str, Records]) -> Rows:
+    rows = _by(arms, lambda one: one.user, _success)
+    return rows if len(rows) > 2 else {}  # one kind, and all
+
+
 def _by_use_case(arms: Mapping[str, Records], cell: Callable[[Records], str]) -> Rows:
-    names = sorted({one.use_case for records in arms.values() for one in records if one.use_case})
+    return _by(arms, lambda one: one.use_case, cell)
+
+
+def _by(
+    arms: Mapping[str, Records],
+    group_of: Callable[[ConversationRecord], str | None],
+    cell: Callable[[Records], str],
+) -> Rows:
+    names = sorted(filter(None, {group_of(one) for records in arms.values() for one in records}))
     groups = {
-        name: {arm: [one for one in of if one.use_case == name] for arm, of in arms.items()} for name in names
+        name: {arm: [one for one in of if group_of(one) == name] for arm, of in arms.items()}
+        for name in names
     }
     return {
         name: {arm: cell(of) for arm, of in group.items() if of}
@@ -166,6 +185,32 @@ def _outcomes(arms: Mapping[str, Records]) -> Rows:
     return (
         rows | {"turns": {arm: _mean([one.turns for one in of]) for arm, of in arms.items()}} if rows else {}
     )
+
+
+def _moves(arms: Mapping[str, Records]) -> Rows:
+    """The shares of thoughts, utterances and acts, where thoughts are told, and of acts that were refused or failed."""
+    found = {arm: shares_of(records) for arm, records in arms.items()}
+    names = dict.fromkeys(name for shares in found.values() for name in shares)
+    rows = {
+        name: {arm: percent(shares.get(name)) for arm, shares in found.items()}
+        for name in names
+        if any("think" in shares for shares in found.values())
+    }
+    trials = {arm: [one.trials for one in records] for arm, records in arms.items()}
+    is_tried_again = any(each > 1 for counts in trials.values() for each in counts)
+    return rows | ({"trials": {arm: _mean(of) for arm, of in trials.items()}} if is_tried_again else {})
+
+
+def _speech(arms: Mapping[str, Records]) -> Rows:
+    """The share of what was said by category, or where speech is limited to some acts, by act."""
+    counts = {
+        arm: sum((Counter(one.dialogue_acts or one.speech) for one in of), Counter[str]())
+        for arm, of in arms.items()
+    }
+    return {
+        name: {arm: percent(of[name] / of.total()) for arm, of in counts.items() if of}
+        for name in dict.fromkeys(name for of in counts.values() for name in of)
+    }
 
 
 def _turns(turns: Mapping[str, TurnMetrics]) -> Rows:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+
+from arq_graph.milestones import suites
 
 AGENT = """
 name: Florist
@@ -144,3 +147,35 @@ def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
     assert done.code == 1
     assert "did you mean `guidelines`?" in done.words
     assert "household" in done.words
+
+
+TASK = """
+name: household
+defaults: {agent: agent.yaml, kinds: [helpful, unhelpful], limits: {turns: 3, calls: 20}}
+scenarios:
+- name: place pen
+  use_case: pick and place
+  milestones: place.yaml
+  world: {of: world:Household, task: place, thing: pen, target: drawer, layout: 1}
+  user: {role: guide, intents: [Put a pen into a drawer.], knowledge: {pen: on shelf 2}}
+"""
+
+
+def test_what_speakers_do_in_a_world_stands_beside_what_the_paper_tells_of_it(cli, folder):
+    shutil.copytree(Path(suites.__file__).parent / "household", folder / "house")
+    (folder / "house" / "suite.yaml").write_text(TASK)
+    arms = "react,respact,respact-schema,respact+reflexion:2"
+    done = cli("experiment", "house/suite.yaml", "--arms", arms, "--model", "offline", "--record", "out")
+    assert done.code == 0, done.words
+    file = folder / "out" / "household.json"
+    moves = rows(file, "moves")
+    assert list(moves) == ["think", "speak", "act", "invalid", "published", "trials"]
+    assert all(cell.endswith("%") for name in ("think", "speak", "act") for cell in moves[name])
+    assert (moves["published"], moves["trials"]) == (["13%", "3%", "", ""], ["1.0", "1.0", "1.0", "2.0"])
+    users = rows(file, "success by kind of user")
+    assert list(users) == ["helpful", "published", "unhelpful", "all"]
+    assert rows(file, "success")["published"] == ["80.6%", "87.3%", "85.8%", ""]
+    speech = rows(file, "what was said for what")
+    assert speech["ReqForInstruction"][2] == "100%" and speech["status_update"][1].endswith("%")
+    shown = cli("evaluate", "house/suite.yaml", "--arms", "react", "--model", "offline")
+    assert "Moves of react: think" in shown.words and "were refused or failed" in shown.words
