@@ -41,6 +41,7 @@ from arq_graph.reasoning.sections import as_json, clean
 UNFILLED = "[to be filled in]"
 """What stands where a person or a model has to write something."""
 _FINAL = "give the final answer"
+_WHY = {"failed": "the call failed", "empty": "nothing was found"}
 _SHORT = 200
 
 
@@ -261,7 +262,7 @@ def _answer(
     if done and ended != "as_expected":
         if not tool:
             steps[0]["step"] = f"{_FINAL} without what {done[-1].id} was to tell"
-        change = {"what": f"Next: {steps[0]['step']}.", "why": f"The result of {done[-1].id}: {ended}."}
+        change = {"what": f"Next: {steps[0]['step']}.", "why": f"{done[-1].id}: {_WHY[str(ended)]}."}
     told = [f"{each.id}, {each.call and each.call['name']}: {each.message.text[:_SHORT]}" for each in done]
     answer |= {"previous_steps": "\n".join(told) or None, "observation": ended}
     return {**answer, "change": change, "next_steps": steps}
