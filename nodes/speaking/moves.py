@@ -194,6 +194,9 @@ class Situation(Proposals[CheckedMove]):
             return "it is empty"
         if words_of(text) in map(words_of, [*self.asked, last]):
             return "this was just said: act on the answer, ask otherwise, or say what is not possible"
+        if asks and not self.rules.max_questions:
+            end = "report, and end the task" if self.rules.is_task else "say how things stand"
+            return f"nobody can be asked: act, or {end}"
         if asks and self.questions_left < 1:
             return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
         return ""

@@ -103,6 +103,18 @@ def test_react_says_nothing_before_its_report():
     assert one.moves == {"think": 0, "speak": 1, "act": 1, "invalid": 0}
 
 
+def test_who_may_ask_nothing_is_not_told_how_to_ask():
+    heads = {}
+    for arm in ("react", "respact"):
+        model = brain(moves=[say("Look here."), END])
+        evaluate(only("place pen (helpful)"), arms([arm]), model=model)
+        heads[arm] = str(model.calls[0].messages[0].text)
+        told = [str(call.messages[-1].text) for call in model.calls[1:]]
+        assert any("nobody can be asked" in text for text in told) is (arm == "react")
+    assert "Ask when something is uncertain" in heads["respact"] and "<example>" in heads["respact"]
+    assert "Ask when" not in heads["react"] and "<example>" not in heads["react"]
+
+
 def test_a_speaker_under_the_schema_says_which_act_each_utterance_is():
     suite = only("place pen (helpful)")
     one = held(suite, "respact-schema", ask("Where is the pen?", dialogue_act="ReqForObjLocAndOD"), END)
