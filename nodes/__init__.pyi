@@ -5,6 +5,8 @@ from .approval import ApproveCalls as ApproveCalls
 from .blueprint_node import BlueprintNode as BlueprintNode
 from .gate import active_guidelines as active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
+from .judgements import ConditionJudgement as ConditionJudgement
+from .judgements import Judgement as Judgement
 from .message_reviser import MessageBlueprint as MessageBlueprint
 from .message_reviser import MessageReviser as MessageReviser
 from .planner import PreActPlanner as PreActPlanner

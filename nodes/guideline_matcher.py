@@ -38,6 +38,7 @@ KeepMatches = Literal["all", "active"]
 
 _ENTAILED = "active because"
 _REMOVED = "not active:"
+_ANY = Guideline("a condition", "an action", id="a")  # of which all there is to ask is asked
 
 
 def default_batch_size(guidelines: int) -> int:
@@ -53,11 +54,12 @@ class Batch:
     name: str
     guidelines: Sequence[Guideline]
     render: Callable[..., str]
+    judgement: type[Judgement]
 
     @cached_property
     def blueprint(self) -> type[ARQ]:
         """Asks about each guideline."""
-        return batch_blueprint(self.guidelines)
+        return batch_blueprint(self.guidelines, self.judgement)
 
     @cached_property
     def head(self) -> str:
@@ -82,6 +84,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
         keep_matches: `all` keeps every judgement of a turn in `guideline_matches`. `active` keeps those that are active
             and those that a later step or turn needs, and only the ids of the others, whose judgements are then only in
             the event `GuidelinesMatched`.
+        judgement: What is asked about each guideline; subclass `Judgement` to add queries, or to put some in other
+            words.
         **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
             channels that conditions that are functions look at: they are called with a dict of these, `messages`,
             `variables` and the channels of this library.
@@ -97,7 +101,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
     ours = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
     default_temperature = 0.15
 
-    of_examples = staticmethod(lambda _: batch_blueprint([Guideline("a condition", "an action", id="a")]))
+    of_examples = staticmethod(lambda _: batch_blueprint([_ANY]))
 
     def __init__(
         self,
@@ -108,9 +112,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
         max_judged: int | None = None,
         embeddings: Embeddings | None = None,
         keep_matches: KeepMatches = "all",
+        judgement: type[Judgement] = Judgement,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        super().__init__(model, agent, ARQ, **settings)
+        if not (isinstance(judgement, type) and issubclass(judgement, Judgement)):
+            raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
+        blueprint = ARQ if judgement is Judgement else batch_blueprint([_ANY], judgement)
+        super().__init__(model, agent, blueprint, **settings)
         self.keep_matches: KeepMatches = checked("keep_matches", keep_matches, KeepMatches)
         self._in_code = [each for each in agent.guidelines if not isinstance(each.condition, str)]
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
@@ -131,7 +139,9 @@ class GuidelineMatcher(AgentNode[ARQ]):
             self._preselection = Preselection(groups, -(-max_judged // size), embeddings)
             groups = [*groups, *_groups(always, size)]
         parts = partial(self.head_of, tools=list(agent.toolbox))
-        self.batches = [Batch(f"batch-{number}", each, parts) for number, each in enumerate(groups, start=1)]
+        self.batches = [
+            Batch(f"batch-{number}", each, parts, judgement) for number, each in enumerate(groups, start=1)
+        ]
         # With many, each is made when it is first asked.
         for batch in self.batches if self._preselection is None else self.batches[:1]:
             batch.head, batch.blueprint  # noqa: B018

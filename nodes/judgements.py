@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import create_model
@@ -72,7 +73,10 @@ class Application(OneTimeApplication, Continuity):
 
 
 class Judgement(ARQ, defer_build=True):
-    """A guideline."""
+    """A guideline.
+
+    Subclass it to ask more about every guideline, or `ConditionJudgement` for those whose condition the model judges.
+    """
 
     score: int = respond("1 to 10.", ge=1, le=10)
     should_apply: bool = respond("Is the action due?")
@@ -111,23 +115,32 @@ class ActionJudgement(Judgement):
     application: Application = query("The action.")
 
 
-def judgement_of(guideline: Guideline) -> type[Judgement]:
-    """The blueprint that asks no more about a guideline than is not already known.
+def judgement_of(guideline: Guideline, own: type[Judgement] = Judgement) -> type[Judgement]:
+    """The blueprint that asks no more about a guideline than is not already known, and the queries of one's own.
 
     Code knows of a condition that is a function, or that is always true; the designer may say whether the action is
     continuous. Of an observation, which has no action, only the condition is judged.
     """
     if not isinstance(guideline.condition, str):
-        return ActionJudgement if guideline.continuous is None else OneTimeActionJudgement
+        return _asking(own, ActionJudgement if guideline.continuous is None else OneTimeActionJudgement)
     if guideline.action is None or guideline.continuous:
-        return ConditionJudgement
-    return GuidelineJudgement if guideline.continuous is None else OneTimeJudgement
+        return _asking(own, ConditionJudgement)
+    return _asking(own, GuidelineJudgement if guideline.continuous is None else OneTimeJudgement)
 
 
-def batch_blueprint(guidelines: Sequence[Guideline]) -> type[ARQ]:
+@cache
+def _asking(own: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
+    """A shipped judgement with one's own queries, if it is of the kind that these were added to."""
+    added_to = next(each for each in own.__mro__ if each.__module__ == __name__)
+    if own is added_to or not issubclass(shipped, added_to):
+        return shipped
+    return create_model(shipped.__name__, __base__=(own, shipped), __doc__=shipped.__doc__)
+
+
+def batch_blueprint(guidelines: Sequence[Guideline], own: type[Judgement] = Judgement) -> type[ARQ]:
     """One blueprint for several guidelines: a property each, named by its id, null where it is not judged."""
     fields: dict[str, Any] = {
-        guideline.id: (judgement_of(guideline) | None, respond("If judged.")) for guideline in guidelines
+        guideline.id: (judgement_of(guideline, own) | None, respond("If judged.")) for guideline in guidelines
     }
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 

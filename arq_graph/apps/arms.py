@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from arq_graph.agent.environment import Environment
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
-from arq_graph.apps.guided import create_guided_agent, create_preact_agent
+from arq_graph.apps.ablations import REFERENCES, ablation_of
+from arq_graph.apps.guided import channels_of, create_guided_agent, create_preact_agent
 from arq_graph.apps.reflexion import Reflexion
 from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
 from arq_graph.errors import InputError, SpecError, suggestion
@@ -24,18 +26,25 @@ from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.expectation import told_active
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+from arq_graph.nodes.judgements import Judgement
+from arq_graph.nodes.message_reviser import MessageBlueprint, MessageReviser
 from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
-from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.reasoner import Reasoner, reasoner_of
+from arq_graph.reasoning.schema import LeftOut
+
+Without = Mapping[str, LeftOut]
+_NOTHING: Without = {}
 
 
 def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     """Look up, by name, what `evaluate` is to try.
 
     Args:
-        names: Each one of `ARMS`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
-            or an app itself. With `+reflexion` behind it, a function's app tries again after a failure, up to 3 times
-            in all, or as often as `+reflexion:10` says.
+        names: Each one of `ARMS`; `arq -QUERY`, which is `arq` without a query; or `module:function`, a function of
+            `(scenario, agent, model)` that makes an app, an app itself, or a blueprint with which `arq` is asked: a
+            subclass of `MessageBlueprint` or `Judgement`. With `+reflexion` behind it, a function's app tries again
+            after a failure, up to 3 times in all, or as often as `+reflexion:10` says.
         folder: Where modules are looked for before `sys.path`.
 
     Raises:
@@ -49,32 +58,64 @@ def _arm(name: str, folder: Path | None) -> Arm:
         return ARMS[name]
     if again := re.fullmatch(r"(.+)\+reflexion(?::(\d+))?", name):
         return Reflexion(cast(MakeApp, _arm(again[1], folder)), int(again[2] or 3))
+    if ablation := ablation_of(name):
+        strategy, without = REFERENCES[ablation.reference], ablation.without
+        guided = strategy == "tools"
+        return (
+            _guided("arq", without=without) if guided else _app(strategy, by_response=True, without=without)
+        )
     module, _, function = name.partition(":")
     if not function or module in ARMS:
         raise InputError(
-            f"there is no arm {name!r}{suggestion(name, ARMS)}; there are {', '.join(ARMS)}, and module:function "
-            "for one of your own"
+            f"there is no arm {name!r}{suggestion(name, ARMS)}; there are {', '.join(ARMS)}, {', '.join(REFERENCES)} "
+            "without a query as in 'arq -condition', and module:function or module:Blueprint for one of your own"
         )
     try:
-        return cast(Arm, load(name, folder))
+        found = load(name, folder)
     except SpecError as error:
         raise InputError(f"the arm {error}") from error.__cause__
+    if isinstance(found, type) and issubclass(found, ARQ):
+        if not issubclass(found, MessageBlueprint | Judgement):
+            raise InputError(
+                f"the arm {name!r} is a blueprint of no step: subclass MessageBlueprint or Judgement"
+            )
+        return partial(_guided("arq"), blueprint=found)
+    return cast(Arm, found)
 
 
-def _guided(mode: Mode, *, response_only: bool = True) -> MakeApp:
+def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING) -> MakeApp:
     """A guided agent in one mode; as it ships, code also checks the answers that only mode `arq` has."""
 
-    def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
+    def make(
+        scenario: Scenario,
+        agent: Agent | None,
+        model: Any,
+        world: Any = None,
+        *,
+        blueprint: type[ARQ] = ARQ,
+    ) -> Any:
         spec = _calling(scenario, agent, world)
-        asked = reasoner_of(model, "agent", response_only=True) if response_only else model
+        models, reads = _models(model, by_response, without), channels_of({})
+        judgement = blueprint if issubclass(blueprint, Judgement) else Judgement
+        message = blueprint if issubclass(blueprint, MessageBlueprint) else MessageBlueprint
+        matcher = GuidelineMatcher(models["matcher"], spec, mode=mode, judgement=judgement, reads=reads)
         if scenario.matches_only:
-            return _matcher(asked, spec, mode)
-        return create_guided_agent(asked, spec, mode=mode, checkpointer=InMemorySaver())
+            return _matches(matcher)
+        reviser = MessageReviser(models["message"], spec, mode=mode, blueprint=message)
+        parts: dict[str, Any] = {"matcher": matcher, "reviser": reviser}
+        return create_guided_agent(models, spec, mode=mode, checkpointer=InMemorySaver(), **parts)
 
     return make
 
 
-def _matcher(model: Any, agent: Agent, mode: Mode) -> Any:
+def _models(model: Any, by_response: bool, without: Without) -> dict[str, Any]:
+    """Whom the steps ask, by their keys in `create_guided_agent`."""
+    asked = reasoner_of(model, "agent", response_only=True) if by_response else model
+    lacking = {key: reasoner_of(asked, "agent", without=names) for key, names in without.items()}
+    return {**dict.fromkeys(("matcher", "strategy", "message"), asked), **lacking}
+
+
+def _matches(matcher: GuidelineMatcher) -> Any:
     """The matcher alone, which says what is active instead of a reply."""
 
     def tell(state: AgentState) -> dict[str, Any]:
@@ -82,14 +123,16 @@ def _matcher(model: Any, agent: Agent, mode: Mode) -> Any:
         return {"messages": [AIMessage(told_active(active))]}
 
     graph = StateGraph(AgentState)
-    graph.add_node("match", GuidelineMatcher(model, agent, mode=mode))
+    graph.add_node("match", matcher)
     graph.add_node("tell", tell)
     graph.set_entry_point("match")
     graph.add_edge("match", "tell")
     return graph.compile()
 
 
-def _app(strategy: StrategyName, **speaking: Any) -> MakeApp:
+def _app(
+    strategy: StrategyName, *, by_response: bool = False, without: Without = _NOTHING, **speaking: Any
+) -> MakeApp:
     """An agent of a strategy, guided or alone; in a world of texts one that acts, and speaks if it is a speaker."""
 
     def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
@@ -106,8 +149,10 @@ def _app(strategy: StrategyName, **speaking: Any) -> MakeApp:
             raise InputError(
                 f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
             )
+        models = _models(model, by_response, without)
         create: Any = create_guided_agent if spec.guidelines else create_preact_agent
-        return create(model, spec, strategy=settings, checkpointer=InMemorySaver())
+        asked = models if spec.guidelines else models["strategy"]
+        return create(asked, spec, strategy=settings, checkpointer=InMemorySaver())
 
     return make
 
@@ -133,13 +178,15 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: An
 _ZERO_SHOT = '{% extends "speaker.md" %}{% block examples %}{% endblock %}'
 
 ARMS: Mapping[str, Callable[..., Any]] = {
-    "guided": _guided("arq", response_only=False),
+    "guided": _guided("arq", by_response=False),
     "arq": _guided("arq"),
     "cot": _guided("cot"),
     "direct": _guided("direct"),
     "react": _app("react"),
     "pre-act": _app("pre-act"),
+    "arq-pre-act": _app("pre-act", by_response=True),
     "respact": _app("respact"),
+    "arq-respact": _app("respact", by_response=True),
     "respact-schema": _app("respact", dialogue_acts=HOUSEHOLD_ACTS),
     "inner-monologue": _app("respact", inner_monologue=True),
     "zero-shot": _app("respact", template=_ZERO_SHOT),

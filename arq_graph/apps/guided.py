@@ -90,7 +90,7 @@ def create_guided_agent(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
         )
     models = _per_module(model, preset)
-    reads = _channels(options)
+    reads = channels_of(options)
     reviser = MessageReviser.given("reviser", reviser, models["message"], agent, mode=mode)
     reviser.streams = stream or reviser.streams
     return compiled(
@@ -137,7 +137,7 @@ def create_preact_agent(
         raise InputError(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
-    deciding = chosen.node(model, agent, draft=False, mode=mode, reads=_channels(options))
+    deciding = chosen.node(model, agent, draft=False, mode=mode, reads=channels_of(options))
     return compiled(agent, chosen, deciding, **options)
 
 
@@ -169,7 +169,7 @@ def create_respact_agent(
     return create_preact_agent(model, agent, strategy=strategy or ReSpAct(), mode=mode, **options)
 
 
-def _channels(options: GraphOptions) -> dict[str, Any]:
+def channels_of(options: GraphOptions) -> dict[str, Any]:
     """What functions of the user's may look at: every channel of the state besides the messages."""
     channels = get_type_hints(options.get("state_schema", AgentState), include_extras=True)
     return {name: kind for name, kind in channels.items() if name != "messages"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.padding import Padding
 from typer import Argument, Exit, Option
 
+from arq_graph.apps.ablations import ablation_of, ablations
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.evaluate import conversing, said_in, tell_doubts
@@ -47,6 +49,19 @@ def experiment(
         Option(
             metavar="NAME,…",
             help="What is tried, as for `evaluate`. Else the arms that the paper compares on such a suite.",
+        ),
+    ] = None,
+    ablate: Annotated[
+        list[str] | None,
+        Option(
+            metavar="STEP[:QUERY,…]",
+            help="Try `arq` without each query of a step, or those named: matcher, tools, message, planner, speaker.",
+        ),
+    ] = None,
+    blueprint: Annotated[
+        list[str] | None,
+        Option(
+            metavar="MODULE:CLASS", help="Try `arq` with your subclass of MessageBlueprint or of Judgement."
         ),
     ] = None,
     runs: options.Runs = 1,
@@ -93,7 +108,11 @@ def experiment(
             "judge": options.choose_if_named(judge, base_url),
         }
         asked = _Asked.chosen(choices)
-    names = [name.strip() for name in (arms or usual_arms(file)).split(",") if name.strip()]
+    compared = [*(ablations(each) for each in ablate or ()), *([["arq", *blueprint]] if blueprint else ())]
+    usual = "" if compared else usual_arms(file)
+    names = [name.strip() for name in (usual if arms is None else arms).split(",") if name.strip()]
+    names = list(dict.fromkeys([*names, *chain.from_iterable(compared)]))
+    lacking = {name: each for name in names if (each := ablation_of(name))}
     apps = arms_named(names, folder=file.absolute().parent)
     tried = Suite.from_yaml(file)
     tell_doubts(asked.models["model"], names, tried.scenarios)
@@ -108,6 +127,7 @@ def experiment(
                     file,
                     apps,
                     model=asked.models["model"],
+                    ablated={name: " and ".join(each.steps) for name, each in lacking.items()},
                     user_model=asked.models.get("user_model"),
                     judge=LLMJudge(asked.models["judge"], votes=votes) if "judge" in asked.models else None,
                     runs=runs,

@@ -44,6 +44,7 @@ class Experiment(Record):
         report: What was measured in its conversations.
         matches: The scenarios in which nothing but the matcher was run.
         turns: By arm, the figures over the suite's gold turns; empty where it has none.
+        ablated: By arm that leaves queries out, the step that they are left out of.
     """
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
@@ -53,11 +54,12 @@ class Experiment(Record):
     report: Report
     matches: frozenset[str] = frozenset()
     turns: Mapping[str, TurnMetrics] = {}
+    ablated: Mapping[str, str] = {}
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The papers' tables; the JSON holds them too, and of one that is read they are made anew."""
-        return tables_of(Subject(self.suite, self.report, self.matches, self.turns))
+        return tables_of(Subject(self.suite, self.report, self.matches, self.turns, self.ablated))
 
 
 def suite_file(name: str | Path) -> Path:
@@ -88,6 +90,7 @@ async def aexperiment(
     *,
     results: Path,
     model: Any = None,
+    ablated: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Experiment:
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
@@ -99,6 +102,7 @@ async def aexperiment(
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
         model: The model of the arms.
+        ablated: By arm that leaves queries out, the step that they are left out of.
         **settings: Those of `aevaluate`.
 
     Raises:
@@ -125,6 +129,7 @@ async def aexperiment(
         report=report,
         matches=frozenset(one.name for one in suite.scenarios if one.matches_only),
         turns=turns,
+        ablated=ablated or {},
     )
 
 

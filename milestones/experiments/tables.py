@@ -13,7 +13,7 @@ from pydantic import RootModel
 
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.milestones.evaluation.moves import shares_of
-from arq_graph.milestones.reports.comparison import Difference, compare
+from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
 from arq_graph.milestones.reports.figures import Rate, Summary, summarize
 from arq_graph.milestones.reports.records import ConversationRecord, Record
 from arq_graph.milestones.reports.report import Report
@@ -53,17 +53,21 @@ class Subject(NamedTuple):
         report: What was measured.
         matches: The scenarios in which nothing but the matcher is run.
         turns: By arm, the figures over single turns; empty where the suite has no gold conversations.
+        ablated: By arm that leaves queries out, the step that they are left out of.
     """
 
     suite: str
     report: Report
     matches: frozenset[str]
     turns: Mapping[str, TurnMetrics]
+    ablated: Mapping[str, str] = {}
 
 
 def tables_of(subject: Subject) -> tuple[Table, ...]:
     """All tables of an experiment on one suite; those that would be empty are left out."""
-    arms = {name: _of_arm(subject.report, name) for name in subject.report.summary.arms}
+    every = {name: _of_arm(subject.report, name) for name in subject.report.summary.arms}
+    lacking = references(every)  # which have tables of their own
+    arms = {name: records for name, records in every.items() if name not in lacking}
     beside = published().get(subject.suite, {})
     made = (
         _table(title, arms, rows, beside.get(key))
@@ -75,12 +79,17 @@ def tables_of(subject: Subject) -> tuple[Table, ...]:
             ("outcome in the world, mean", "outcome", _outcomes(arms)),
             ("moves", "moves", _moves(arms)),
             ("what was said for what", "speech", _speech(arms)),
-            ("single turns", "turns", _turns(subject.turns)),
+            (
+                "single turns",
+                "turns",
+                _turns({arm: subject.turns[arm] for arm in arms if arm in subject.turns}),
+            ),
             ("output tokens of an answer", "tokens", _tokens(arms)),
             ("a conversation, mean", "costs", _costs(arms)),
         ]
     )
-    return (*(table for table in made if table.rows), *_compared(subject.report, arms))
+    worth = _worth(every, lacking, subject.ablated)
+    return (*(table for table in made if table.rows), *worth, *_compared(subject.report, arms))
 
 
 def _of_arm(report: Report, arm: str) -> list[ConversationRecord]:
@@ -230,15 +239,50 @@ def _turns(turns: Mapping[str, TurnMetrics]) -> Rows:
 
 def _tokens(arms: Mapping[str, Records]) -> Rows:
     names = dict.fromkeys(name for records in arms.values() for one in records for name in one.steps)
-    rows: dict[str, dict[str, str]] = {}
-    for name in names:
-        used = {arm: [one.steps[name] for one in of if name in one.steps] for arm, of in arms.items()}
-        rows[name] = {
-            arm: number(sum(one.output_tokens for one in of) / calls, ".0f")
-            for arm, of in used.items()
-            if (calls := sum(one.calls for one in of))
-        }
-    return rows
+    used = {name: {arm: _tokens_of(of, name) for arm, of in arms.items()} for name in names}
+    return {
+        name: {arm: number(tokens, ".0f") for arm, tokens in by_arm.items() if tokens is not None}
+        for name, by_arm in used.items()
+    }
+
+
+def _tokens_of(records: Records, step: str) -> float | None:
+    """The output tokens of a step's answer."""
+    used = [one.steps[step] for one in records if step in one.steps]
+    calls = sum(one.calls for one in used)
+    return sum(one.output_tokens for one in used) / calls if calls else None
+
+
+def _worth(
+    arms: Mapping[str, Records], lacking: Mapping[str, str], ablated: Mapping[str, str]
+) -> Iterator[Table]:
+    """What each query that was left out wins in success, and costs in tokens; then all arms by success."""
+    for whole, step in dict.fromkeys((whole, ablated.get(arm, "")) for arm, whole in lacking.items()):
+        without = [arm for arm, of in lacking.items() if (of, ablated.get(arm, "")) == (whole, step)]
+        won = {each.a: each for each in compare_arms({arm: arms[arm] for arm in (*without, whole)})}
+        tokens = {arm: _tokens_of(arms[arm], step) for arm in (whole, *without)}
+        rows = [Row(name=whole, cells=(_success(arms[whole]), "", "", "", number(tokens[whole], ".0f")))]
+        for arm in without:
+            sure = _sure(won[arm].overall.goal_completion, arm, whole)[:3]
+            fewer, most = tokens[arm], tokens[whole]
+            costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
+            rows.append(Row(name=arm.removeprefix(f"{whole} "), cells=(_success(arms[arm]), *sure, costs)))
+        notes = (
+            "What the query wins: success with it less success without it, in points, with 95% intervals.",
+            f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
+        )
+        columns = ("success", "the query wins", "p", "pairs", "tokens")
+        yield Table(
+            title=f"{whole} without a query of {step}", columns=columns, rows=tuple(rows), notes=notes
+        )
+    if lacking:
+        best = sorted(arms, key=lambda arm: -(_least_and_most(summarize(arms[arm]))[0].rate or 0))
+        rows = [
+            Row(name=arm, cells=(_success(arms[arm]), _mean([one.output_tokens for one in arms[arm]], ".0f")))
+            for arm in best
+        ]
+        written = ("success", "tokens written, a conversation")
+        yield Table(title="success against tokens, best first", columns=written, rows=tuple(rows))
 
 
 def _costs(arms: Mapping[str, Records]) -> Rows:
@@ -256,7 +300,11 @@ def _mean(values: Iterable[Any], form: str = ".1f") -> str:
 
 def _compared(report: Report, arms: Mapping[str, Records]) -> Iterator[Table]:
     """The arms in pairs, over all and by category; the categories in which they differ most come first."""
-    pairs = {pair.a + " → " + pair.b: pair.overall.goal_completion for pair in report.summary.comparisons}
+    pairs = {
+        pair.a + " → " + pair.b: pair.overall.goal_completion
+        for pair in report.summary.comparisons
+        if pair.a in arms
+    }
     columns = ("difference", "p", "pairs", "better")
     if pairs:
         rows = [Row(name=name, cells=_sure(of, *name.split(" → "))) for name, of in pairs.items()]

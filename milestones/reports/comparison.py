@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import fsum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -106,12 +106,23 @@ def _corrected(groups: Mapping[K, ComparedGroup]) -> dict[K, ComparedGroup]:
     return found
 
 
+def references(arms: Iterable[str]) -> dict[str, str]:
+    """The arms that are another one but for something they leave out, as `arq -condition` is, each with that one."""
+    names = list(arms)
+    whole = {arm: arm.partition(" -")[0] for arm in names}
+    return {arm: other for arm, other in whole.items() if other != arm and other in names}
+
+
 def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmComparison, ...]:
-    """Each arm with each one after it, over the runs of scenarios that both have: those alone are pairs."""
+    """Each arm with each one after it, over the runs of scenarios that both have: those alone are pairs.
+
+    An arm that leaves something out of another is compared with that one alone: what is left out is the difference.
+    """
+    lacking = references(arms)
     compared = {}
-    for (a, one_arm), (b, other_arm) in combinations(arms.items(), 2):
-        others = {(one.scenario, one.run): one for one in other_arm}
-        matched = ((one, others.get((one.scenario, one.run))) for one in one_arm)
+    for a, b in [*combinations([arm for arm in arms if arm not in lacking], 2), *lacking.items()]:
+        others = {(one.scenario, one.run): one for one in arms[b]}
+        matched = ((one, others.get((one.scenario, one.run))) for one in arms[a])
         pairs = [Pair(one.task or one.scenario, one, other) for one, other in matched if other is not None]
         compared[a, b] = _compared(pairs)
     return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in _corrected(compared).items())

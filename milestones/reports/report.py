@@ -24,7 +24,7 @@ class ReportSummary(Record):
     """The figures over all conversations, and over each group of them.
 
     Use cases are in alphabetical order, the arms and kinds of users of an evaluation in the report's;
-    `comparisons` are of each arm with each one after it.
+    `comparisons` are of each arm with each one after it, or with the one that it leaves something out of.
     """
 
     overall: Summary

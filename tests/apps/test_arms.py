@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 
 from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, arms, errors
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
-from tests.brain import Brain, brain
+from tests.brain import Brain, act, asked_by, brain, say
 
 ORDER = {"order_id": "ORD-1002"}
 LOOK_UP = Guideline("the customer asks about an order", "look the order up and tell its status")
@@ -105,6 +105,41 @@ def test_the_three_modes_are_asked_equally_often_of_a_model_that_never_gets_it_r
 
     for answer in (lambda _: "no JSON at all", Brain({"G1": 9}, reply="")):
         assert len({asked(mode, answer) for mode in ("arq", "cot", "direct")}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "query"),
+    [
+        ("arq -condition_applies -insights", "matcher", "condition_applies"),
+        ("arq -condition_applies -insights", "message", "insights"),
+        ("arq -value_in_context", "tools", "value_in_context"),
+        ("arq-pre-act -values_at_hand", "planner", "values_at_hand"),
+        ("arq-respact -uncertain", "speaker", "uncertain"),
+    ],
+)
+def test_an_arm_without_a_query_gets_there_and_is_never_asked_it(name, module, query):
+    def asked(arm: str) -> str:
+        told = say("It is at the warehouse.")
+        model = brain(
+            judge={"G1": 9},
+            moves=lambda asked: told if asked.results("get_order") else act("get_order", ORDER),
+            reply="It is at the warehouse.",
+        )
+        (one,) = held(arm, agent=DESK, model=model)
+        assert (one.error, one.goal_completed) == (None, True)
+        return str([each.schema for each in asked_by(model, module)])
+
+    assert f"'{query}'" in asked(name.partition(" ")[0])
+    assert f"'{query}'" not in asked(name)
+
+
+def test_an_arm_can_be_without_queries_of_its_own_steps_alone():
+    with pytest.raises(errors.InputError, match="did you mean `condition_applies`"):
+        arms(["arq -condition_aplies"])
+    with pytest.raises(errors.InputError, match="no query of theirs"):
+        arms(["arq -values_at_hand"])
+    with pytest.raises(errors.InputError, match="there is no arm 'direct -condition'"):
+        arms(["direct -condition"])
 
 
 def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():

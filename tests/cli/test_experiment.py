@@ -39,6 +39,11 @@ scenarios:
   says: And roses for tomorrow?
   expect: {says: [{criterion: is polite}]}
 """
+ROSES = """
+- name: roses
+  says: Do you have roses?
+  expect: {says: [{pattern: "red roses"}]}
+"""
 ARMS = """
 from langchain_core.messages import AIMessage
 
@@ -140,6 +145,111 @@ def test_a_recorded_run_is_replayed_without_a_model_and_comes_to_the_same(cli, s
     changed = cli("experiment", suite, *arms, "--replay", "kept", "--record", "changed")
     assert changed.code != 0
     assert "differs from what it was" in changed.words
+
+
+QUERIES = {
+    "condition",
+    "condition_application_rationale",
+    "condition_applies",
+    "could_a_tool_change_that",
+    "application",
+    "action",
+    "guideline_is_continuous",
+    "guideline_previously_applied_rationale",
+    "new_or_subtly_different_context",
+    "guideline_previously_applied",
+    "is_missing_part_cosmetic_or_functional",
+}
+
+
+def test_each_query_of_a_step_has_a_row_with_what_it_wins_and_costs(cli, suite, folder):
+    suite.write_text(SUITE.partition("- name: lilies")[0])
+    done = cli("experiment", suite, "--ablate", "matcher", "--model", "offline", "--record", "kept")
+    assert done.code == 0
+    figures = folder / "kept" / "florist.json"
+    worth = rows(figures, "arq without a query of matcher")
+    assert set(worth) == {"arq", *(f"-{query}" for query in QUERIES)}
+    whole = int(worth.pop("arq")[-1])
+    for query, (_, wins, p, _, tokens) in worth.items():
+        left, _, saved = tokens.partition(" ")
+        assert (wins, p, int(left) < whole) == ("+0", "1.00", True), query
+        assert abs(int(saved.strip("()")) - (int(left) - whole)) <= 1, query  # each is rounded by itself
+    # The arms that leave something out are compared with nothing else, and have no column of their own.
+    titles = [table["title"] for table in json.loads(figures.read_text())["tables"]]
+    assert not [title for title in titles if "pairs" in title or "differ" in title]
+    best = rows(figures, "success against tokens, best first")
+    assert set(best) == {"arq", *(f"arq -{query}" for query in QUERIES)}
+
+
+def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(cli, suite, folder):
+    suite.write_text(SUITE.partition("- name: tulips")[0] + ROSES)
+    options = (
+        "--ablate",
+        "matcher:rationale,condition",
+        "--ablate",
+        "message:insights",
+        "--model",
+        "offline",
+    )
+    assert cli("experiment", suite, *options, "--record", "kept").code == 0
+    assert cli("experiment", suite, *options, "--record", "kept", "--resume").code == 0
+    figures = folder / "kept" / "florist.json"
+    assert list(rows(figures, "arq without a query of matcher")) == [
+        "arq",
+        "-condition_application_rationale",
+        "-guideline_previously_applied_rationale",
+        "-condition",
+    ]
+    assert list(rows(figures, "arq without a query of message")) == ["arq", "-insights"]
+
+
+@pytest.mark.parametrize(
+    ("ablated", "told"),
+    [
+        ("machter", "did you mean `matcher`?"),
+        ("matcher:score", "'score', which is part of the response"),
+        ("message:insigt", "did you mean `insights`?"),
+    ],
+)
+def test_what_cannot_be_left_out_is_told_with_what_can(cli, suite, ablated, told):
+    done = cli("experiment", suite, "--ablate", ablated, "--model", "offline")
+    assert done.code == 1
+    assert told in done.words
+
+
+BLUEPRINTS = """
+from arq_graph import ARQ, query, respond
+from arq_graph.nodes import Judgement, MessageBlueprint
+
+class Cautious(Judgement):
+    evidence: str = query("Which words of the customer's show it?")
+
+class Polite(MessageBlueprint):
+    mood: str = query("How does the customer feel?")
+
+class Other(ARQ):
+    answer: str = respond("-")
+"""
+
+
+def test_blueprints_of_one_s_own_are_arms(cli, suite, folder):
+    (folder / "own.py").write_text(BLUEPRINTS)
+    own = ("--blueprint", "own:Cautious", "--blueprint", "own:Polite")
+    done = cli("experiment", suite, *own, "--model", "offline", "--record", "kept")
+    assert done.code == 0
+    figures = folder / "kept" / "florist.json"
+    tokens = rows(figures, "output tokens of an answer")
+    usual, cautious, polite = map(int, tokens["matcher"])
+    assert cautious > usual == polite
+    usual, cautious, polite = map(int, tokens["message"])
+    assert polite > usual == cautious
+    assert "arq → own:Cautious" in rows(figures, "arms in pairs")
+    (folder / "own.py").write_text(BLUEPRINTS.replace("How", "What"))
+    changed = cli("experiment", suite, *own, "--model", "offline", "--record", "kept", "--resume")
+    assert changed.code == 1
+    assert "the code of the arm 'own:Cautious'" in changed.words
+    other = cli("experiment", suite, "--blueprint", "own:Other", "--model", "offline")
+    assert "is a blueprint of no step" in other.words
 
 
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):

@@ -7,8 +7,8 @@ import warnings
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, Guideline, Reasoner, errors
-from arq_graph.nodes import GuidelineMatcher
+from arq_graph import Agent, Guideline, Reasoner, errors, query
+from arq_graph.nodes import ConditionJudgement, GuidelineMatcher, Judgement
 from tests.brain import DONE, asked_by, brain
 from tests.order_tools import get_order, ran
 
@@ -361,3 +361,39 @@ def test_a_judgement_that_is_left_out_is_asked_for_once_more_and_is_a_failure_th
     assert "GuidelineBatch.G2: it stands in `judge`" in asked_by(model, "matcher")[1].complaint
     assert active(found) == (["G1", "G2"] if answers == 1 else ["G1"])
     assert (len(model.calls), len(told)) == (2, answers - 1)
+
+
+class Evidence(Judgement):
+    """A guideline."""
+
+    evidence: str = query("Which words of the customer's show it?")
+
+
+class Doubt(ConditionJudgement):
+    """A guideline."""
+
+    condition_application_rationale: str = query("What speaks against it?")
+
+
+def test_queries_of_one_s_own_are_asked_about_the_guidelines_that_they_fit():
+    kinds = [
+        Guideline("they greet", "greet", id="G1"),
+        Guideline("they greet", id="G2"),
+        Guideline(None, "greet", id="G3"),
+    ]
+    model = brain(judge={"G1": 9})
+    found = look(GuidelineMatcher(model, agent(*kinds), judgement=Evidence))
+    assert "G1" in active(found)
+    GuidelineMatcher(model, agent(*kinds), judgement=Doubt).invoke({"messages": [HELLO]})
+    first, second = (
+        {id: entry["anyOf"][0]["properties"] for id, entry in each.schema["properties"].items()}
+        for each in (asked_by(model, "matcher")[0], asked_by(model, "matcher")[-1])
+    )
+    # Among the leading queries of each, before the response.
+    assert all(list(each)[-3:] == ["evidence", "score", "should_apply"] for each in first.values())
+    # In the place of the shipped query, where that is asked.
+    assert list(second["G1"]) == [name for name in first["G1"] if name != "evidence"]
+    assert second["G1"]["condition_application_rationale"]["description"] == "What speaks against it?"
+    assert "condition_application_rationale" not in second["G3"]
+    with pytest.raises(errors.InputError, match="must be Judgement or a subclass"):
+        GuidelineMatcher(model, GREET, judgement=Guideline)

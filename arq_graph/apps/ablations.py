@@ -1,0 +1,89 @@
+"""Ablations: arms that leave out queries of one step, to see what these are worth (ARQ paper, section 8).
+
+`arq -condition_applies` is the arm `arq` without that query. What it is held against reads answers by their response
+alone, as every ablation does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+from arq_graph.apps.strategies import STRATEGIES, StrategyName
+from arq_graph.errors import InputError, suggestion
+from arq_graph.nodes.blueprint_node import AgentNode
+from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.reasoning.schema import LeftOut, left_out, queries_within
+
+REFERENCES: Mapping[str, StrategyName] = {"arq": "tools", "arq-pre-act": "pre-act", "arq-respact": "respact"}
+"""The arms that ablations are held against, and their strategies."""
+_WITHOUT = " -"
+
+
+class Ablation(NamedTuple):
+    """An arm without some queries.
+
+    Args:
+        reference: The arm that it is otherwise.
+        steps: The modules that are asked without them.
+        without: What each model is asked without, by its key in `create_guided_agent`.
+    """
+
+    reference: str
+    steps: tuple[str, ...]
+    without: Mapping[str, LeftOut]
+
+
+def ablation_of(name: str) -> Ablation | None:
+    """What the name of an arm leaves out; None where it is no ablation's.
+
+    Raises:
+        InputError: No step of the arm asks such a query, or it cannot be left out.
+    """
+    reference, *queries = name.split(_WITHOUT)
+    if reference not in REFERENCES or not queries:
+        return None
+    steps = _steps(reference)
+    left_out(queries, *(blueprint for _, node in steps.values() for blueprint in node.asks()))
+    asked = {module: LeftOut(_queries(node)) & {*queries} for module, (_, node) in steps.items()}
+    concerned = tuple(module for module, names in asked.items() if names)
+    return Ablation(reference, concerned, {steps[module][0]: asked[module] for module in concerned})
+
+
+def ablations(ablated: str) -> list[str]:
+    """The names of arms: a step as it is, and without each of its queries.
+
+    Args:
+        ablated: A step, such as `matcher`; or with some of its queries, or parts of their names:
+            `matcher:rationale,condition_applies`.
+
+    Raises:
+        InputError: There is no such step, or it has no such query.
+    """
+    step, _, named = ablated.partition(":")
+    reference = next((each for each in REFERENCES if step in _steps(each)), None)
+    if reference is None:
+        known = dict.fromkeys(module for each in REFERENCES for module in _steps(each))
+        raise InputError(f"there is no step {step!r}{suggestion(step, known)}; there are {', '.join(known)}")
+    node = _steps(reference)[step][1]
+    queries, found = _queries(node), []
+    for part in filter(None, named.split(",")):
+        chosen = [part] if part in queries else [query for query in queries if part in query]
+        found += chosen or sorted(left_out([part], *node.asks()))  # which says what there is
+    return [reference, *(f"{reference}{_WITHOUT}{query}" for query in dict.fromkeys(found or queries))]
+
+
+def _steps(reference: str) -> dict[str, tuple[str, type[AgentNode[Any]]]]:
+    """An arm's steps: by module, the key of its model, and its node."""
+    nodes: dict[str, type[AgentNode[Any]]] = {
+        "matcher": GuidelineMatcher,
+        "strategy": resolve_name(STRATEGIES[REFERENCES[reference]].made_by),
+        "message": MessageReviser,
+    }
+    return {node.module: (key, node) for key, node in nodes.items()}
+
+
+def _queries(node: type[AgentNode[Any]]) -> list[str]:
+    return [name for name, is_query in queries_within(*node.asks()).items() if is_query]
