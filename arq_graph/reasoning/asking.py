@@ -204,6 +204,7 @@ class Asking(Generic[B]):
 
     def _works(self) -> None:
         """Remember the first method that leads to a valid answer, and that a model which is asked again is back."""
+        self._settled = True
         if len(self._endpoint.methods) > 1:
             self._endpoint.methods = (self._method,)
             if self._refusal:

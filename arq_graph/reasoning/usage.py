@@ -146,12 +146,13 @@ class UsageTracker(BaseCallbackHandler):
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
         call = _Call(labels.get("arq_module") or "other", str(labels.get("ls_model_name") or ""))
+        for tracker in self.trackers:  # of a call that is one too many, too
+            tracker.begun(run_id, given[1], kwargs.get("invocation_params") or {}, labels)
         for tracker in self.trackers:
             with tracker._lock:
                 if tracker._max_calls is not None and tracker.calls >= tracker._max_calls:
                     raise CallLimitReached
                 tracker._calls[run_id] = call
-            tracker.begun(run_id, given[1], kwargs.get("invocation_params") or {}, labels)
 
     on_llm_start = on_chat_model_start  # of a model that completes texts
 

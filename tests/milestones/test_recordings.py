@@ -257,7 +257,8 @@ def cut_off(call: Any) -> Any:
     return AIMessage('{"G1', response_metadata={"finish_reason": "length"})
 
 
-FAULTS = [(never, 50), (lost, 50), (rejected, 50), (broken, 50), (invalid, 50), (cut_off, 50), (None, 5)]
+FAULTS = [(never, 50), (lost, 50), (rejected, 50), (broken, 50), (invalid, 50), (None, 5)]
+FAULTS += [(cut_off, 50), (cut_off, 6)]  # which is asked for again, unless it was the last call
 
 
 @pytest.mark.parametrize(("fault", "calls"), FAULTS)
@@ -270,11 +271,12 @@ def test_what_went_wrong_in_the_run_goes_wrong_in_the_replay(fault: Any, calls: 
         return await fault(call) if fault is never else fault(call)
 
     tried = orders("a", "b", "c", limits=Limits(seconds=0.5 if fault is never else None, calls=calls))
-    model = Numbered(answer)
+    model = Numbered(answer).model_copy(update={"max_tokens": 500 if fault is cut_off else None})
     settings: dict[str, Any] = {"results": tmp_path / "run.jsonl", "record": True, "concurrency": 1}
     first = held(tried, model=model, **settings)
     again = held(tried, model=ReplayChatModel(tmp_path), concurrency=3)
     assert len(first.conversations) + len(first.failed) == 3
+    assert (calls > 6) is any(one.ended == "user" for one in first.conversations)
     assert_same(first, again, tmp_path)
 
 

@@ -11,7 +11,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Question, Reasoner, errors, track_usage
-from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict
+from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, UNCERTAIN, Verdict
 from tests.reasoning.cases import reasoner_of as reasoner_with
 from tests.reasoning.endpoint import Endpoint, Reply, hang, ok, refusal, status, text, tool_call
 
@@ -115,6 +115,14 @@ def test_a_first_call_that_is_unlucky_does_not_undo_what_others_have_found_out_m
         for _ in range(2):
             reasoner_of(endpoint).ask(Verdict, PROMPT)
     assert endpoint.methods == ["json_schema"] * 2 + ["function_calling"] + ["json_schema"] * 2
+
+
+def test_a_method_that_led_to_a_valid_answer_is_kept_when_the_next_one_is_in_words():
+    with Endpoint([ok(UNCERTAIN), text("Let me think."), ok(GOOD)]) as endpoint:
+        answer = reasoner_of(endpoint).ask(Verdict, PROMPT)
+    assert endpoint.methods == ["json_schema"] * 3
+    assert "could not be used" in endpoint.requests[2].prompt
+    assert answer.satisfied
 
 
 def test_the_method_that_was_answered_in_words_is_asked_again_although_others_were_refused():
