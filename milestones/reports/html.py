@@ -33,7 +33,7 @@ MOST_BROKEN_SHOWN = 500
 MAX_CHARACTERS = 4_000
 """So much of each text of a conversation is shown."""
 
-_SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js")
+_SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
 _SHOWN = {"name", "type", "description", "dependencies", "requires", "weight"}
 _NOT_SHOWN = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds"}
 

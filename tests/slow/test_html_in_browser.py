@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -122,6 +123,30 @@ def test_the_customers_own_goal_is_shown_over_all_and_for_each_arm(opened):
     rows = [row.locator("th, td").all_inner_texts() for row in page.locator("#arms tbody tr").all()]
     reached = {row[0].strip(): " ".join(row[column].split()) for row in rows}
     assert (reached["shop"], reached["closed"]) == ("50% 2 of 4", "0% 0 of 4")
+
+
+def test_each_arm_has_a_point_and_a_name_where_tokens_are_known(opened):
+    arms = ["arq", "arq -why", "direct"]
+    report = reported(*(talk("x", number > 1, about={"arm": arm}) for arm in arms for number in range(4)))
+    assert opened(report).locator("#plot").is_hidden()
+    tokens = dict(zip(arms, (300, 250, 90), strict=True))
+    told = [one.model_copy(update={"output_tokens": tokens[one.arm]}) for one in report.conversations]
+    page = opened(report.model_copy(update={"conversations": tuple(told)}))
+    assert sorted(page.locator("#plot .name").all_text_contents()) == [
+        "arq -why50% · 250",
+        "arq50% · 300",
+        "direct50% · 90",
+    ]
+    points = {
+        each.locator(".name").text_content(): each.locator("circle")
+        for each in page.locator("#plot .arm").all()
+    }
+    across = [float(points[name].get_attribute("cx") or 0) for name in sorted(points)]
+    assert across[2] < across[0] < across[1]
+    assert page.locator("#plot .arm.lacking").count() == 1
+    assert page.locator("#plot .bar95").count() == 3
+    heights = [each.bounding_box()["y"] for each in page.locator("#plot .name").all()]
+    assert min(b - a for a, b in pairwise(sorted(heights))) > 12
 
 
 @pytest.mark.parametrize("how", ["click", "Enter"])

@@ -163,6 +163,7 @@ function start() {
   });
   drawFigures();
   drawUseCases();
+  drawPlot();
   drawNotices();
   drawBroken();
   drawGraphChoice();
