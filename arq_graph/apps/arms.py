@@ -53,6 +53,11 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     return {name: _arm(name, folder) for name in names}
 
 
+def matches_guidelines(name: str) -> bool:
+    """Whether an arm of this name may say which guidelines are active; of one of your own that is not known."""
+    return ":" in name or name.partition("+")[0].partition(" ")[0] in ("guided", "arq", "cot", "direct")
+
+
 def _arm(name: str, folder: Path | None) -> Arm:
     if name in ARMS:
         return ARMS[name]

@@ -15,6 +15,7 @@ from typer import Argument, Exit, Option
 
 from arq_graph.apps.ablations import ablation_of, ablations
 from arq_graph.apps.arms import arms as arms_named
+from arq_graph.apps.arms import matches_guidelines
 from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.evaluate import conversing, said_in, tell_doubts
 from arq_graph.cli.screen import note, output, warn, words
@@ -27,6 +28,7 @@ from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
     Experiment,
     aexperiment,
+    file_name,
     suite_file,
     usual_arms,
     write_experiment,
@@ -115,9 +117,17 @@ def experiment(
     lacking = {name: each for name in names if (each := ablation_of(name))}
     apps = arms_named(names, folder=file.absolute().parent)
     tried = Suite.from_yaml(file)
+    if deaf := [name for name in names if not matches_guidelines(name)]:
+        answered = [one for one in tried.scenarios if not one.matches_only]
+        if left_out := len(tried.scenarios) - len(answered):
+            note(
+                f"{counted(left_out, 'scenario')} left out: {deaf[0]} cannot say which guidelines are active."
+            )
+            tried = tried.replace(scenarios=answered)
     tell_doubts(asked.models["model"], names, tried.scenarios)
     record.mkdir(parents=True, exist_ok=True)
-    kept = record / f"{tried.name}.results.jsonl"
+    name = file_name(tried.name)
+    kept = record / f"{name}.results.jsonl"
     way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
     count = sum(1 for _ in tried.planned(list(apps), runs))
     with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
@@ -125,6 +135,7 @@ def experiment(
             found = run_in_loop(
                 aexperiment(
                     file,
+                    tried,
                     apps,
                     model=asked.models["model"],
                     ablated={name: " and ".join(each.steps) for name, each in lacking.items()},
@@ -145,7 +156,7 @@ def experiment(
         except ReasoningError as error:
             error.add_note(way_on)
             raise
-    written, page = record / f"{tried.name}.json", record / f"{tried.name}.html"
+    written, page = record / f"{name}.json", record / f"{name}.html"
     write_experiment(written, found)
     write_html(
         page,

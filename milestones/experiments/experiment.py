@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -84,8 +85,14 @@ def usual_arms(file: Path) -> str:
     return _USUAL_ARMS.get(file.parent.name, "guided") if file.is_relative_to(SUITES) else "guided"
 
 
+def file_name(name: str) -> str:
+    """The name of a suite or an arm as a part of a file's name."""
+    return re.sub(r"[^\w+.-]+", "-", name).casefold()
+
+
 async def aexperiment(
     file: Path,
+    suite: Suite,
     arms: Mapping[str, Arm],
     *,
     results: Path,
@@ -99,6 +106,7 @@ async def aexperiment(
 
     Args:
         file: The suite's file.
+        suite: Its scenarios, or those of them that are to be held.
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
         model: The model of the arms.
@@ -108,7 +116,6 @@ async def aexperiment(
     Raises:
         InputError: As `aevaluate` raises.
     """
-    suite = Suite.from_yaml(file)
     report = await aevaluate(suite, arms, model=model, results=results, record=True, **settings)
     golden = _golden(file, suite)
     known = Arms(arms, model)
@@ -119,7 +126,7 @@ async def aexperiment(
         for gold, scenario in golden.items():
             app = known.make(Planned(arm, scenario, 1, suite.seed)).app
             name = f"{suite.name}, {gold.stem}, {arm}"
-            kept = results.with_name(f"{name}.turns.jsonl")
+            kept = results.with_name(f"{file_name(name)}.turns.jsonl")
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
             found = await aevaluate_turns(app, gold, results=kept, depends_on=of, record=name)
             outcomes += found.outcomes
@@ -137,7 +144,12 @@ def _golden(file: Path, suite: Suite) -> dict[Path, Scenario]:
     """The files of gold conversations, each with a scenario of the agent that they are of."""
     by_agent = {one.agent.file.stem: one for one in suite.scenarios if one.agent and one.agent.file}
     golden = sorted(file.parent.glob("gold/*.jsonl"))
-    return {gold: by_agent[gold.stem] for gold in golden if gold.stem in by_agent}
+    # A recorded conversation holds no record of a yes, so no call could ever be agreed to.
+    return {
+        gold: one.replace(agent=one.agent.replace(confirm={}))
+        for gold in golden
+        if (one := by_agent.get(gold.stem)) and one.agent
+    }
 
 
 def write_experiment(path: Path, experiment: Experiment) -> None:

@@ -252,6 +252,13 @@ def test_blueprints_of_one_s_own_are_arms(cli, suite, folder):
     assert "is a blueprint of no step" in other.words
 
 
+def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(cli, suite, folder):
+    done = cli("experiment", suite, "--arms", "arq,react", "--model", "offline", "--record", "kept")
+    assert done.code == 0
+    assert "2 scenarios left out: react cannot say which guidelines are active." in done.words
+    assert "4 conversations of florist" in done.words
+
+
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
     done = cli("experiment", "guideline", "--model", "offline")
     assert done.code == 1
