@@ -88,7 +88,7 @@ def tables_of(subject: Subject) -> tuple[Table, ...]:
             ("a conversation, mean", "costs", _costs(arms)),
         ]
     )
-    worth = _worth(every, lacking, subject.ablated)
+    worth = _worth(every, lacking, subject)
     return (*(table for table in made if table.rows), *worth, *_compared(subject.report, arms))
 
 
@@ -253,22 +253,25 @@ def _tokens_of(records: Records, step: str) -> float | None:
     return sum(one.output_tokens for one in used) / calls if calls else None
 
 
-def _worth(
-    arms: Mapping[str, Records], lacking: Mapping[str, str], ablated: Mapping[str, str]
-) -> Iterator[Table]:
+def _worth(arms: Mapping[str, Records], lacking: Mapping[str, str], subject: Subject) -> Iterator[Table]:
     """What each query that was left out wins in success, and costs in tokens; then all arms by success."""
-    for whole, step in dict.fromkeys((whole, ablated.get(arm, "")) for arm, whole in lacking.items()):
-        without = [arm for arm, of in lacking.items() if (of, ablated.get(arm, "")) == (whole, step)]
-        won = {each.a: each for each in compare_arms({arm: arms[arm] for arm in (*without, whole)})}
-        tokens = {arm: _tokens_of(arms[arm], step) for arm in (whole, *without)}
-        rows = [Row(name=whole, cells=(_success(arms[whole]), "", "", "", number(tokens[whole], ".0f")))]
+    steps = {arm: (whole, subject.ablated.get(arm, "")) for arm, whole in lacking.items()}
+    for whole, step in dict.fromkeys(steps.values()):
+        without = [arm for arm, of in steps.items() if of == (whole, step)]
+        # Where the matcher alone is run, another step's query can win nothing.
+        unmoved = frozenset() if step == "matcher" else subject.matches
+        of = {arm: [one for one in arms[arm] if one.scenario not in unmoved] for arm in (*without, whole)}
+        won = {each.a: each for each in compare_arms(of)}
+        tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
+        rows = [Row(name=whole, cells=(_success(of[whole]), "", "", "", number(tokens[whole], ".0f")))]
         for arm in without:
             sure = _sure(won[arm].overall.goal_completion, arm, whole)[:3]
             fewer, most = tokens[arm], tokens[whole]
             costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
-            rows.append(Row(name=arm.removeprefix(f"{whole} "), cells=(_success(arms[arm]), *sure, costs)))
+            rows.append(Row(name=arm.removeprefix(f"{whole} "), cells=(_success(of[arm]), *sure, costs)))
         notes = (
             "What the query wins: success with it less success without it, in points, with 95% intervals.",
+            *(["Over whole turns."] if unmoved else []),
             f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
         )
         columns = ("success", "the query wins", "p", "pairs", "tokens")

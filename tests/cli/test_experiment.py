@@ -182,15 +182,9 @@ def test_each_query_of_a_step_has_a_row_with_what_it_wins_and_costs(cli, suite, 
 
 
 def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(cli, suite, folder):
-    suite.write_text(SUITE.partition("- name: tulips")[0] + ROSES)
-    options = (
-        "--ablate",
-        "matcher:rationale,condition",
-        "--ablate",
-        "message:insights",
-        "--model",
-        "offline",
-    )
+    suite.write_text(SUITE.partition("- name: lilies")[0] + ROSES)
+    steps = ("matcher:rationale,condition", "message:insights")
+    options = (*(part for step in steps for part in ("--ablate", step)), "--model", "offline")
     assert cli("experiment", suite, *options, "--record", "kept").code == 0
     assert cli("experiment", suite, *options, "--record", "kept", "--resume").code == 0
     figures = folder / "kept" / "florist.json"
@@ -200,7 +194,15 @@ def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(cli, s
         "-guideline_previously_applied_rationale",
         "-condition",
     ]
-    assert list(rows(figures, "arq without a query of message")) == ["arq", "-insights"]
+    # What only the matcher answers says nothing of another step.
+    assert rows(figures, "arq without a query of matcher")["-condition"][3] == "2"
+    assert rows(figures, "arq without a query of message")["-insights"][3] == "1"
+    done = cli(
+        "experiment", suite, "--ablate", "planner:request", "--model", "offline", "--record", "planned"
+    )
+    assert done.code == 0
+    plans = rows(folder / "planned" / "florist.json", "arq-pre-act without a query of planner")
+    assert list(plans) == ["arq-pre-act", "-request"]
 
 
 @pytest.mark.parametrize(
