@@ -23,16 +23,9 @@ _WITHOUT = " -"
 
 
 class Ablation(NamedTuple):
-    """An arm without some queries.
-
-    Args:
-        reference: The arm that it is otherwise.
-        steps: The modules that are asked without them.
-        without: What each model is asked without, by its key in `create_guided_agent`.
-    """
+    """The arm that another one otherwise is, and the queries that it lacks, by the module of the step."""
 
     reference: str
-    steps: tuple[str, ...]
     without: Mapping[str, LeftOut]
 
 
@@ -46,10 +39,9 @@ def ablation_of(name: str) -> Ablation | None:
     if reference not in REFERENCES or not queries:
         return None
     steps = _steps(reference)
-    left_out(queries, *(blueprint for _, node in steps.values() for blueprint in node.asks()))
-    asked = {module: LeftOut(_queries(node)) & {*queries} for module, (_, node) in steps.items()}
-    concerned = tuple(module for module, names in asked.items() if names)
-    return Ablation(reference, concerned, {steps[module][0]: asked[module] for module in concerned})
+    left_out(queries, *(blueprint for node in steps.values() for blueprint in node.asks()))
+    lacking = {module: LeftOut(queries).intersection(_queries(node)) for module, node in steps.items()}
+    return Ablation(reference, {module: names for module, names in lacking.items() if names})
 
 
 def ablations(ablated: str) -> list[str]:
@@ -67,7 +59,7 @@ def ablations(ablated: str) -> list[str]:
     if reference is None:
         known = dict.fromkeys(module for each in REFERENCES for module in _steps(each))
         raise InputError(f"there is no step {step!r}{suggestion(step, known)}; there are {', '.join(known)}")
-    node = _steps(reference)[step][1]
+    node = _steps(reference)[step]
     queries, found = _queries(node), []
     for part in filter(None, named.split(",")):
         chosen = [part] if part in queries else [query for query in queries if part in query]
@@ -75,14 +67,9 @@ def ablations(ablated: str) -> list[str]:
     return [reference, *(f"{reference}{_WITHOUT}{query}" for query in dict.fromkeys(found or queries))]
 
 
-def _steps(reference: str) -> dict[str, tuple[str, type[AgentNode[Any]]]]:
-    """An arm's steps: by module, the key of its model, and its node."""
-    nodes: dict[str, type[AgentNode[Any]]] = {
-        "matcher": GuidelineMatcher,
-        "strategy": resolve_name(STRATEGIES[REFERENCES[reference]].made_by),
-        "message": MessageReviser,
-    }
-    return {node.module: (key, node) for key, node in nodes.items()}
+def _steps(reference: str) -> dict[str, type[AgentNode[Any]]]:
+    acting = resolve_name(STRATEGIES[REFERENCES[reference]].made_by)
+    return {node.module: node for node in (GuidelineMatcher, acting, MessageReviser)}
 
 
 def _queries(node: type[AgentNode[Any]]) -> list[str]:

@@ -65,10 +65,9 @@ def _arm(name: str, folder: Path | None) -> Arm:
         return Reflexion(cast(MakeApp, _arm(again[1], folder)), int(again[2] or 3))
     if ablation := ablation_of(name):
         strategy, without = REFERENCES[ablation.reference], ablation.without
-        guided = strategy == "tools"
-        return (
-            _guided("arq", without=without) if guided else _app(strategy, by_response=True, without=without)
-        )
+        if strategy == "tools":
+            return _guided("arq", without=without)
+        return _app(strategy, by_response=True, without=without)
     module, _, function = name.partition(":")
     if not function or module in ARMS:
         raise InputError(
@@ -84,25 +83,18 @@ def _arm(name: str, folder: Path | None) -> Arm:
             raise InputError(
                 f"the arm {name!r} is a blueprint of no step: subclass MessageBlueprint or Judgement"
             )
-        return partial(_guided("arq"), blueprint=found)
+        return partial(_guided("arq"), own=found)
     return cast(Arm, found)
 
 
 def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING) -> MakeApp:
     """A guided agent in one mode; as it ships, code also checks the answers that only mode `arq` has."""
 
-    def make(
-        scenario: Scenario,
-        agent: Agent | None,
-        model: Any,
-        world: Any = None,
-        *,
-        blueprint: type[ARQ] = ARQ,
-    ) -> Any:
+    def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None, own: Any = ARQ) -> Any:
         spec = _calling(scenario, agent, world)
         models, reads = _models(model, by_response, without), channels_of({})
-        judgement = blueprint if issubclass(blueprint, Judgement) else Judgement
-        message = blueprint if issubclass(blueprint, MessageBlueprint) else MessageBlueprint
+        judgement = own if issubclass(own, Judgement) else Judgement
+        message = own if issubclass(own, MessageBlueprint) else MessageBlueprint
         matcher = GuidelineMatcher(models["matcher"], spec, mode=mode, judgement=judgement, reads=reads)
         if scenario.matches_only:
             return _matches(matcher)
@@ -116,8 +108,9 @@ def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING
 def _models(model: Any, by_response: bool, without: Without) -> dict[str, Any]:
     """Whom the steps ask, by their keys in `create_guided_agent`."""
     asked = reasoner_of(model, "agent", response_only=True) if by_response else model
-    lacking = {key: reasoner_of(asked, "agent", without=names) for key, names in without.items()}
-    return {**dict.fromkeys(("matcher", "strategy", "message"), asked), **lacking}
+    models = dict.fromkeys(("matcher", "strategy", "message"), asked)
+    lacking = {module: reasoner_of(asked, "agent", without=names) for module, names in without.items()}
+    return models | {module if module in models else "strategy": each for module, each in lacking.items()}
 
 
 def _matches(matcher: GuidelineMatcher) -> Any:

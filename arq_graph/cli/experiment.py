@@ -138,7 +138,7 @@ def experiment(
                     tried,
                     apps,
                     model=asked.models["model"],
-                    ablated={name: " and ".join(each.steps) for name, each in lacking.items()},
+                    ablated={name: " and ".join(each.without) for name, each in lacking.items()},
                     user_model=asked.models.get("user_model"),
                     judge=LLMJudge(asked.models["judge"], votes=votes) if "judge" in asked.models else None,
                     runs=runs,

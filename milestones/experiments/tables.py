@@ -79,17 +79,13 @@ def tables_of(subject: Subject) -> tuple[Table, ...]:
             ("outcome in the world, mean", "outcome", _outcomes(arms)),
             ("moves", "moves", _moves(arms)),
             ("what was said for what", "speech", _speech(arms)),
-            (
-                "single turns",
-                "turns",
-                _turns({arm: subject.turns[arm] for arm in arms if arm in subject.turns}),
-            ),
+            ("single turns", "turns", _turns(subject.turns)),
             ("output tokens of an answer", "tokens", _tokens(arms)),
             ("a conversation, mean", "costs", _costs(arms)),
         ]
     )
     worth = _worth(every, lacking, subject)
-    return (*(table for table in made if table.rows), *worth, *_compared(subject.report, arms))
+    return (*(table for table in made if table.rows), *worth, *_compared(arms))
 
 
 def _of_arm(report: Report, arm: str) -> list[ConversationRecord]:
@@ -301,13 +297,9 @@ def _mean(values: Iterable[Any], form: str = ".1f") -> str:
     return number(mean_within(known), form) if known else NOT_KNOWN
 
 
-def _compared(report: Report, arms: Mapping[str, Records]) -> Iterator[Table]:
+def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:
     """The arms in pairs, over all and by category; the categories in which they differ most come first."""
-    pairs = {
-        pair.a + " → " + pair.b: pair.overall.goal_completion
-        for pair in report.summary.comparisons
-        if pair.a in arms
-    }
+    pairs = {f"{pair.a} → {pair.b}": pair.overall.goal_completion for pair in compare_arms(arms)}
     columns = ("difference", "p", "pairs", "better")
     if pairs:
         rows = [Row(name=name, cells=_sure(of, *name.split(" → "))) for name, of in pairs.items()]
