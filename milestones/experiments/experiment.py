@@ -53,14 +53,14 @@ class Experiment(Record):
     schema_version: Literal[1] = Field(default=1, alias="schema")
     suite: str
     report: Report
-    matches: frozenset[str] = frozenset()
+    matches: tuple[str, ...] = ()
     turns: Mapping[str, TurnMetrics] = {}
     ablated: Mapping[str, str] = {}
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The papers' tables; the JSON holds them too, and of one that is read they are made anew."""
-        return tables_of(Subject(self.suite, self.report, self.matches, self.turns, self.ablated))
+        return tables_of(Subject(self.suite, self.report, frozenset(self.matches), self.turns, self.ablated))
 
 
 def suite_file(name: str | Path) -> Path:
@@ -134,7 +134,7 @@ async def aexperiment(
     return Experiment(
         suite=file.parent.name if file.is_relative_to(SUITES) else suite.name,
         report=report,
-        matches=frozenset(one.name for one in suite.scenarios if one.matches_only),
+        matches=tuple(one.name for one in suite.scenarios if one.matches_only),
         turns=turns,
         ablated=ablated or {},
     )
