@@ -13,6 +13,7 @@ import pytest
 
 from arq_graph import milestones
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
 
@@ -67,3 +68,16 @@ def test_the_gold_turns_of_a_use_case_are_replayed_too(tmp_path: Path) -> None:
     assert held["turns"]["react"]["steps"] > 20
     replayed = done(tmp_path / "replayed", *arms, "--replay", str(tmp_path / "held"))
     assert replayed == held
+
+
+def test_the_first_run_is_replayed_with_the_figures_of_the_documentation(tmp_path: Path) -> None:
+    folder = ROOT / "benchmarks/first_run"
+    arms = (str(folder / "suite.yaml"), "--arms", "arq,cot,direct")
+    command = experiment(tmp_path, *arms, "--replay", str(folder / "recorded"))
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    printed = ended.stdout.splitlines()
+    shown = (ROOT / "docs/experiments.md").read_text().partition("## The first run")[2].split("```")[3]
+    lines = [line for line in shown.splitlines() if line]
+    assert len(lines) == 8
+    assert [line for line in lines if line not in printed] == []
