@@ -98,6 +98,7 @@ class _Observer:
         self._transcript = transcript
         self._schemas = schemas
         self._grounding = Grounding() if graph.grounded else None
+        self._let_through: dict[int, set[int]] = {}
         self._now = 0
 
     def see(self, event: Event) -> None:
@@ -107,7 +108,7 @@ class _Observer:
             for rule in self.rules.forbidden_calls.get(event.tool, ()):
                 # Of arguments that cannot be read nothing is known: not that one is absent, either.
                 if not rule.arguments or event.malformed is None:
-                    self._look(rule, self._now, rule.is_about, event.arguments)
+                    self._look(rule, self._now, self._is_forbidden, rule, event)
             self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
         else:
             voice = event.speaker if isinstance(event, Message) else "tool"
@@ -119,6 +120,15 @@ class _Observer:
             self._grounding.hear(event)
         for milestone, function in self.rules.functions:
             self._look(milestone, self._now, function, event, self._transcript.events[: self._now - 1])
+
+    def _is_forbidden(self, rule: Forbidden, call: Call) -> bool:
+        if not all_hold(rule.arguments, call.arguments):
+            return False
+        used = self._let_through.setdefault(id(rule), set())
+        lets = (at for at, each in enumerate(rule.unless) if all_hold(each, call.arguments))
+        before = len(used)
+        used.update([at for at in lets if at not in used][:1])
+        return len(used) == before
 
     def _answered(self, result: Result) -> None:
         if result.call is None or result.call not in self.waiting:

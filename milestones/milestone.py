@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.milestones.constraints import Constraint, all_hold
+from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.patterns import PatternText
 
 START = "Start"
@@ -102,7 +102,7 @@ class Forbidden(Entry):
     Args:
         tool: The tool that must not be called.
         arguments: Only where this holds of its arguments, by name.
-        unless: Not where one of these holds of its arguments.
+        unless: Each of these lets one call through, of whose arguments it holds.
         pattern: What must not be said; either this or a tool.
         said_by: By whom it must not be said; None: by anyone.
     """
@@ -122,12 +122,6 @@ class Forbidden(Entry):
                 "or a `pattern` not to be said, perhaps with `said_by`"
             )
         return self
-
-    def is_about(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call of the tool with these arguments is forbidden."""
-        return all_hold(self.arguments, arguments) and not any(
-            all_hold(each, arguments) for each in self.unless
-        )
 
     def __str__(self) -> str:
         if self.pattern is not None:

@@ -55,7 +55,8 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
 
 def matches_guidelines(name: str) -> bool:
     """Whether an arm of this name may say which guidelines are active; of one of your own that is not known."""
-    return ":" in name or name.partition("+")[0].partition(" ")[0] in ("guided", "arq", "cot", "direct")
+    tried = name.partition("+")[0]
+    return ":" in tried or tried.partition(" ")[0] in ("guided", "arq", "cot", "direct")
 
 
 def _arm(name: str, folder: Path | None) -> Arm:

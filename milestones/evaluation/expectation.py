@@ -103,8 +103,7 @@ class Expectation(Part):
     Args:
         active: Exactly these guidelines are active, by their ids; then nothing but the matcher is run. None: the
             whole turn is.
-        calls: The calls of the turn. A tool that is neither here nor in `may_call` must not be called, and one that is
-            here only with arguments that are expected.
+        calls: The calls of the turn, each made once. Others must not be made, but those of tools in `may_call`.
         may_call: Tools that may be called besides, with any arguments.
         says: What the reply must say.
         never: Patterns that the agent must not say in this turn.

@@ -103,6 +103,7 @@ async def aexperiment(
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
 
     Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
+    Under a ceiling they are left out.
 
     Args:
         file: The suite's file.
@@ -117,7 +118,8 @@ async def aexperiment(
         InputError: As `aevaluate` raises.
     """
     report = await aevaluate(suite, arms, model=model, results=results, record=True, **settings)
-    golden = _golden(file, suite)
+    has_ceiling = settings.get("max_calls") or settings.get("max_cost")
+    golden = {} if has_ceiling else _golden(file, suite)
     known = Arms(arms, model)
     asked = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
     turns = {}
@@ -128,11 +130,14 @@ async def aexperiment(
             name = f"{suite.name}, {gold.stem}, {arm}"
             kept = results.with_name(f"{file_name(name)}.turns.jsonl")
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
-            found = await aevaluate_turns(app, gold, results=kept, depends_on=of, record=name)
+            many = settings.get("concurrency", 8)
+            found = await aevaluate_turns(
+                app, gold, results=kept, depends_on=of, record=name, concurrency=many
+            )
             outcomes += found.outcomes
         turns[arm] = turn_metrics(outcomes)
     return Experiment(
-        suite=file.parent.name if file.is_relative_to(SUITES) else suite.name,
+        suite=file.parent.name if file.is_relative_to(SUITES) and file.name == "suite.yaml" else suite.name,
         report=report,
         matches=tuple(one.name for one in suite.scenarios if one.matches_only),
         turns=turns,

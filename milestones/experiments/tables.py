@@ -80,7 +80,7 @@ def tables_of(subject: Subject) -> tuple[Table, ...]:
             ("moves", "moves", _moves(arms)),
             ("what was said for what", "speech", _speech(arms)),
             ("single turns", "turns", _turns(subject.turns)),
-            ("output tokens of an answer", "tokens", _tokens(arms)),
+            ("output tokens of a call", "tokens", _tokens(arms)),
             ("a conversation, mean", "costs", _costs(arms)),
         ]
     )
@@ -116,7 +116,10 @@ def _by_part(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
         part: {arm: _success(of) for arm, all_of in arms.items() if (of := list(filter(belongs, all_of)))}
         for part, belongs in parts.items()
     }
-    return rows if matches else {"all": rows["all"]}
+    if not matches:
+        return {"all": rows["all"]}
+    # Of one part alone, all is that part.
+    return {name: cells for name, cells in rows.items() if cells and (name != "all" or all(rows.values()))}
 
 
 def _by_user(arms: Mapping[str, Records]) -> Rows:
@@ -154,7 +157,9 @@ def _success(records: Records) -> str:
     if len(set(tasks)) < len(tasks):
         # Where no task differs from another, as many tasks as there are say how sure that is.
         of_tasks = wilson(round((least.rate or 0) * len(set(tasks))), len(set(tasks)))
-        low, high = bootstrap_mean([bool(one.goal_completed) for one in records], clusters=tasks) or of_tasks
+        known = [(one.task, one.goal_completed) for one in records if one.goal_completed is not None]
+        shares = bootstrap_mean([float(goal) for _, goal in known], clusters=[task for task, _ in known])
+        low, high = shares or of_tasks
         low, high = of_tasks if low == high else (low, high)
     return percent(least.rate) + (
         "" if low is None or high is None else f" [{100 * low:.0f}, {100 * high:.0f}]"

@@ -113,7 +113,7 @@ def test_published_figures_stand_beneath_those_of_the_same_arms(cli, suite, fold
     assert done.code == 0
     assert "published" not in done.out
     assert "No evidence: the agent's model was a stand-in." in done.words
-    tokens = rows(folder / "kept" / "florist.json", "output tokens of an answer")
+    tokens = rows(folder / "kept" / "florist.json", "output tokens of a call")
     assert int(tokens["matcher"][0]) > int(tokens["matcher"][2])
 
 
@@ -240,7 +240,7 @@ def test_blueprints_of_one_s_own_are_arms(cli, suite, folder):
     done = cli("experiment", suite, *own, "--model", "offline", "--record", "kept")
     assert done.code == 0
     figures = folder / "kept" / "florist.json"
-    tokens = rows(figures, "output tokens of an answer")
+    tokens = rows(figures, "output tokens of a call")
     usual, cautious, polite = map(int, tokens["matcher"])
     assert cautious > usual == polite
     usual, cautious, polite = map(int, tokens["message"])

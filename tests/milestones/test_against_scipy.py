@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from arq_graph.milestones import compare
-from tests.milestones.reported import of, walked
+from tests.milestones.reported import of, reported, runs, walked
 
 OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=60)
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
@@ -44,6 +44,35 @@ def test_the_permutation_test_of_pairs(lengths: list[tuple[int, int]]):
         rates, lambda one, two: fmean(two) - fmean(one), permutation_type="samples", n_resamples=np.inf
     )
     assert compare(a, b).overall.progress_rate.p == pytest.approx(theirs.pvalue)
+
+
+@settings(max_examples=10, deadline=None)
+@given(LENGTHS)
+def test_the_permutation_test_of_whole_tasks(lengths: list[tuple[int, int]]):
+    # Each task is run twice with each side: what is turned is the sign of a task's sum.
+    a, b = (
+        reported(*(run for goals in side for run in goals))
+        for side in zip(
+            *(
+                (runs(str(n), *(one > 5, two > 5)), runs(str(n), *(two > 3, one > 7)))
+                for n, (one, two) in enumerate(lengths)
+            ),
+            strict=True,
+        )
+    )
+    found = compare(a, b).overall.goal_completion
+    sums = [
+        [
+            sum(bool(one.goal_completed) for one in side.conversations if one.task == str(n))
+            for n in range(len(lengths))
+        ]
+        for side in (a, b)
+    ]
+    theirs = stats.permutation_test(
+        sums, lambda one, two: fmean(two) - fmean(one), permutation_type="samples", n_resamples=np.inf
+    )
+    assert found.test == "sign flip"
+    assert found.p == pytest.approx(theirs.pvalue)
 
 
 def test_the_bootstrap_of_a_mean():

@@ -248,3 +248,15 @@ def test_a_world_takes_arguments_and_tells_its_outcome(tmp_path: Path):
     (tmp_path / "suite.yaml").write_text(suite.replace("wanted:", "wonted:"))
     with pytest.raises(SpecError, match="does not take these arguments"):
         Suite.from_yaml(tmp_path / "suite.yaml")
+
+
+def test_an_expected_call_is_made_once():
+    expect = {"calls": [{"tool": "order", "arguments": {"flower": "rose"}}] * 2}
+    once, twice, again = (
+        [each for number in range(many) for each in deed("order", number, flower="rose")]
+        for many in (1, 2, 3)
+    )
+    assert success({"calls": expect["calls"][:1]}, *once, AIMessage("Done.")) is True
+    assert success({"calls": expect["calls"][:1]}, *twice, AIMessage("Done.")) is False
+    assert success(expect, *twice, AIMessage("Done.")) is True
+    assert success(expect, *again, AIMessage("Done.")) is False

@@ -131,7 +131,7 @@ class Shop:
 
     def _buy(self, product: Product) -> None:
         covered = self.goal.covered(product, self._picked)
-        self.done, self.score = True, sum(covered) / len(covered)
+        self.done, self.score = True, sum(covered) / (len(covered) or 1)
 
     def _shown(self) -> str:
         """The page as text, with its buttons."""
