@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from arq_graph.milestones import score_transcripts, write_html
+from arq_graph.milestones import Report, score_transcripts, write_html
 from tests.milestones.conversations import called, conversation, user
 from tests.milestones.reported import reported, steps, talk
 from tests.milestones.sample_report import hostile_report, made, refund_talks
@@ -131,7 +131,7 @@ def test_each_arm_has_a_point_and_a_name_where_tokens_are_known(opened):
     assert opened(report).locator("#plot").is_hidden()
     tokens = dict(zip(arms, (300, 250, 90), strict=True))
     told = [one.model_copy(update={"output_tokens": tokens[one.arm]}) for one in report.conversations]
-    page = opened(report.model_copy(update={"conversations": tuple(told)}))
+    page = opened(Report(conversations=tuple(told), graphs=report.graphs))
     assert sorted(page.locator("#plot .name").all_text_contents()) == [
         "arq -why50% · 250",
         "arq50% · 300",
