@@ -220,6 +220,8 @@ def _all_visible(value: Any) -> Any:
 def _words(transcript: Transcript, instructions: dict[str, int]) -> dict[str, Any]:
     """A transcript as the page reads it: its events, and the number of its instructions."""
     found: dict[str, Any] = {"events": [_event(event) for event in transcript.events]}
+    if transcript.history:
+        found["history"] = transcript.history
     if answers := _answers(transcript):
         found["answers"] = answers
     if transcript.instructions:

@@ -51,7 +51,7 @@ function stopWords(name) {
 }
 
 function armOf(row) {
-  return row.arm === undefined ? null : armName(row.arm, row.user);
+  return row.arm === undefined ? null : row.user === undefined ? row.arm : armName(row.arm, row.user);
 }
 
 function searchable(row) {

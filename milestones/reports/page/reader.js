@@ -104,10 +104,10 @@ function eventParts(event, row, step) {
   };
 }
 
-function eventOf(event, row, step, marks) {
+function eventOf(event, row, step, marks, isBefore) {
   const { kind, head, body } = eventParts(event, row, step);
   const isForbidden = (row.forbidden || []).some((one) => one.step === step);
-  return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
+  return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}${isBefore ? " before" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
     el("span", { class: "step", "aria-hidden": "true" }, step),
     el("div", { class: "body" }, el("div", { class: "speaker" }, head), body,
       marks ? el("div", { class: "marks" }, marks) : null));
@@ -202,6 +202,6 @@ function drawReader(index) {
     readerHead(index, row), milestonesOf(row), ...[judgeOf(row), answersOf(transcript)].filter(Boolean),
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
-      ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1))))
+      ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
       : el("p", { class: "notice" }, `The words of this conversation are not in this page, which holds those of ${number(data.readable)}.`));
 }
