@@ -19,7 +19,7 @@ def set_checkout(room: int, time: Annotated[str, Field(pattern=r"^\d\d:\d\d$")])
 
 
 def send_to_room(
-    room: int, item: Literal["pillow", "blanket", "towel", "toothbrush", "iron"], quantity: int = 1
+    room: int, item: Literal["pillow", "blanket", "towel", "toothbrush", "iron"], quantity: int
 ) -> dict[str, object]:
     """Have something brought to a room; housekeeping sets off at once.
 
