@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationInfo
@@ -16,6 +17,9 @@ from arq_graph.errors import SpecError
 ToolLike = BaseTool | Callable[..., Any] | str
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+# Agents of one file have the same functions, and worlds of one class the same methods: a schema is made once of each.
+_MADE: WeakKeyDictionary[Callable[..., Any], StructuredTool] = WeakKeyDictionary()
 
 
 def is_taken(name: str) -> bool:
@@ -79,6 +83,10 @@ def function_of(tool: BaseTool) -> object:
 
 def _from_function(function: Callable[..., Any]) -> BaseTool:
     """Make a tool; LangChain also takes functions of which a model's call would fail or lose an argument."""
+    written = getattr(function, "__func__", function)
+    called = "coroutine" if inspect.iscoroutinefunction(function) else "func"
+    if written in _MADE:
+        return _MADE[written].model_copy(update={called: function})
     for parameter in inspect.signature(function).parameters.values():
         name, kind = parameter.name, parameter.kind
         by_name = kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY) and not name.startswith("_")
@@ -87,7 +95,6 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
                 f"its argument {name} must have a type hint, a name that begins with a letter, and be given by it,"
                 " as a model gives every argument: write `order_id: str`"
             )
-    is_async = inspect.iscoroutinefunction(function)
-    return StructuredTool.from_function(
-        func=None if is_async else function, coroutine=function if is_async else None, parse_docstring=True
-    )
+    tool = StructuredTool.from_function(**{called: function}, parse_docstring=True)
+    _MADE[written] = tool.model_copy(update={called: None})  # without the function, which may then be forgotten
+    return tool

@@ -77,7 +77,8 @@ def _tool(tool: Any) -> Any:
 
 
 def _told(message: BaseMessage, ids: dict[str | None, int]) -> list[Any]:
-    blocks = [block for block in message.content if isinstance(block, dict)]
+    content = message.content if isinstance(message.content, list) else ()
+    blocks = [block for block in content if isinstance(block, dict)]
     others = [
         {key: value for key, value in block.items() if key != "cache_control"}
         for block in blocks
