@@ -96,5 +96,7 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
                 " as a model gives every argument: write `order_id: str`"
             )
     tool = StructuredTool.from_function(**{called: function}, parse_docstring=True)
-    _MADE[written] = tool.model_copy(update={called: None})  # without the function, which may then be forgotten
+    _MADE[written] = tool.model_copy(
+        update={called: None}
+    )  # without the function, which may then be forgotten
     return tool

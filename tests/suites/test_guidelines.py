@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,21 @@ from arq_graph import milestones
 from arq_graph.milestones import Report, Scenario, Suite, Verdict, evaluate
 from tests.milestones.evaluated import Answers, deed
 
-SUITE = Suite.from_yaml(Path(milestones.__file__).parent / "suites/guidelines/suite.yaml")
-MATCHING = [one for one in SUITE.scenarios if one.expect and one.expect.active is not None]
-TURNS = [one for one in SUITE.scenarios if one not in MATCHING]
+
+@cache  # not while tests are collected: it takes a second to read
+def suite() -> Suite:
+    return Suite.from_yaml(Path(milestones.__file__).parent / "suites/guidelines/suite.yaml")
+
+
+@cache
+def matching() -> list[Scenario]:
+    return [one for one in suite().scenarios if one.expect and one.expect.active is not None]
+
+
+@cache
+def turns() -> list[Scenario]:
+    return [one for one in suite().scenarios if one.expect and one.expect.active is None]
+
 
 Speaks = Callable[[Scenario], str]
 
@@ -35,7 +48,7 @@ def held(scenarios: list[Scenario], speaks: Speaks) -> Report:
 
 def judge(graph: Any, transcript: Any, observations: Any) -> list[Verdict]:
     """Finds every criterion met by the reply that the case gives as an example, and by no other."""
-    (scenario,) = (one for one in TURNS if one.milestones is graph)
+    (scenario,) = (one for one in turns() if one.milestones is graph)
     reply = transcript.events[-1].text
     is_met = reply == scenario.expect.reply
     return [Verdict(name, is_met, len(transcript), reply) for name in observations.undecided]
@@ -87,15 +100,15 @@ def rate(report: Report) -> float:
 
 
 def test_the_suite_is_large_enough():
-    assert len(MATCHING) >= 50
-    assert len(TURNS) >= 70
+    assert len(matching()) >= 50
+    assert len(turns()) >= 70
 
 
 def test_who_knows_what_is_expected_succeeds_always():
-    assert rate(held(MATCHING, lambda one: exactly(one.expect.active))) == 1
+    assert rate(held(matching(), lambda one: exactly(one.expect.active))) == 1
     missed = [
         one.scenario
-        for one in held(TURNS, lambda one: one.expect.reply).conversations
+        for one in held(turns(), lambda one: one.expect.reply).conversations
         if not one.goal_completed
     ]
     assert missed == []
@@ -104,30 +117,30 @@ def test_who_knows_what_is_expected_succeeds_always():
 @pytest.mark.parametrize("name", ["always", "never"])
 def test_who_finds_all_guidelines_active_or_none_fails_often(name: str):
     every = {"always": lambda one: [each.id for each in one.agent.guidelines], "never": lambda one: []}[name]
-    assert rate(held(MATCHING, lambda one: exactly(every(one)))) < 0.6
+    assert rate(held(matching(), lambda one: exactly(every(one)))) < 0.6
 
 
 def test_who_makes_the_mistake_at_stake_fails():
-    assert all(one.expect.reply and one.expect.wrong for one in TURNS)
-    most = max(len(one.expect.wrong) for one in TURNS)
+    assert all(one.expect.reply and one.expect.wrong for one in turns())
+    most = max(len(one.expect.wrong) for one in turns())
     passed = []
     for number in range(most):
-        wrong = [one for one in TURNS if len(one.expect.wrong) > number]
+        wrong = [one for one in turns() if len(one.expect.wrong) > number]
         report = held(wrong, lambda one, number=number: one.expect.wrong[number])
         passed += [(one.scenario, number) for one in report.conversations if one.goal_completed]
     assert passed == []
 
 
 def test_code_alone_decides_at_least_half_of_the_turns():
-    by_code = [one for one in TURNS if not any(each.criterion for each in one.expect.says)]
-    assert len(by_code) >= len(TURNS) / 2
+    by_code = [one for one in turns() if not any(each.criterion for each in one.expect.says)]
+    assert len(by_code) >= len(turns()) / 2
 
 
 def test_who_calls_no_tool_fails_wherever_one_is_needed():
     def arm(scenario: Scenario, agent: Any, model: Any) -> Answers:
         return Answers(lambda _: [AIMessage(scenario.expect.reply)])
 
-    needed = [one for one in TURNS if one.expect.calls]
+    needed = [one for one in turns() if one.expect.calls]
     assert rate(evaluate(Suite(needed), {"arm": arm}, judge=judge)) == 0
 
 
@@ -136,25 +149,25 @@ def test_no_two_cases_say_the_same():
         "\n".join(
             [*(str(message.content) for message in one.messages_before), one.says, str(dict(one.variables))]
         )
-        for one in SUITE.scenarios
+        for one in suite().scenarios
     ]
-    assert len(set(zip(told, (one.agent.file for one in SUITE.scenarios), strict=True))) == len(told)
-    names = {one.name: text for one, text in zip(SUITE.scenarios, told, strict=True)}
+    assert len(set(zip(told, (one.agent.file for one in suite().scenarios), strict=True))) == len(told)
+    names = {one.name: text for one, text in zip(suite().scenarios, told, strict=True)}
     alike = [
         (one.name, other.name)
-        for at, one in enumerate(SUITE.scenarios)
-        for other in SUITE.scenarios[at + 1 :]
+        for at, one in enumerate(suite().scenarios)
+        for other in suite().scenarios[at + 1 :]
         if other.name != one.twin and fuzz.ratio(names[one.name], names[other.name], score_cutoff=97)
     ]
     assert alike == []
-    assert all(one.probes for one in SUITE.scenarios)
+    assert all(one.probes for one in suite().scenarios)
 
 
 def test_every_category_has_cases_of_both_kinds():
     twins: Counter[str] = Counter()
-    by_name = {one.name: one for one in SUITE.scenarios}
+    by_name = {one.name: one for one in suite().scenarios}
     categories = defaultdict(list)
-    for one in SUITE.scenarios:
+    for one in suite().scenarios:
         categories[one.use_case].append(one)
         if one.twin is None:
             continue

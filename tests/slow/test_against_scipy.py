@@ -13,6 +13,8 @@ from scipy import stats
 from arq_graph.milestones import compare
 from tests.milestones.reported import of, reported, runs, walked
 
+pytestmark = pytest.mark.slow
+
 OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=60)
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
 LENGTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=10)
