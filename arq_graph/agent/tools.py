@@ -84,9 +84,9 @@ def function_of(tool: BaseTool) -> object:
 def _from_function(function: Callable[..., Any]) -> BaseTool:
     """Make a tool; LangChain also takes functions of which a model's call would fail or lose an argument."""
     written = getattr(function, "__func__", function)
-    called = "coroutine" if inspect.iscoroutinefunction(function) else "func"
+    func, coroutine = (None, function) if inspect.iscoroutinefunction(function) else (function, None)
     if written in _MADE:
-        return _MADE[written].model_copy(update={called: function})
+        return _MADE[written].model_copy(update={"func": func, "coroutine": coroutine})
     for parameter in inspect.signature(function).parameters.values():
         name, kind = parameter.name, parameter.kind
         by_name = kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY) and not name.startswith("_")
@@ -95,8 +95,7 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
                 f"its argument {name} must have a type hint, a name that begins with a letter, and be given by it,"
                 " as a model gives every argument: write `order_id: str`"
             )
-    tool = StructuredTool.from_function(**{called: function}, parse_docstring=True)
-    _MADE[written] = tool.model_copy(
-        update={called: None}
-    )  # without the function, which may then be forgotten
+    tool = StructuredTool.from_function(func, coroutine, parse_docstring=True)
+    # Without the function, so that a world that is done with is not kept.
+    _MADE[written] = tool.model_copy(update={"func": None, "coroutine": None})
     return tool
