@@ -19,7 +19,7 @@ ToolLike = BaseTool | Callable[..., Any] | str
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 # Agents of one file have the same functions, and worlds of one class the same methods: a schema is made once of each.
-_MADE: WeakKeyDictionary[Callable[..., Any], StructuredTool] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Callable[..., Any], tuple[object, StructuredTool]] = WeakKeyDictionary()
 
 
 def is_taken(name: str) -> bool:
@@ -85,9 +85,12 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
     """Make a tool; LangChain also takes functions of which a model's call would fail or lose an argument."""
     written = getattr(function, "__func__", function)
     func, coroutine = (None, function) if inspect.iscoroutinefunction(function) else (function, None)
-    if written in _MADE:
-        return _MADE[written].model_copy(update={"func": func, "coroutine": coroutine})
-    for parameter in inspect.signature(function).parameters.values():
+    signature = inspect.signature(function)
+    described = function.__name__, function.__doc__, signature
+    before, made = _MADE.get(written, (None, None))
+    if made and before == described:
+        return made.model_copy(update={"func": func, "coroutine": coroutine})
+    for parameter in signature.parameters.values():
         name, kind = parameter.name, parameter.kind
         by_name = kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY) and not name.startswith("_")
         if not by_name or parameter.annotation is parameter.empty:
@@ -97,5 +100,5 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
             )
     tool = StructuredTool.from_function(func, coroutine, parse_docstring=True)
     # Without the function, so that a world that is done with is not kept.
-    _MADE[written] = tool.model_copy(update={"func": None, "coroutine": None})
+    _MADE[written] = described, tool.model_copy(update={"func": None, "coroutine": None})
     return tool
