@@ -31,8 +31,8 @@ def done(folder: Path, *arguments: str) -> Any:
     return json.loads(figures.read_text())
 
 
-def test_the_guideline_suite_is_held_in_every_mode_and_replayed(tmp_path: Path) -> None:
-    arms = ("guidelines", "--arms", "arq,direct")
+def test_the_guideline_suite_is_held_and_replayed(tmp_path: Path) -> None:
+    arms = ("guidelines", "--arms", "direct")
     held = done(tmp_path / "held", *arms, "--model", "offline")
     conversations = held["report"]["conversations"]
     assert len({one["scenario"] for one in conversations}) >= 120
@@ -40,7 +40,7 @@ def test_the_guideline_suite_is_held_in_every_mode_and_replayed(tmp_path: Path) 
     titles = [table["title"] for table in held["tables"]]
     assert titles[:2] == ["success", "success by category"]
     published = {row["name"]: row["cells"] for row in held["tables"][0]["rows"]}
-    assert published["published"] == ["90.17%", "81.54%"]
+    assert published["published"] == ["81.54%"]
     replayed = done(tmp_path / "replayed", *arms, "--replay", str(tmp_path / "held"))
     assert replayed == held
 
