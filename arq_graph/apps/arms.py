@@ -82,7 +82,7 @@ def _arm(name: str, folder: Path | None) -> Arm:
     if isinstance(found, type) and issubclass(found, ARQ):
         if not issubclass(found, MessageBlueprint | Judgement):
             raise InputError(
-                f"the arm {name!r} is a blueprint of no step: subclass MessageBlueprint or Judgement"
+                f"the arm {name!r} is not a blueprint for any step: subclass MessageBlueprint or Judgement"
             )
         return partial(_guided("arq"), own=found)
     return cast(Arm, found)

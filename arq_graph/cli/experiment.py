@@ -26,6 +26,7 @@ from arq_graph.milestones.evaluation.results import ASKED
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
+    SUITES,
     Experiment,
     aexperiment,
     file_name,
@@ -115,7 +116,8 @@ def experiment(
     names = [name.strip() for name in (usual if arms is None else arms).split(",") if name.strip()]
     names = list(dict.fromkeys([*names, *chain.from_iterable(compared)]))
     lacking = {name: each for name in names if (each := ablation_of(name))}
-    apps = arms_named(names, folder=file.absolute().parent)
+    # Beside a shipped suite nobody has modules of their own.
+    apps = arms_named(names, folder=Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent)
     tried = Suite.from_yaml(file)
     if deaf := [name for name in names if not matches_guidelines(name)]:
         answered = [one for one in tried.scenarios if not one.matches_only]
@@ -165,7 +167,7 @@ def experiment(
         title=f"Experiment: {tried.name}",
         tables=found.tables,
     )
-    _show(found, output(), way_on)
+    _show(found, output(), way_on, judged="judge" in asked.models)
     note(f"The figures are in {written}, and the page is {page}.")
     if not found.report.conversations and not found.report.stopped and count:
         raise InputError("nothing could be measured")
@@ -193,7 +195,7 @@ class _Asked:
         return cls({role: each for role, each in recorded.items() if each.model_name not in ("", "none")}, {})
 
 
-def _show(found: Experiment, console: Console, way_on: str) -> None:
+def _show(found: Experiment, console: Console, way_on: str, *, judged: bool) -> None:
     report = found.report
     show_broken(report.failed, "measured")
     if report.stopped:
@@ -210,6 +212,7 @@ def _show(found: Experiment, console: Console, way_on: str) -> None:
             console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
     undecided = sum(one.goal_completed is None for one in report.conversations)
     if undecided:
-        console.print(words(f"{counted(undecided, 'conversation')} undecided: give --judge.", "yellow"))
+        way = "" if judged else "; give --judge to have them decided"
+        console.print(words(f"{counted(undecided, 'conversation')} undecided{way}.", "yellow"))
     if (agreement := report.summary.overall.agreement.mean) is not None:
         console.print(words(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))

@@ -116,8 +116,14 @@ def _read(files: Sequence[Path], counts: Counter[str]) -> Iterator[Transcript]:
 
 def _store(file: Path) -> RunStore:
     """The file of reasons. An editor may have left out its last line break, without which a line is a torn one."""
-    if file.is_file() and (text := file.read_bytes()) and not text.endswith(b"\n"):
-        file.write_bytes(text + b"\n")
+    if file.is_file() and (text := file.read_bytes()):
+        for number, line in enumerate(text.splitlines(), start=1):
+            try:
+                json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{file}, line {number}, is no JSON: {error}") from None
+        if not text.endswith(b"\n"):
+            file.write_bytes(text + b"\n")
     return RunStore(file, "finetune-data", {})
 
 

@@ -108,7 +108,7 @@ def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
     for one in broken[:_SHOWN]:
         warn(one.error)
     if len(broken) > _SHOWN:
-        warn(f"and {len(broken) - _SHOWN:,} more that could not be {done}; --json lists them all")
+        warn(f"and {len(broken) - _SHOWN:,} more that could not be {done}; the JSON report lists them all")
 
 
 def show_report(report: Report, console: Console) -> None:

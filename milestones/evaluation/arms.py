@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
+from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
@@ -28,6 +29,7 @@ The world itself is given where `world` is one of its arguments. One that has `t
 """
 
 Arm = App | MakeApp
+_OUTCOME = TypeAdapter(dict[str, bool | int | float])
 _IN_MEMORY = ("InMemorySaver", "MemorySaver")
 
 
@@ -41,9 +43,19 @@ class Made:
     world: Any = None
 
     def outcome(self) -> Mapping[str, bool | int | float]:
-        """What the world says of how it ended; nothing where there is none, or it says nothing."""
+        """What the world says of how it ended; nothing where there is none, or it says nothing.
+
+        Raises:
+            InputError: It says something else than numbers and truth values by name.
+        """
         told = getattr(self.world, "outcome", None)
-        return dict(told()) if callable(told) else {}
+        said = told() if callable(told) else {}
+        try:
+            return _OUTCOME.validate_python(said)
+        except ValidationError:
+            raise InputError(
+                f"the world's outcome() gave {said!r:.80}: it has to give a mapping of names to numbers or truth values"
+            ) from None
 
     async def forget(self, thread_id: str) -> None:
         """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""

@@ -245,7 +245,13 @@ class Run:
         self, one: Planned, made: Made, held: Conversation, lessons: Sequence[str]
     ) -> str | None:
         """What an arm that tries again notes of a trial that failed; None where there is no further one."""
-        if made.outcome().get("success") is not False or held.ended in ("budget", "error"):
+        if held.ended in ("budget", "error"):
+            return None
+        try:
+            has_failed = made.outcome().get("success") is False
+        except Exception:  # which is told where the conversation is measured
+            return None
+        if not has_failed:
             return None
         with UsageTracker().listening() as used:
             try:

@@ -110,6 +110,10 @@ class Scenario(Part):
         graph.once(Rules)  # loads the functions that its checks name
         if self.agent is None and self.world is not None:
             raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
+        settable = [each.name for each in self.agent.variables if each.settable] if self.agent else []
+        if self.agent and (unknown := [name for name in self.variables if name not in settable]):
+            near = suggestion(unknown[0], settable)
+            raise ValueError(f"sets {unknown[0]!r}, which is no settable variable of its agent{near}")
         if self.agent is not None and (errors := graph.check(self.tools).errors):
             raise SpecError(errors[0].message, file=graph.file, line=errors[0].line)
         if self.goal is not None and self.goal not in graph:

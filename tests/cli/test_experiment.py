@@ -95,7 +95,7 @@ def test_the_arms_figures_stand_in_the_papers_tables(cli, suite, folder):
     assert list(rows(figures, "success by category")) == ["orders", "questions", "all"]
     assert "arms:knows → arms:guesses" in rows(figures, "arms in pairs")
     assert list(rows(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
-    assert "4 conversations undecided: give --judge." in done.words
+    assert "4 conversations undecided; give --judge to have them decided." in done.words
     assert "matcher alone 100%" in done.words
     page = (folder / "kept" / "florist.html").read_text()
     assert "where arms:knows and arms:guesses differ" in page
@@ -251,7 +251,7 @@ def test_blueprints_of_one_s_own_are_arms(cli, suite, folder):
     assert changed.code == 1
     assert "the code of the arm 'own:Cautious'" in changed.words
     other = cli("experiment", suite, "--blueprint", "own:Other", "--model", "offline")
-    assert "is a blueprint of no step" in other.words
+    assert "is not a blueprint for any step" in other.words
 
 
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(cli, suite, folder):

@@ -416,6 +416,18 @@ def test_a_broken_record_and_a_changed_file_of_reasons_are_told(made, folder):
     assert "reasons" in done.words
 
 
+def test_a_line_of_reasons_that_is_no_json_any_more_is_told_and_nothing_is_written(made, folder):
+    talk = glaive("USER: Hello", says("Good morning!"))
+    made([talk], 2)
+    file = folder / "data.reasons.jsonl"
+    file.write_text(file.read_text().replace('"reasons"', '"rea"sons"'))
+    before = file.read_bytes()
+    done, _, _ = made([talk], 2)
+    assert done.code == 1
+    assert "data.reasons.jsonl, line 2, is no JSON" in done.words
+    assert file.read_bytes() == before
+
+
 def test_a_file_cannot_be_read_and_written_at_once(cli, folder):
     (folder / "talks.jsonl").write_text("[]")
     done = cli("finetune-data", "talks.jsonl", "--stage", "1", "--out", "talks.jsonl")

@@ -189,6 +189,10 @@ def test_history_and_variables_reach_the_app_once():
         ({"expect": {"active": []}, "history": [{"user": "Hi", "result": 1}]}, "no `call`"),
         ({"expect": {"active": []}, "says": None}, "must have either a `user`"),
         ({"expect": {"active": []}, "agent": None}, "names no `agent`"),
+        (
+            {"expect": {"active": []}, "variables": {"teir": "gold"}},
+            "no settable variable of its agent; did you mean",
+        ),
         ({}, "`milestones` is missing"),
     ],
 )
@@ -260,3 +264,27 @@ def test_an_expected_call_is_made_once():
     assert success({"calls": expect["calls"][:1]}, *twice, AIMessage("Done.")) is False
     assert success(expect, *twice, AIMessage("Done.")) is True
     assert success(expect, *again, AIMessage("Done.")) is False
+
+
+@pytest.mark.parametrize("said", [True, {"note": "well"}, ZeroDivisionError("oops")])
+def test_an_outcome_that_cannot_be_told_ends_its_conversation_alone(said: Any):
+    class Broken:
+        def order(self, flower: str, count: int = 1) -> str:
+            """Order flowers.
+
+            Args:
+                flower: Which flower.
+                count: How many.
+            """
+            return "ordered"
+
+        def outcome(self) -> Any:
+            if isinstance(said, Exception):
+                raise said
+            return said
+
+    broken = scenario(name="broken", world=Broken, expect={"says": [{"pattern": "."}]})
+    fine = scenario(name="fine", expect={"says": [{"pattern": "."}]})
+    report = evaluate(Suite([broken, fine]), {"arm": lambda *_: Answers(lambda _: [AIMessage("Hello.")])})
+    assert [one.scenario for one in report.conversations] == ["fine"]
+    assert "outcome()" in report.broken[0].error or "oops" in report.broken[0].error
