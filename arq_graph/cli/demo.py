@@ -17,7 +17,7 @@ from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
 from arq_graph.cli.evaluate import conversing, said_in
 from arq_graph.cli.run import read_customer_turns
-from arq_graph.cli.screen import note, output, sentence, show_command, words
+from arq_graph.cli.screen import output, sentence, show_command, words
 from arq_graph.cli.tables import counted, goals_table, show_broken
 from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
 from arq_graph.errors import InputError
@@ -89,7 +89,7 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
     console.print(words(said, "bold"))
     with tempfile.TemporaryDirectory() as kept:
         file = Path(kept) / "results.jsonl"
-        with conversing(count * len(tried), lambda: note("Interrupted.")) as done:
+        with conversing(count * len(tried), "") as done:
             report = evaluate(suite, apps, model=choice.chat_model(), results=file, done=done)
         show_broken(report.broken, "measured")
         if not report.conversations:

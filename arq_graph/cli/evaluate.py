@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -105,49 +105,58 @@ def evaluate(
     tell_doubts(model_asked, names, tried.scenarios)
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
     count = sum(1 for _ in tried.planned(list(apps), runs, shard))
-    with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
-        try:
-            report = evaluated(
-                tried,
-                apps,
-                model=model_asked,
-                user_model=users.chat_model() if users else None,
-                judge=LLMJudge(decides.chat_model()) if decides else None,
-                runs=runs,
-                concurrency=concurrency,
-                results=kept,
-                resume=resume,
-                record=record,
-                max_calls=max_calls,
-                max_cost=max_cost,
-                prices=options.read_prices(prices),
-                workers=workers,
-                shard=shard,
-                merge=merge or (),
-                depends_on={what: each.name for what, each in asked_of.items() if each},
-                done=done,
-            )
-        except ReasoningError as error:
-            error.add_note(way_on)
-            raise
+    with conversing(count, way_on) as done:
+        report = evaluated(
+            tried,
+            apps,
+            model=model_asked,
+            user_model=users.chat_model() if users else None,
+            judge=LLMJudge(decides.chat_model()) if decides else None,
+            runs=runs,
+            concurrency=concurrency,
+            results=kept,
+            resume=resume,
+            record=record,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            prices=options.read_prices(prices),
+            workers=workers,
+            shard=shard,
+            merge=merge or (),
+            depends_on={what: each.name for what, each in asked_of.items() if each},
+            done=done,
+        )
     # Before anything is printed: whoever reads may have gone.
     files = merge or [kept]
     write_outputs(report, json, html, said_in(report, *files) if html else (), title="Evaluation")
     if merge and report.missing:
         way_on = "The same with --shard and --resume, for each part that is not done, goes on."
     _tell(report, files, way_on)
-    if not report.conversations and not report.stopped and count:
-        raise InputError("nothing could be measured")
-    if report.failed or any(one.error for one in report.conversations) or (merge and report.missing):
-        note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
-        raise Exit(WRONG_INPUT)
+    require_all_held(report, count, way_on, missing=bool(merge and report.missing))
 
 
 @contextmanager
-def conversing(count: int, announce: Callable[[], None]) -> Iterator[Done]:
-    """Inside the block so many conversations are held: progress is shown, and Ctrl-C leaves."""
-    with leaving_on_ctrl_c(announce), progress_bar("conversing", count, "went wrong") as advance:
-        yield lambda _, outcome: advance(outcome.error is not None)
+def conversing(count: int, way_on: str) -> Iterator[Done]:
+    """Inside the block so many conversations are held: progress is shown, and whatever ends it tells the way on."""
+    with (
+        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}".strip())),
+        progress_bar("conversing", count, "went wrong") as advance,
+    ):
+        try:
+            yield lambda _, outcome: advance(outcome.error is not None)
+        except ReasoningError as error:
+            if way_on:
+                error.add_note(way_on)
+            raise
+
+
+def require_all_held(report: Report, count: int, way_on: str, *, missing: bool = False) -> None:
+    """Leave with the exit code that says so where not everything could be held."""
+    if not report.conversations and not report.stopped and count:
+        raise InputError("nothing could be measured")
+    if report.failed or any(one.error for one in report.conversations) or missing:
+        note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
+        raise Exit(WRONG_INPUT)
 
 
 def tell_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
@@ -173,13 +182,18 @@ def said_in(report: Report, *results: Path) -> list[Transcript | None]:
     return [said.get(record.id) for record in report.conversations]
 
 
-def _tell(report: Report, files: Sequence[Path], way_on: str) -> None:
-    show_broken(report.failed, "measured")
+def tell_stopped(report: Report, way_on: str) -> None:
+    """Say which ceiling ended a run, and how it goes on."""
     if report.stopped:
         # Calls that were made before count, so the same ceiling is of no use.
         if (name := report.stopped.partition(":")[0]) in ("max_cost", "max_calls"):
             way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
         missing = counted(report.missing, "conversation")
         warn(f"{report.stopped}: {missing} of the run missing below. {way_on}")
+
+
+def _tell(report: Report, files: Sequence[Path], way_on: str) -> None:
+    show_broken(report.failed, "measured")
+    tell_stopped(report, way_on)
     show_report(report, output())
     note(f"The conversations are in {', '.join(map(str, files))}.")

@@ -11,16 +11,15 @@ from typing import Annotated, Self
 from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 from rich.padding import Padding
-from typer import Argument, Exit, Option
+from typer import Argument, Option
 
 from arq_graph.apps.ablations import ablation_of, ablations
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.apps.arms import matches_guidelines
-from arq_graph.cli import WRONG_INPUT, options
-from arq_graph.cli.evaluate import conversing, said_in, tell_doubts
-from arq_graph.cli.screen import note, output, warn, words
+from arq_graph.cli import options
+from arq_graph.cli.evaluate import conversing, require_all_held, said_in, tell_doubts, tell_stopped
+from arq_graph.cli.screen import note, output, words
 from arq_graph.cli.tables import columns, counted, show_broken
-from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
 from arq_graph.milestones.evaluation.results import ASKED
 from arq_graph.milestones.evaluation.suite import Suite
@@ -132,32 +131,28 @@ def experiment(
     kept = record / f"{name}.results.jsonl"
     way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
     count = sum(1 for _ in tried.planned(list(apps), runs))
-    with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
-        try:
-            found = run_in_loop(
-                aexperiment(
-                    file,
-                    tried,
-                    apps,
-                    model=asked.models["model"],
-                    ablated={name: " and ".join(each.without) for name, each in lacking.items()},
-                    user_model=asked.models.get("user_model"),
-                    judge=LLMJudge(asked.models["judge"], votes=votes) if "judge" in asked.models else None,
-                    runs=runs,
-                    concurrency=concurrency,
-                    results=kept,
-                    resume=resume,
-                    max_calls=max_calls,
-                    max_cost=max_cost,
-                    prices=options.read_prices(prices),
-                    depends_on=asked.names,
-                    done=done,
-                ),
-                "aexperiment",
-            )
-        except ReasoningError as error:
-            error.add_note(way_on)
-            raise
+    with conversing(count, way_on) as done:
+        found = run_in_loop(
+            aexperiment(
+                file,
+                tried,
+                apps,
+                model=asked.models["model"],
+                ablated={name: " and ".join(each.without) for name, each in lacking.items()},
+                user_model=asked.models.get("user_model"),
+                judge=LLMJudge(asked.models["judge"], votes=votes) if "judge" in asked.models else None,
+                runs=runs,
+                concurrency=concurrency,
+                results=kept,
+                resume=resume,
+                max_calls=max_calls,
+                max_cost=max_cost,
+                prices=options.read_prices(prices),
+                depends_on=asked.names,
+                done=done,
+            ),
+            "aexperiment",
+        )
     written, page = record / f"{name}.json", record / f"{name}.html"
     write_experiment(written, found)
     write_html(
@@ -169,11 +164,7 @@ def experiment(
     )
     _show(found, output(), way_on, judged="judge" in asked.models)
     note(f"The figures are in {written}, and the page is {page}.")
-    if not found.report.conversations and not found.report.stopped and count:
-        raise InputError("nothing could be measured")
-    if found.report.failed or any(one.error for one in found.report.conversations):
-        note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
-        raise Exit(WRONG_INPUT)
+    require_all_held(found.report, count, way_on)
 
 
 @dataclass(frozen=True)
@@ -198,10 +189,7 @@ class _Asked:
 def _show(found: Experiment, console: Console, way_on: str, *, judged: bool) -> None:
     report = found.report
     show_broken(report.failed, "measured")
-    if report.stopped:
-        warn(
-            f"{report.stopped}: {counted(report.missing, 'conversation')} of the run missing below. {way_on}"
-        )
+    tell_stopped(report, way_on)
     if notice := stand_in_notice(report.stand_ins):
         console.print(words(notice, "yellow"))
     console.print(words(f"{counted(len(report.conversations), 'conversation')} of {found.suite}", "bold"))

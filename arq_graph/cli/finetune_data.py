@@ -59,10 +59,8 @@ def finetune_data(
         store = files.enter_context(_store(reasons)) if reasons else None
         filled = _filled(store) if store else {}
         streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in outs.values()]
-        read, advance = (
-            _read(transcripts, counts),
-            files.enter_context(progress_bar("turns", None, "left out")),
-        )
+        advance = files.enter_context(progress_bar("turns", None, "left out"))
+        read = _read(transcripts, counts)
         for turn in finetuning_examples(read, cast(Any, stage), agent=spec, tools=known, reasons=filled):
             advance(bool(turn.left_out))
             if turn.left_out:

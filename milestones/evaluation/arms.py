@@ -131,11 +131,13 @@ class Arms:
             self._shared[key] = made
         return made
 
-    async def lesson(self, arm: str, said: Sequence[BaseMessage], lessons: Sequence[str]) -> str | None:
-        """What an arm that tries again notes of a trial that failed; None where it does not, or not any more."""
-        made_by = self._functions.get(arm)
-        if made_by is None or len(lessons) + 1 >= getattr(made_by, "trials", 1):
-            return None
+    def has_trials_left(self, arm: str, lessons: Sequence[str]) -> bool:
+        """Whether an arm tries again after a failure, and has not done so too often."""
+        return len(lessons) + 1 < getattr(self._functions.get(arm), "trials", 1)
+
+    async def lesson(self, arm: str, said: Sequence[BaseMessage], lessons: Sequence[str]) -> str:
+        """What an arm that tries again notes of a trial that failed."""
+        made_by: Any = self._functions[arm]
         return str(await made_by.areflect(self._model, said, lessons))
 
 

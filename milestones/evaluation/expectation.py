@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import Field, JsonValue, model_validator
@@ -118,7 +118,7 @@ class Expectation(Part):
     calls: tuple[ExpectedCall, ...] = ()
     may_call: Names = ()
     says: tuple[Says, ...] = ()
-    never: Annotated[tuple[PatternText, ...], Field()] = ()
+    never: tuple[PatternText, ...] = ()
     reply: Text | None = None
     wrong: Texts = ()
 

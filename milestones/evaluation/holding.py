@@ -245,7 +245,7 @@ class Run:
         self, one: Planned, made: Made, held: Conversation, lessons: Sequence[str]
     ) -> str | None:
         """What an arm that tries again notes of a trial that failed; None where there is no further one."""
-        if held.ended in ("budget", "error"):
+        if held.ended in ("budget", "error") or not self.arms.has_trials_left(one.arm, lessons):
             return None
         try:
             has_failed = made.outcome().get("success") is False

@@ -14,7 +14,7 @@ from pydantic import RootModel
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.milestones.evaluation.moves import shares_of
 from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
-from arq_graph.milestones.reports.figures import Rate, Summary, summarize
+from arq_graph.milestones.reports.figures import summarize
 from arq_graph.milestones.reports.records import ConversationRecord, Record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import NOT_KNOWN, Row, Table, number, percent, probability
@@ -149,7 +149,8 @@ def _by(
 
 def _success(records: Records) -> str:
     """The share of successes, with an interval over whole tasks where these were run several times."""
-    least, most = _least_and_most(summarize(records))
+    summary = summarize(records)
+    least, most = summary.goal_at_least, summary.goal_at_most
     if least.count < most.count:
         return f"{percent(least.rate)} to {percent(most.rate)}"
     low, high = least.low, least.high
@@ -166,10 +167,6 @@ def _success(records: Records) -> str:
     )
 
 
-def _least_and_most(summary: Summary) -> tuple[Rate, Rate]:
-    return summary.goal_at_least, summary.goal_at_most
-
-
 def _progress_rows(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
     # Of a single answer, no progress is of interest.
     is_of_turns = any(one.turns > 1 for records in arms.values() for one in records)
@@ -178,7 +175,7 @@ def _progress_rows(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows
 
 def _progress(records: Records) -> str:
     summary = summarize(records)
-    least, most = _least_and_most(summary)
+    least, most = summary.goal_at_least, summary.goal_at_most
     goal = (
         percent(least.rate) if least.count == most.count else f"{percent(least.rate)} to {percent(most.rate)}"
     )
@@ -280,7 +277,7 @@ def _worth(arms: Mapping[str, Records], lacking: Mapping[str, str], subject: Sub
             title=f"{whole} without a query of {step}", columns=columns, rows=tuple(rows), notes=notes
         )
     if lacking:
-        best = sorted(arms, key=lambda arm: -(_least_and_most(summarize(arms[arm]))[0].rate or 0))
+        best = sorted(arms, key=lambda arm: -(summarize(arms[arm]).goal_at_least.rate or 0))
         rows = [
             Row(name=arm, cells=(_success(arms[arm]), _mean([one.output_tokens for one in arms[arm]], ".0f")))
             for arm in best
