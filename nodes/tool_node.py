@@ -15,7 +15,7 @@ from langgraph.types import Command, Send
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import innermost
-from arq_graph.nodes.channels import Reader, our_channels
+from arq_graph.nodes.channels import Node, Reader, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import granted_tools, refusal
 from arq_graph.nodes.turns import pending_calls, result_of
@@ -147,6 +147,10 @@ class ToolGate:
             yield result, True
 
 
+class _GuardedToolNode(ToolNode, Node):
+    """A `ToolNode` that names the channels its gate reads; else it gets those of the graph's own schema alone."""
+
+
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
@@ -162,13 +166,15 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """
 
     gate = ToolGate(agent, messages_key=messages_key)
-    return ToolNode(
+    node = _GuardedToolNode(
         list(agent.toolbox.values()),
         handle_tool_errors=_said,
         messages_key=messages_key,
         wrap_tool_call=gate.wrap_tool_call,
         awrap_tool_call=gate.awrap_tool_call,
     )
+    node.name_channels({messages_key: list[AnyMessage], **our_channels("guideline_matches", "agreements")})
+    return node
 
 
 def _for_sync_runs(request: ToolCallRequest) -> ToolCallRequest:

@@ -151,7 +151,8 @@ def _tools(builder: Builder, agent: Agent, then: list[str]) -> list[str]:
     """Add the node that runs calls, and the one that asks an operator about them; the names to route to."""
     if not agent.toolbox:
         return []
-    builder.add_node("tools", guarded_tools(agent))
+    # A tool may have any channel injected.
+    builder.add_node("tools", guarded_tools(agent), input_schema=builder.state_schema)
     for node in then:
         builder.add_edge("tools", node)
     if not agent.confirmed_by("operator", "interrupt"):
