@@ -14,6 +14,7 @@ from typer import Argument
 
 from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
+from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_model
 from arq_graph.cli.progress import Progress
@@ -29,7 +30,12 @@ from arq_graph.nodes.confirmation import question_example
 from arq_graph.nodes.tool_arguments import ToolArguments
 
 _SHORT = 200
-_SCHEMAS: dict[str, type[BaseModel]] = {"agent": Agent, "milestones": MilestoneFile, "suite": SuiteFile}
+_SCHEMAS: dict[str, type[BaseModel]] = {
+    "agent": Agent,
+    "tools": ToolFile,
+    "milestones": MilestoneFile,
+    "suite": SuiteFile,
+}
 
 
 def check(agent: AgentFile) -> None:
@@ -98,7 +104,7 @@ def graph(agent: AgentFile) -> None:
 
 def schema(
     kind: Annotated[
-        Literal["agent", "milestones", "suite"], Argument(help="Which kind of file.", show_choices=True)
+        Literal["agent", "tools", "milestones", "suite"], Argument(help="Which kind of file.", show_choices=True)
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""

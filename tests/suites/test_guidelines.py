@@ -58,10 +58,10 @@ def expected_calls(scenario: Scenario) -> list[Any]:
     expect, toolbox = scenario.expect, scenario.agent.toolbox
     made = []
     for number, call in enumerate(expect.calls):
-        schema = toolbox[call.tool].tool_call_schema.model_json_schema()
-        given = {name: sample(schema["properties"][name]) for name in schema.get("required", ())}
+        takes = toolbox[call.tool].args
+        given = {name: sample(schema) for name, schema in takes.items() if "default" not in schema}
         given |= {
-            name: fitting(rule, schema["properties"].get(name, {}))
+            name: fitting(rule, takes.get(name, {}))
             for name, rule in call.arguments.items()
             if rule.absent is not True
         }
