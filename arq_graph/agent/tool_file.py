@@ -65,7 +65,7 @@ class Case(Outcome):
         error: What the model is told where such a call fails; `$name` stands for an argument's value.
     """
 
-    when: Mapping[Text, Annotated[JsonValue, AfterValidator(_schema)]]
+    when: Mapping[Text, Annotated[Any, AfterValidator(_schema)]]
 
 
 class ToolDescription(Outcome):
@@ -85,8 +85,9 @@ class ToolDescription(Outcome):
 
     @model_validator(mode="after")
     def _names_its_arguments(self) -> Self:
+        outcomes: tuple[Outcome, ...] = (*self.cases, self)
         wrong = []
-        for at, outcome in enumerate((*self.cases, self)):
+        for at, outcome in enumerate(outcomes):
             template = Template(json.dumps([outcome.returns, outcome.error]))
             for name in [*getattr(outcome, "when", ()), *template.get_identifiers()]:
                 if name not in self.arguments:
@@ -99,8 +100,8 @@ class ToolDescription(Outcome):
 
     def call(self, /, **arguments: Any) -> Any:
         """Answer a call; one whose arguments do not fit the schema fails."""
-        if wrong := [" ".join(each).strip() for each in schema_errors(_object(self.arguments), arguments)]:
-            raise ToolException("; ".join(wrong))
+        if wrong := [*schema_errors(_object(self.arguments), arguments)]:
+            raise ToolException("; ".join(": ".join(filter(None, each)) for each in wrong))
         defaults = {name: each["default"] for name, each in self.arguments.items() if "default" in each}
         arguments = defaults | arguments
         fitting = (case for case in self.cases if not any(schema_errors(_object(case.when), arguments)))
@@ -142,7 +143,9 @@ def described_tool(reference: str, folder: Path | None) -> StructuredTool:
         raise SpecError(f"names {reference!r}, but {error}") from None
     if name not in tools:
         near = suggestion(name, tools)
-        raise SpecError(f"names {reference!r}, but the file has no tool {name!r}{near} (it has: {', '.join(tools)})")
+        raise SpecError(
+            f"names {reference!r}, but the file has no tool {name!r}{near} (it has: {', '.join(tools)})"
+        )
     return tools[name]
 
 

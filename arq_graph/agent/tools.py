@@ -94,7 +94,9 @@ def schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> It
     kind = validator_for(schema, default=Draft202012Validator)
     try:
         # An empty registry: a reference to a web address is never fetched.
-        for error in kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER).iter_errors(arguments):
+        for error in kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER).iter_errors(
+            arguments
+        ):
             if error.absolute_path or error.validator != "required":
                 yield str(next(iter(error.absolute_path), "")), error.message
     except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern

@@ -104,7 +104,8 @@ def graph(agent: AgentFile) -> None:
 
 def schema(
     kind: Annotated[
-        Literal["agent", "tools", "milestones", "suite"], Argument(help="Which kind of file.", show_choices=True)
+        Literal["agent", "tools", "milestones", "suite"],
+        Argument(help="Which kind of file.", show_choices=True),
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""
