@@ -88,7 +88,7 @@ def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
     database["taxi"] = _read(SUITES / "booking", "database.json")["taxi"]
     goals = ((name.removesuffix(".json"), each["goal"]) for name, each in _read(folder, "data.json").items())
     usable = ((name, goal) for name, goal in goals if not (goal.get("police") or goal.get("hospital")))
-    files, scenarios = {"database.json": database}, []
+    scenarios, files = [], dict[str, Any]({"database.json": database})
     for name, goal in islice(usable, most):
         given = {domain: goal[domain] for domain in _WISHES if goal.get(domain)}
         wishes = {domain: _wish(domain, each) for domain, each in given.items()}

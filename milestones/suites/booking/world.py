@@ -133,7 +133,9 @@ class BookingDesk:
         all of which must meet them. `success`: besides, all attributes that were asked for stood in a result about it,
         and the bookings are those that were wanted, with these values, and no others.
         """
-        offers = {domain: self._offer(domain, wish) for domain, wish in self.wishes.items()}
+        offers: dict[str, list[Values]] = {
+            domain: self._offer(domain, wish) for domain, wish in self.wishes.items()
+        }
         to_book = {domain for domain, wish in self.wishes.items() if wish.book is not None}
         inform, success = True, self.bookings.keys() == to_book
         for domain, wish in self.wishes.items():
