@@ -275,7 +275,7 @@ scenarios:
 - name: place pen
   use_case: pick and place
   milestones: place.yaml
-  world: {of: world:Household, task: place, thing: pen, target: drawer, layout: 1}
+  world: {of: world:Household, task: place, thing: pen, target: drawer}
   user: {role: guide, intents: [Put a pen into a drawer.], knowledge: {pen: on shelf 2}}
 """
 
