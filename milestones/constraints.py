@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from arq_graph.agent.parts import Part
+from arq_graph.errors import suggestion
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.values import as_number, as_text, same_value
 
@@ -22,10 +23,10 @@ Bound = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
 
 class Constraint(Part):
-    """What is asked of one argument; in a file an exact value, or a mapping whose keys are all among these.
+    """What is asked of one argument; in a file an exact value, or a mapping with these keys.
 
     Args:
-        equals: Exactly this value; see `values.same_value`.
+        equals: Exactly this value; see `values.same_value`. A value that is a mapping is always written so.
         regex: The argument as a whole matches; numbers and lists as their JSON text.
         min: The least that it may be: a number, or a text that sorts, such as an ISO date.
         max: The most that it may be.
@@ -43,7 +44,16 @@ class Constraint(Part):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, written: Any) -> Any:
-        return written if isinstance(written, cls) or _has_keys(written) else {"equals": written}
+        if isinstance(written, cls):
+            return written
+        if not _has_keys(written):
+            return {"equals": written}
+        if unknown := [str(key) for key in written if key not in cls.model_fields]:
+            raise ValueError(
+                f"has an unknown key `{unknown[0]}`{suggestion(unknown[0], cls.model_fields)} (its keys: "
+                f"{', '.join(cls.model_fields)}; a value that is a mapping is written {{equals: {{…}}}})"
+            )
+        return written
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -88,8 +98,8 @@ class Constraint(Part):
 
 
 def _has_keys(written: Any) -> bool:
-    """Whether a mapping is meant as a constraint: it has no other keys."""
-    return isinstance(written, Mapping) and bool(written) and Constraint.model_fields.keys() >= written.keys()
+    """Whether it is read as a constraint, and no exact value."""
+    return isinstance(written, Mapping) and bool(written)
 
 
 def all_hold(rules: Mapping[str, Constraint], arguments: Mapping[str, Any]) -> bool:

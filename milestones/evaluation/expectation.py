@@ -15,10 +15,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import Field, JsonValue, model_validator
 
 from arq_graph.agent.parts import Id, Part
+from arq_graph.agent.spec_errors import Problem
 from arq_graph.errors import suggestion
+from arq_graph.milestones.findings import unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
 from arq_graph.milestones.patterns import PatternText
+from arq_graph.milestones.tool_schemas import Schema
 from arq_graph.milestones.users.spec import Text, Texts
 from arq_graph.milestones.values import as_text
 
@@ -131,24 +134,25 @@ class Expectation(Part):
             raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
         return self
 
-    def graph(self, tools: Collection[str], guidelines: Collection[str]) -> MilestoneGraph:
+    def unlike(self, schemas: Mapping[str, Schema], guidelines: Collection[str]) -> Iterator[Problem]:
+        """What is expected and the agent does not have: where it stands, and what is wrong."""
+        for index, name in enumerate(self.active or ()):
+            if name not in guidelines:
+                yield ("active", index), f"the agent has no guideline {name!r}{suggestion(name, guidelines)}"
+        for index, name in enumerate(self.may_call):
+            for _, said in unlike_tool(schemas, name, ()):
+                yield ("may_call", index), said
+        for index, call in enumerate(self.calls):
+            for place, said in unlike_tool(schemas, call.tool, call.arguments):
+                yield ("calls", index, *place), said
+
+    def graph(self, tools: Iterable[str]) -> MilestoneGraph:
         """The milestones that the answer is measured on.
 
         Args:
             tools: The agent's tools, by name; those that are not expected are forbidden.
-            guidelines: The ids of the agent's guidelines.
-
-        Raises:
-            ValueError: A guideline or a tool is none of the agent's.
         """
         allowed = {*self.may_call, *(call.tool for call in self.calls)}
-        for what, known, named in (
-            ("guideline", guidelines, self.active or ()),
-            ("tool", tools, sorted(allowed)),
-        ):
-            if strange := [name for name in named if name not in known]:
-                near = suggestion(strange[0], known)
-                raise ValueError(f"expects the {what} {strange[0]!r}, which the agent does not have{near}")
         once = {
             call.tool: [each.arguments for each in self.calls if each.tool == call.tool]
             for call in self.calls

@@ -53,6 +53,7 @@ from pydantic import (
     InstanceOf,
     JsonValue,
     PrivateAttr,
+    ValidationError,
     ValidationInfo,
     model_validator,
 )
@@ -60,13 +61,18 @@ from pydantic import (
 from arq_graph.agent.modules import load
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spec_errors import Place, misfits
+from arq_graph.agent.spec_errors import Place, Problem, misfits
 from arq_graph.agent.yaml_file import read_model, read_text
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
+
+# `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
+_ARGUMENT = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
+
+_INSTEAD = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
 
 
 @dataclass(frozen=True)
@@ -258,28 +264,31 @@ class SuiteFile(Part):
             ),
         }
         made: list[Scenario] = []
-        wrong: dict[Place, str] = {}
+        included: list[Scenario] = []
+        wrong: list[Any] = []
+        for index, name in enumerate(self.include):
+            try:
+                included += Suite.from_yaml(folder / name).scenarios
+            except SpecError as error:
+                wrong += _told(("include", index), error)
+        names = None if wrong else {one.name for one in (*self.scenarios, *included)}
         for index, entry in enumerate(self.scenarios):
             fields = self._fields(entry)
-            place: Place = ()
+            place: Place = ("scenarios", index)
+            wrong += _told(place, misfits(*_doubtful(entry, names)))
             try:
                 for key in [each for each in readers if fields.get(each)]:
                     place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
                     fields[key] = readers[key](fields[key])
                 place = ("scenarios", index)
                 made += _of_each_kind(fields)
-            except SpecError as error:
-                wrong[place] = f"cannot be used: {error}"
-        for index, name in enumerate(self.include):
-            try:
-                made += Suite.from_yaml(folder / name).scenarios
-            except SpecError as error:
-                wrong["include", index] = f"cannot be used: {error}"
+            except (SpecError, ValidationError) as error:
+                wrong += _told(place, error)
         if wrong:
-            raise misfits(*wrong.items())
-        if not made:
+            raise ValidationError.from_exception_data("suite file", wrong)
+        if not made and not included:
             raise misfits((("scenarios",), "has no scenario; give one, or `include` a file that has some"))
-        self._made = tuple(made)
+        self._made = _named_apart((*made, *included))
         return self
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
@@ -287,11 +296,11 @@ class SuiteFile(Part):
         fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
         whole = fields | own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
         # What an entry says itself takes the place of a default of another kind.
-        dropped = {"says": ("user", "kinds"), "expect": ("milestones",)}
-        for key in {
-            other for mine, others in dropped.items() if mine in own for other in others
-        } - own.keys():
-            whole.pop(key, None)
+        for mine, other in _INSTEAD:
+            if mine in own:
+                whole.pop(other, None)
+        if "user" not in own and not whole.get("user", {}).get("intents"):
+            whole.pop("user", None)  # defaults alone make no user
         # Pydantic would read them anew from what it wrote, without their lines.
         return whole | {key: getattr(entry, key) for key in ("history", "expect") if key in own}
 
@@ -304,9 +313,33 @@ def _words_for(world: Any) -> tuple[tuple[str, Any], ...]:
 
 def _graph(folder: Path, name: str, arguments: tuple[tuple[str, Any], ...]) -> MilestoneGraph:
     """The graph of a milestone file, with the values of the world's arguments in the places of their names."""
-    text = read_text(folder / name, what="milestone file")
-    text = Template(text).safe_substitute(dict(arguments)) if arguments else text
-    return MilestoneGraph.parse_yaml(text, file=str(folder / name))
+    text, file, given = read_text(folder / name, what="milestone file"), str(folder / name), dict(arguments)
+    for found in _ARGUMENT.finditer(text):
+        if found[1] not in given:
+            said = f"`{found[0]}` stands for no text or number that the world is given{suggestion(found[1], given)}"
+            raise SpecError(said, file=file, line=text.count("\n", 0, found.start()) + 1)
+    return MilestoneGraph.parse_yaml(Template(text).safe_substitute(given), file=file)
+
+
+def _doubtful(entry: ScenarioEntry, names: set[str] | None) -> Iterator[Problem]:
+    """What would otherwise be taken as it stands: a name of no scenario of the suite, or of no value."""
+    others = (names or {entry.twin}) - {entry.name}
+    if entry.twin and entry.twin not in others:
+        near = suggestion(entry.twin, others)
+        yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{near}"
+    for mine, other in _INSTEAD:
+        if {mine, other} <= entry.model_fields_set:
+            yield (other,), f"stands beside `{mine}`, which takes its place; leave one of them out"
+    if entry.expect and (found := _ARGUMENT.search(entry.expect.model_dump_json())):
+        said = f"has `{found[0]}`, which is replaced by a world's argument only in milestone files; write the value"
+        yield ("expect",), said
+
+
+def _told(place: Place, error: SpecError | ValidationError) -> list[Any]:
+    """What is wrong with what stands at a place, as Pydantic's errors."""
+    if isinstance(error, SpecError):
+        error = misfits(((), f"cannot be used: {error}"))
+    return [each | {"loc": (*place, *each["loc"])} for each in error.errors()]
 
 
 def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
@@ -315,4 +348,4 @@ def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
         of_kind = f" ({kind})" if kind else ""
         named = {"name": f"{fields['name']}{of_kind}", "task": f"{task}{of_kind}" if task else None}
         user = {"user": fields["user"] | ({"kind": kind} if kind else {})} if "user" in fields else {}
-        yield Scenario(**fields | named | user)
+        yield Scenario.model_validate(fields | named | user)
