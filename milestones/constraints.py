@@ -44,15 +44,12 @@ class Constraint(Part):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, written: Any) -> Any:
-        if isinstance(written, cls):
-            return written
-        if not _has_keys(written):
-            return {"equals": written}
-        if unknown := [str(key) for key in written if key not in cls.model_fields]:
-            raise ValueError(
-                f"has an unknown key `{unknown[0]}`{suggestion(unknown[0], cls.model_fields)} (its keys: "
-                f"{', '.join(cls.model_fields)}; a value that is a mapping is written {{equals: {{…}}}})"
-            )
+        if not _is_constraint(written):
+            return written if isinstance(written, cls) else {"equals": written}
+        if unknown := [key for key in written if key not in cls.model_fields]:
+            keys = f"its keys: {', '.join(cls.model_fields)}; a value that is a mapping is written {{equals: {{…}}}}"
+            near = suggestion(str(unknown[0]), cls.model_fields)
+            raise ValueError(f"has an unknown key `{unknown[0]}`{near} ({keys})")
         return written
 
     @model_validator(mode="after")
@@ -68,14 +65,14 @@ class Constraint(Part):
     def _written(self, write: SerializerFunctionWrapHandler) -> Any:
         """What stands in a milestone file: the value itself, or the keys that say something."""
         written: dict[str, Any] = write(self)
-        if "equals" in self.model_fields_set and not _has_keys(self.equals):
+        if "equals" in self.model_fields_set and not _is_constraint(self.equals):
             return written.get("equals")
         return {key: value for key, value in written.items() if key in self.model_fields_set}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {
-            "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals}.",
+            "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals: a mapping}.",
             "examples": ["A-17", {"regex": "ORD\\d+"}, {"min": 1, "max": 5}, {"absent": True}],
         }
 
@@ -97,8 +94,7 @@ class Constraint(Part):
         return above and (self.max is None or bool(found <= self.max))
 
 
-def _has_keys(written: Any) -> bool:
-    """Whether it is read as a constraint, and no exact value."""
+def _is_constraint(written: Any) -> bool:
     return isinstance(written, Mapping) and bool(written)
 
 

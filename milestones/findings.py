@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_NAMES_SHOWN = 8
 
+Schemas = Mapping[str, Schema]
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -59,7 +61,7 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
     """Everything that is wrong or doubtful. Cost O(E log V)."""
     found = [*_errors(graph), *_doubts(graph)]
     if tools is not None:
-        found += _unlike_tools(graph, schemas_of(tools))
+        found += _unlike_tools(graph, {tool_name(tool): {} for tool in tools} | argument_schemas(tools))
     return Findings(sorted(found, key=lambda one: one.line or 0))
 
 
@@ -130,34 +132,24 @@ def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
             yield _warning(graph.milestone(END), said)
 
 
-def _unlike_tools(graph: MilestoneGraph, schemas: Mapping[str, Schema]) -> Iterator[Finding]:
+def _unlike_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
     for one in graph.milestones:
-        if one.type == "FC":
-            for place, said in unlike_tool(schemas, one.called_tool, one.arguments):
-                hint = "" if place or "?" in said else "; if the tool has another name, write `tool:`"
-                yield _error(one, said + hint)
+        for place, said in unlike_tool(schemas, one.called_tool, one.arguments) if one.type == "FC" else ():
+            hint = "" if place or "?" in said else "; if the tool has another name, write `tool:`"
+            yield _error(one, said + hint)
     for rule in graph.forbidden:
-        if rule.tool is not None:
-            named = dict.fromkeys(name for rules in (rule.arguments, *rule.unless) for name in rules)
-            for place, said in unlike_tool(schemas, rule.tool, named):
-                yield Finding("error" if place else "warning", f"`forbidden`: {said}", line=rule.line)
+        named = dict.fromkeys(name for rules in (rule.arguments, *rule.unless) for name in rules)
+        for place, said in unlike_tool(schemas, rule.tool, named) if rule.tool else ():
+            yield Finding("error" if place else "warning", f"`forbidden`: {said}", line=rule.line)
 
 
-def schemas_of(tools: Any) -> dict[str, Schema]:
-    """The schema of each tool's arguments, by the tool's name; an empty one where it is not known."""
-    known = argument_schemas(tools)
-    return {name: known.get(name, {}) for name in map(tool_name, tools)}
-
-
-def unlike_tool(schemas: Mapping[str, Schema], tool: str, arguments: Iterable[str]) -> Iterator[Problem]:
-    """What a call names that is not there: where in the call it stands, and what is wrong."""
-    if tool not in schemas:
+def unlike_tool(schemas: Schemas | None, tool: str, arguments: Iterable[str]) -> Iterator[Problem]:
+    """What a call names that is not there: where in the call it stands, and what is wrong; None: all may be."""
+    if schemas is not None and tool not in schemas:
         yield (), f"the agent has no tool {tool!r}{suggestion(tool, schemas)}"
-        return
-    names = schemas[tool].get("properties")
-    if names is None or schemas[tool].get("additionalProperties"):
-        return
-    for name in arguments:
+    schema = (schemas or {}).get(tool, {})
+    names: Any = None if schema.get("additionalProperties") else schema.get("properties")
+    for name in arguments if names is not None else ():
         if name not in names:
             near = suggestion(name, names) or f"; it takes {', '.join(names) or 'none'}"
             yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{near}"

@@ -17,11 +17,10 @@ from pydantic import Field, JsonValue, model_validator
 from arq_graph.agent.parts import Id, Part
 from arq_graph.agent.spec_errors import Problem
 from arq_graph.errors import suggestion
-from arq_graph.milestones.findings import unlike_tool
+from arq_graph.milestones.findings import Schemas, unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
 from arq_graph.milestones.patterns import PatternText
-from arq_graph.milestones.tool_schemas import Schema
 from arq_graph.milestones.users.spec import Text, Texts
 from arq_graph.milestones.values import as_text
 
@@ -134,7 +133,7 @@ class Expectation(Part):
             raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
         return self
 
-    def unlike(self, schemas: Mapping[str, Schema], guidelines: Collection[str]) -> Iterator[Problem]:
+    def unlike(self, schemas: Schemas | None, guidelines: Collection[str]) -> Iterator[Problem]:
         """What is expected and the agent does not have: where it stands, and what is wrong."""
         for index, name in enumerate(self.active or ()):
             if name not in guidelines:
@@ -152,18 +151,15 @@ class Expectation(Part):
         Args:
             tools: The agent's tools, by name; those that are not expected are forbidden.
         """
-        allowed = {*self.may_call, *(call.tool for call in self.calls)}
-        once = {
-            call.tool: [each.arguments for each in self.calls if each.tool == call.tool]
-            for call in self.calls
-        }
+        steps = [*self._milestones()]
+        end = Milestone(name=END, type="NFC", dependencies=tuple(one.name for one in steps), requires="all")
+        watched = dict.fromkeys((*tools, *(call.tool for call in self.calls)))
         return MilestoneGraph(
-            _between_start_and_end(self._milestones()),
+            [Milestone(name=START, type="NFC"), *steps, end],
             forbidden=[
-                *(Forbidden(tool=name) for name in tools if name not in allowed),
                 *(
-                    Forbidden(tool=name, unless=rules)
-                    for name, rules in once.items()
+                    Forbidden(tool=name, unless=[call.arguments for call in self.calls if call.tool == name])
+                    for name in watched
                     if name not in self.may_call
                 ),
                 *(Forbidden(pattern=pattern, said_by="agent") for pattern in self.never),
@@ -196,12 +192,3 @@ def told_active(ids: Iterable[str]) -> str:
 
 def _said(name: str, pattern: Any) -> Milestone:
     return Milestone(name=name, type="NFC", check=Said(pattern=pattern, said_by="agent"))
-
-
-def _between_start_and_end(milestones: Iterable[Milestone]) -> Iterator[Milestone]:
-    yield Milestone(name=START, type="NFC")
-    names = []
-    for each in milestones:
-        names.append(each.name)
-        yield each
-    yield Milestone(name=END, type="NFC", dependencies=tuple(names), requires="all")

@@ -18,11 +18,11 @@ from arq_graph.agent.spec_errors import Problem, misfits
 from arq_graph.agent.tools import as_tool
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
-from arq_graph.milestones.findings import require_sound, schemas_of, unlike_tool
+from arq_graph.milestones.findings import unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
-from arq_graph.milestones.tool_schemas import Schema
+from arq_graph.milestones.tool_schemas import Schema, argument_schemas
 from arq_graph.milestones.users.scripted import ScriptedUser
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Text, User, UserSpec
@@ -71,9 +71,8 @@ class Scenario(Part):
         twin: The scenario that differs in one thing, and in what is expected.
 
     Raises:
-        SpecError: There is neither a user nor what one says, or nothing to measure on. The milestones cannot be
-            measured on or name a tool that the agent does not have, none of them serves the goal, something is expected
-            that the agent does not have, or there is a world and no agent.
+        SpecError: There is neither a user nor what one says, nothing to measure on, or a world and no agent; or what
+            the history, the milestones, the expectation, the variables or the goal name is not there.
     """
 
     name: Text
@@ -98,9 +97,7 @@ class Scenario(Part):
         if not isinstance(given, dict) or given.get("milestones"):
             return given
         if not given.get("expect"):
-            raise ValueError(
-                "has nothing to be measured on; give `milestones`, or `says` and what to `expect`"
-            )
+            raise ValueError("is measured on nothing; give `milestones`, or `says` and what to `expect`")
         expected, agent = Expectation.model_validate(given["expect"]), given.get("agent")
         if not isinstance(agent, Agent):
             raise ValueError("expects something of an agent, and names no `agent`")  # noqa: TRY004
@@ -108,59 +105,51 @@ class Scenario(Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.expect is not None and self.says is None:
-            raise ValueError("has `expect`, and no `says`: the message whose answer is meant")
-        if (self.user is None) == (self.says is None):
-            raise ValueError("must have either a `user`, or what one `says`")
-        if self.agent is None and self.world is not None:
-            raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
-        try:
-            require_sound(self.milestones)
-            self.milestones.once(Rules)  # loads the functions that its checks name
-        except SpecError as error:
-            raise misfits((("milestones",), f"cannot be used: {error}")) from None
-        if wrong := [*self._unlike(self.agent)]:
+        if wrong := [*self._wrong(self.milestones, self.agent)]:
             raise misfits(*wrong)
         return self
 
-    def _unlike(self, agent: Agent | None) -> Iterator[Problem]:
-        """What is named and is not there: where it stands, and what is wrong."""
-        graph = self.milestones
+    def _wrong(self, graph: MilestoneGraph, agent: Agent | None) -> Iterator[Problem]:
+        """What does not fit: where it stands, and what is wrong."""
+        if self.expect is not None and self.says is None:
+            yield (), "has `expect`, and no `says`: the message whose answer is meant"
+        elif (self.user is None) == (self.says is None):
+            yield (), "must have either a `user`, or what one `says`"
         if self.goal is not None and self.goal not in graph:
             near = suggestion(self.goal, graph)
             yield ("goal",), f"the goal {self.goal!r} is no milestone of {graph.file or 'its graph'}{near}"
+        schemas = self._schemas()
+        if self.expect is None and (errors := graph.check(schemas).errors):
+            several = SpecError.of_several([(one.line, one.message) for one in errors], file=graph.file)
+            yield ("milestones",), f"cannot be used: {several}"
+        try:
+            graph.once(Rules)  # loads the functions that its checks name
+        except SpecError as error:
+            yield ("milestones",), f"cannot be used: {error}"
         if agent is None:
+            if self.world is not None:
+                yield (), "has a `world`, whose tools replace those of an agent, and names no `agent`"
             return
         settable = [each.name for each in agent.variables if each.settable]
-        for name in self.variables:
-            if name not in settable:
-                said = f"the agent has no settable variable {name!r}{suggestion(name, settable)}"
-                yield ("variables", name), said
-        if self.tools is None:
-            return
-        schemas = self._schemas(self.tools)
+        for name in (each for each in self.variables if each not in settable):
+            near = suggestion(name, settable)
+            yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
         for index, one in enumerate(self.history):
             for place, said in unlike_tool(schemas, one.call, one.arguments) if one.call else ():
                 yield ("history", index, *place), said
         if self.expect is not None:
             for place, said in self.expect.unlike(schemas, [each.id for each in agent.guidelines]):
                 yield ("expect", *place), said
-        elif errors := graph.check(schemas).errors:
-            several = SpecError.of_several([(one.line, one.message) for one in errors], file=graph.file)
-            yield ("milestones",), f"cannot be used: {several}"
 
-    def _schemas(self, tools: list[Any]) -> dict[str, Schema]:
-        """What each tool takes, or the world's method in its place."""
-        schemas = schemas_of(tools)
+    def _schemas(self) -> dict[str, Schema] | None:
+        """What each tool takes, or the world's method in its place; empty where only a made world could tell."""
         world = getattr(self.world, "func", self.world)
-        if world is not None and not inspect.isclass(world):
-            return {name: {} for name in schemas}  # only what it makes could tell
-        methods = {name: getattr(world, name, None) for name in schemas}
-        return schemas | {
-            name: {"properties": inspect.signature(method).parameters}
-            for name, method in methods.items()
-            if inspect.isroutine(method)
-        }
+        schemas = argument_schemas(self.tools or ())
+        for name in schemas if world else ():
+            method: Any = getattr(world, name, None)
+            taken = inspect.signature(method).parameters if inspect.isroutine(method) else None
+            schemas[name] = {"properties": taken}
+        return None if self.tools is None else schemas
 
     @property
     def matches_only(self) -> bool:

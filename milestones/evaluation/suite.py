@@ -19,17 +19,10 @@ scenarios:
     - request: Where is my order?
       slots: {order_id: ORD-1002}
       accepts: [expedited shipping]
-- name: late boots, asked again          # one message, word for word, and what the answer to it must be
-  history:
-  - user: Where are my boots? The number is ORD-1002.
-  - {call: get_order, arguments: {order_id: ORD-1002}, result: {status: delayed}}
-  - agent: I am sorry, they are delayed.
-  says: And where are they now?
-  expect:
-    calls: [{tool: get_order, arguments: {order_id: ORD-1002}}]
-    says: [{pattern: delayed}, {criterion: does not apologise again}]
 include: [more.yaml]                     # further scenarios, of suites beside this one
 ```
+
+A scenario that `says` one message and what to `expect` of the answer is shown in `docs/evaluation.md`.
 """
 
 from __future__ import annotations
@@ -254,14 +247,12 @@ class SuiteFile(Part):
     def _can_be_used(self, info: ValidationInfo) -> Self:
         document: Any = info.context
         folder: Path = document.folder
-        graph = cache(partial(_graph, folder))
+        graph = cache(lambda text, file: MilestoneGraph.parse_yaml(text, file=str(file)))
         fields: dict[str, Any] = {}
-        readers: dict[str, Callable[[str], Any]] = {
+        readers: dict[str, Callable[[Any], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
-            "milestones": lambda name: graph(name, _words_for(fields.get("world"))),
-            "world": lambda world: (
-                load(world, folder) if isinstance(world, str) else WorldEntry(**world).made(folder)
-            ),
+            "milestones": lambda name: graph(_filled(folder / name, fields.get("world")), folder / name),
+            "world": lambda world: load(world, folder) if isinstance(world, str) else world.made(folder),
         }
         made: list[Scenario] = []
         included: list[Scenario] = []
@@ -271,7 +262,7 @@ class SuiteFile(Part):
                 included += Suite.from_yaml(folder / name).scenarios
             except SpecError as error:
                 wrong += _told(("include", index), error)
-        names = None if wrong else {one.name for one in (*self.scenarios, *included)}
+        names = None if wrong else {*(one.name for one in self.scenarios), *(one.name for one in included)}
         for index, entry in enumerate(self.scenarios):
             fields = self._fields(entry)
             place: Place = ("scenarios", index)
@@ -293,38 +284,33 @@ class SuiteFile(Part):
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
         """What an entry says, and the defaults for what it does not say."""
-        fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
-        whole = fields | own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
-        # What an entry says itself takes the place of a default of another kind.
+        own = entry.model_fields_set
+        whole = {key: getattr(part, key) for part in (self.defaults, entry) for key in part.model_fields_set}
+        for key in ("user", "limits"):
+            parts = [getattr(part, key).model_dump(exclude_unset=True) for part in (self.defaults, entry)]
+            whole[key] = parts[0] | parts[1]
         for mine, other in _INSTEAD:
             if mine in own:
                 whole.pop(other, None)
         if "user" not in own and not whole.get("user", {}).get("intents"):
             whole.pop("user", None)  # defaults alone make no user
-        # Pydantic would read them anew from what it wrote, without their lines.
-        return whole | {key: getattr(entry, key) for key in ("history", "expect") if key in own}
+        return whole
 
 
-def _words_for(world: Any) -> tuple[tuple[str, Any], ...]:
-    """The arguments that an entry gives to its world and that can stand in a text."""
-    given = world.items() if isinstance(world, Mapping) else ()
-    return tuple((name, value) for name, value in given if isinstance(value, str | int | float))
-
-
-def _graph(folder: Path, name: str, arguments: tuple[tuple[str, Any], ...]) -> MilestoneGraph:
-    """The graph of a milestone file, with the values of the world's arguments in the places of their names."""
-    text, file, given = read_text(folder / name, what="milestone file"), str(folder / name), dict(arguments)
+def _filled(file: Path, world: Any) -> str:
+    """The text of a milestone file, with the values of the world's arguments in the places of their names."""
+    text = read_text(file, what="milestone file")
+    given = (world.model_extra or {}) if isinstance(world, WorldEntry) else {}
     for found in _ARGUMENT.finditer(text):
         if found[1] not in given:
-            said = f"`{found[0]}` stands for no text or number that the world is given{suggestion(found[1], given)}"
-            raise SpecError(said, file=file, line=text.count("\n", 0, found.start()) + 1)
-    return MilestoneGraph.parse_yaml(Template(text).safe_substitute(given), file=file)
+            said = f"`{found[0]}` stands for an argument that the world is not given{suggestion(found[1], given)}"
+            raise SpecError(said, file=str(file), line=text.count("\n", 0, found.start()) + 1)
+    return Template(text).safe_substitute(given)
 
 
 def _doubtful(entry: ScenarioEntry, names: set[str] | None) -> Iterator[Problem]:
     """What would otherwise be taken as it stands: a name of no scenario of the suite, or of no value."""
-    others = (names or {entry.twin}) - {entry.name}
-    if entry.twin and entry.twin not in others:
+    if names and entry.twin and entry.twin not in (others := names - {entry.name}):
         near = suggestion(entry.twin, others)
         yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{near}"
     for mine, other in _INSTEAD:
