@@ -40,8 +40,8 @@ DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
 _INSTALL = 'pip install "arq_graph[sqlite]"'
 _NOTE = "arq_graph"
 
-Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[str, Any]]]
-"""Decides on calls that wait: takes them and what was wrong with the last answer."""
+Operator = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, Any]]]
+"""Decides on calls that wait."""
 
 
 @dataclass(frozen=True)
@@ -161,24 +161,14 @@ class Dialogue:
         return Outcome(turn, waiting, used, time.monotonic() - started)
 
     def _ask_operator(self) -> tuple[Mapping[str, Any], ...]:
-        problem: str | None = None
-        while calls := self._waiting_calls():
+        while interrupts := self._state.interrupts:
+            calls = tuple(interrupts[0].value["action_requests"])
             if self.operator is None:
                 return calls
             with self._progress.paused():
-                decisions = self.operator(calls, problem)
-            try:
-                self._invoke(Command(resume={"decisions": decisions}))
-                problem = None
-            except InputError as error:
-                if str(error) == problem or self._waiting_calls() != calls:
-                    raise  # the same again, or it was not the answer that did not fit
-                problem = str(error)
+                decisions = self.operator(calls)
+            self._invoke(Command(resume={"decisions": decisions}))
         return ()
-
-    def _waiting_calls(self) -> tuple[Mapping[str, Any], ...]:
-        interrupts = self._state.interrupts
-        return tuple(interrupts[0].value["action_requests"]) if interrupts else ()
 
     def _leave(self) -> None:
         note("Interrupted.")
