@@ -33,7 +33,6 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
     ("line", "said"),
     [
         ("check nowhere.yaml", "nowhere.yaml"),
-        ("check milestones.yaml", "arq-graph milestones check milestones.yaml"),
         ("chat agent.yaml --model gpt-4o", "OPENAI_API_KEY"),
         ("chat agent.yaml --model gpt-4o", "--base-url"),
         (f"{LOCAL} reasoning_efort=low", "no argument 'reasoning_efort'; did you mean `reasoning_effort`"),
