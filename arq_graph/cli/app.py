@@ -104,10 +104,8 @@ def _reported(*, debug: bool) -> Iterator[None]:
         if not error.args:  # nobody has told them yet
             note("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:
-        _end_output()
-        note("Whatever was reading the output has closed it.")
-        raise typer.Exit(WRONG_INPUT) from None
+    except BrokenPipeError:  # whoever reads the output has gone: Typer ends without a word
+        raise
     except (Exception, SystemExit) as error:
         if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
             raise
