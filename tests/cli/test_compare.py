@@ -46,12 +46,3 @@ def test_reports_with_nothing_in_common_cannot_be_compared(cli, folder, before):
     assert done.code == 1
     assert "there is nothing to compare" in done.words
     assert "0 pairs" in done.out
-
-
-def test_a_file_that_is_no_report_is_named(cli, folder, before):
-    (folder / "b.json").write_text('{"schema": 1, "conversations": [')
-    done = cli("compare", before, "b.json")
-    assert (done.code, done.out) == (1, "")
-    assert "b.json: is no report" in done.words
-    assert "line 1" in done.words
-    assert cli("compare", before).code == 2

@@ -239,15 +239,6 @@ def test_only_what_may_pass_by_itself_hands_an_ask_over(reply, error):
     assert other.calls == []
 
 
-def test_an_error_names_every_model_that_did_not_answer():
-    first, second, third = down(), down(), down()
-    with pytest.raises(errors.ModelUnavailableError) as raised:
-        reasoner_of(first.with_fallbacks([second]), fallbacks=[third], module="matcher").ask(Verdict, PROMPT)
-    told = str(raised.value).splitlines()
-    for model, tries, line in zip((first, second, third), (2, 2, 8), told, strict=True):
-        assert f"the model {model.model_name} did not answer ({tries} tries" in line
-
-
 REJECTED = [status(code, "rejected") for code in (400, 401, 403, 404)]
 
 
@@ -274,6 +265,7 @@ def test_a_first_model_that_rests_is_asked_behind_a_fallback_that_is_rejected():
 @pytest.mark.parametrize(
     ("models", "tries"),
     [
+        ("down down down", (2, 2, 8)),
         ("down rejected", (10, 1)),
         ("down rejected down", (2, 1, 8)),
         ("down down rejected", (4, 10, 1)),
