@@ -1,4 +1,4 @@
-"""What a user sees while a turn runs: typed events, LangGraph's own modes, and no token of a structured answer."""
+"""What a user sees while a turn runs: typed events, LangGraph's own modes, and what tells calls apart in traces."""
 
 from __future__ import annotations
 
