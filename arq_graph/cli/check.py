@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool
@@ -20,9 +19,7 @@ from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_m
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import named, output, sentence, titled, warn, words
 from arq_graph.cli.turn import guideline_text
-from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.suite import SuiteFile
-from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import tool_name
 from arq_graph.models.scripted import ScriptedChatModel
@@ -40,13 +37,7 @@ _SCHEMAS: dict[str, type[BaseModel]] = {
 
 def check(agent: AgentFile) -> None:
     """Read an agent as a run would, and see what is in it."""
-    try:
-        read = Agent.from_yaml(agent)
-    except SpecError as error:
-        with suppress(SpecError):
-            MilestoneGraph.from_yaml(agent, check=False)
-            error.add_note(f"It is a milestone file: see arq-graph milestones check {agent}")
-        raise
+    read = Agent.from_yaml(agent)
     create_guided_agent(ScriptedChatModel([]), read)  # compiling asks no model
     console = output()
     console.print(words(read.name, "bold"))

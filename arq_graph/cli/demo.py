@@ -72,9 +72,8 @@ def _hold(setup: Setup) -> None:
             for part in outcome_of(dialogue.say(text), dialogue.agent):
                 console.print(part)
         console.print()
-        if dialogue.way_on:
-            console.print(words("Why did it say that?"))
-            show_command(console, "arq-graph", "explain")
+        console.print(words("Why did it say that?"))
+        show_command(console, "arq-graph", "explain")
         console.print(words("Talk to it yourself:"))
         show_command(console, "arq-graph", "chat", setup.file, *setup.options)
 

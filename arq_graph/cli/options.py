@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -148,7 +148,19 @@ def choose_model(
     model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
 ) -> ModelChoice:
     """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow, which is said."""
-    return replace(_chosen(model, base_url), arguments=dict(map(_argument, arguments or ())))
+    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
+    if endpoint and not spec:
+        raise InputError(
+            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
+            "ARQ_GRAPH_MODEL"
+        )
+    if not spec:
+        spec = _WITH_A_KEY if os.environ.get(_KEY) else OFFLINE
+        note(_NO_KEY if spec == OFFLINE else f"{_KEY} is set: asking {spec}; --model takes another.")
+    if spec == OFFLINE:
+        endpoint = None  # the address is for others: users, or a judge
+    return ModelChoice(spec, endpoint, dict(map(_argument, arguments or ())))
 
 
 def _argument(given: str) -> tuple[str, Any]:
@@ -159,25 +171,6 @@ def _argument(given: str) -> tuple[str, Any]:
         return name.strip(), from_json(value)
     except ValueError:
         return name.strip(), value
-
-
-def _chosen(model: str | None, base_url: str | None) -> ModelChoice:
-    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
-    if spec == OFFLINE:
-        return ModelChoice(OFFLINE)  # the address is for others: users, or a judge
-    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
-    if spec:
-        return ModelChoice(spec, endpoint)
-    if endpoint:
-        raise InputError(
-            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
-            "ARQ_GRAPH_MODEL"
-        )
-    if os.environ.get(_KEY):
-        note(f"{_KEY} is set: asking {_WITH_A_KEY}; --model takes another.")
-        return ModelChoice(_WITH_A_KEY)
-    note(_NO_KEY)
-    return ModelChoice(OFFLINE)
 
 
 def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | None:
