@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_type_hints
 
 from langgraph.graph.state import CompiledStateGraph
 
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from arq_graph.milestones.judging.judge import Judge
     from arq_graph.nodes.progress import TrackProgress
 
-_MODULES = ("matcher", "strategy", "message")
+_PAPER_MODELS: Mapping[str, str] = {
+    "matcher": "openai:gpt-4o-2024-08-06",
+    "strategy": "openai:gpt-4o-2024-11-20",
+    "message": "openai:gpt-4o-2024-08-06",
+}
+"""The models of the ARQ paper's experiments (6.3)."""
+
 _PARTS = {"matcher": GuidelineMatcher, "reviser": MessageReviser, "model": Reasoner}
 _KNOWN: Any = {"further": GraphOptions.__annotations__, **_PARTS}
 
@@ -33,7 +39,7 @@ PROFILE = (
 
 
 def create_guided_agent(
-    model: ModelLike | Mapping[str, ModelLike],
+    model: ModelLike | Mapping[str, ModelLike] | None,
     agent: Agent,
     *,
     strategy: StrategyName | StrategySettings = "tools",
@@ -42,6 +48,7 @@ def create_guided_agent(
     reviser: MessageReviser | None = None,
     milestones: MilestoneGraph | None = None,
     judge: Judge | None = None,
+    preset: Literal["paper"] | None = None,
     eager: bool = False,
     stream: bool = False,
     **options: Unpack[GraphOptions],
@@ -64,6 +71,7 @@ def create_guided_agent(
         milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; a
             planner is shown the milestones that could come next.
         judge: Whom to ask about milestones that code cannot decide; without one they stay undecided.
+        preset: `paper` takes the models of the ARQ paper where `model` is None.
         eager: Fewer waves of model calls for more tokens, with the strategy `tools`: it is asked about every tool that
             could be granted while the guidelines are matched, and after tools ran the reply is drafted during the
             second look, to be kept where that changes nothing that the reply is told.
@@ -81,7 +89,7 @@ def create_guided_agent(
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
         )
-    models = _per_module(model)
+    models = _per_module(model, preset)
     reads = channels_of(options)
     reviser = MessageReviser.given("reviser", reviser, models["message"], agent, mode=mode)
     reviser.streams = stream or reviser.streams
@@ -178,11 +186,17 @@ def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: Judge | Non
     return None
 
 
-def _per_module(model: ModelLike | Mapping[str, ModelLike]) -> Mapping[str, ModelLike]:
+def _per_module(
+    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
+) -> Mapping[str, ModelLike]:
+    if model is None:
+        if preset != "paper":
+            raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
+        return _PAPER_MODELS
     if not isinstance(model, Mapping):
-        return dict.fromkeys(_MODULES, model)
-    if model.keys() != set(_MODULES):
+        return dict.fromkeys(_PAPER_MODELS, model)
+    if model.keys() != _PAPER_MODELS.keys():
         raise InputError(
-            f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(_MODULES)}"
+            f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(_PAPER_MODELS)}"
         )
     return model

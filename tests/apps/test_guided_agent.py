@@ -34,6 +34,7 @@ from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.apps.desk import active, desk, kinds, late, says, thread
 from tests.brain import act, asked_by, brain, say
 from tests.order_tools import A1, get_order
+from tests.reasoning.endpoint import Endpoint, ok
 
 ASKED = says("Where is A-1?")
 ALIKE = pytest.param("react", marks=pytest.mark.slow)
@@ -202,7 +203,19 @@ def test_each_module_may_have_a_model_of_its_own():
     assert state["messages"][-1].text == "Late."
     asked = [{call.module for call in model.calls} for model in models.values()]
     assert asked == [{"matcher"}, {"tools"}, {"message"}]
-    assert [model.calls[0].kwargs["temperature"] for model in models.values()] == [0.15, 0.05, 0.1]
+
+
+def test_the_models_of_the_papers_experiments(monkeypatch):
+    judged, proposed = {"G1": {"score": 9, "should_apply": True}}, {"tool_calls_for_candidate_tool": []}
+    replied = {"revisions": [{"content": "Which order is it?", "followed": []}]}
+    asks = Guideline("they ask where an order is", "look it up", tools=[get_order])
+    with Endpoint([ok(judged), ok({"get_order": proposed}), ok(replied)]) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.base_url)
+        app = create_guided_agent(None, Agent("Desk", "You help.", [asks]), preset="paper", mode="direct")
+        assert app.invoke(ASKED)["messages"][-1].text == "Which order is it?"
+    asked = [(request.body["model"], request.body["temperature"]) for request in endpoint.requests]
+    matcher, tools, message = ("2024-08-06", 0.15), ("2024-11-20", 0.05), ("2024-08-06", 0.1)
+    assert asked == [(f"gpt-4o-{day}", degree) for day, degree in (matcher, tools, message)]
 
 
 def test_one_reasoner_for_all_modules_and_a_model_that_the_run_chooses():
