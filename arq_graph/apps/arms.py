@@ -71,21 +71,39 @@ def _arm(name: str, folder: Path | None) -> Arm:
         return _app(strategy, by_response=True, without=without)
     module, _, function = name.partition(":")
     if not function or module in ARMS:
+        near = suggestion(name, [*ARMS, *(f"{each}+reflexion" for each in ARMS)])
         raise InputError(
-            f"there is no arm {name!r}{suggestion(name, ARMS)}; there are {', '.join(ARMS)}, {', '.join(REFERENCES)} "
-            "without a query as in 'arq -condition', and module:function or module:Blueprint for one of your own"
+            f"there is no arm {name!r}{near or '; there are ' + ', '.join(ARMS)}. Write module:function for one of "
+            "your own, NAME+reflexion for one that tries again, and 'arq -QUERY' for arq without a query"
         )
+    found = _loaded(name, folder)
+    if isinstance(found, type) and issubclass(found, ARQ):
+        return partial(_guided("arq"), own=own_blueprint(name, folder))
+    return cast(Arm, found)
+
+
+def own_blueprint(name: str, folder: Path | None) -> type[ARQ]:
+    """The blueprint "module:Class" with which `arq` can be asked.
+
+    Raises:
+        InputError: There is none, or it is for no step.
+    """
+    if not all(name.partition(":")):
+        raise InputError(f"the blueprint {name!r} must be written module:Class")
+    found = _loaded(name, folder)
+    if not (isinstance(found, type) and issubclass(found, MessageBlueprint | Judgement)):
+        raise InputError(
+            f"{name!r} is not a blueprint for any step: make it a subclass of MessageBlueprint or of Judgement "
+            "(from arq_graph.nodes)"
+        )
+    return found
+
+
+def _loaded(name: str, folder: Path | None) -> object:
     try:
-        found = load(name, folder)
+        return load(name, folder)
     except SpecError as error:
         raise InputError(f"the arm {error}") from error.__cause__
-    if isinstance(found, type) and issubclass(found, ARQ):
-        if not issubclass(found, MessageBlueprint | Judgement):
-            raise InputError(
-                f"the arm {name!r} is not a blueprint for any step: subclass MessageBlueprint or Judgement"
-            )
-        return partial(_guided("arq"), own=found)
-    return cast(Arm, found)
 
 
 def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING) -> MakeApp:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -11,16 +10,23 @@ from rich.console import Console
 from rich.table import Table
 
 from arq_graph.cli.screen import note, printable, warn, warning, words
-from arq_graph.milestones.evaluation.moves import shares_of
-from arq_graph.milestones.reports.comparison import ArmComparison, Difference
-from arq_graph.milestones.reports.figures import Mean, Rate, Summary
+from arq_graph.milestones.evaluation.moves import SHARES, shares_of
+from arq_graph.milestones.reports.comparison import ArmComparison
+from arq_graph.milestones.reports.figures import Mean, Summary
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, Ended
 from arq_graph.milestones.reports.report import Report, stand_in_notice, write_report
-from arq_graph.milestones.reports.shown import NOT_KNOWN as NOT_KNOWN
-from arq_graph.milestones.reports.shown import number as number
-from arq_graph.milestones.reports.shown import percent as percent
-from arq_graph.milestones.reports.shown import probability as probability
+from arq_graph.milestones.reports.shown import (
+    NOT_KNOWN,
+    between,
+    change,
+    mean,
+    number,
+    percent,
+    points,
+    probability,
+    share,
+)
 from arq_graph.milestones.transcript import Transcript
 
 F = TypeVar("F")
@@ -45,13 +51,16 @@ Column = tuple[str, Callable[[Summary], str]]
 
 
 def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
-    """Rows of a name and figures; on a narrow terminal they break and nothing is lost."""
+    """Rows of a name and figures; on a narrow terminal figures break before a word of a name does."""
+    rows = [(one_line(name), figures) for name, figures in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column(words(title), max_width=_NAME_WIDTH, overflow="fold", style="cyan")
+    longest = max((len(word) for name, _ in rows for word in name.split()), default=0)
+    widths = {"min_width": min(longest, _NAME_WIDTH), "max_width": _NAME_WIDTH}
+    table.add_column(words(title), overflow="fold", style="cyan", **widths)
     for heading in headings:
         table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:
-        table.add_row(one_line(name), *map(words, figures))
+        table.add_row(name, *map(words, figures))
     return table
 
 
@@ -77,32 +86,6 @@ def listed(names: Sequence[str]) -> str:
     return "; ".join(map(one_line, names[:_SHOWN])) + more
 
 
-def share(rate: Rate) -> str:
-    """A share with its interval."""
-    return percent(rate.rate) + _interval(rate, ".0f", 100)
-
-
-def mean(of: Mean) -> str:
-    """A mean with its interval."""
-    return number(of.mean) + _interval(of, ".2f")
-
-
-def points(of: Difference) -> str:
-    """A difference of shares in percentage points, with its interval."""
-    return number(of.difference, "+.0f", 100) + _interval(of, "+.0f", 100)
-
-
-def change(of: Difference) -> str:
-    """A difference of rates, with its interval."""
-    return number(of.difference, "+.2f") + _interval(of, "+.2f")
-
-
-def _interval(of: Rate | Mean | Difference, form: str, times: int = 1) -> str:
-    if of.low is None or of.high is None:
-        return ""
-    return f" [{format(times * of.low, form)}, {format(times * of.high, form)}]"
-
-
 def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
     """Warn of the first records that are broken."""
     for one in broken[:_SHOWN]:
@@ -126,8 +109,7 @@ def show_report(report: Report, console: Console) -> None:
     console.print()
     for line in _remarks(report):
         console.print(words(line, "dim"))
-    for line in _errors(report):
-        console.print(words(line, "yellow"))
+    show_errors(report, console)
     unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
     for file in unreviewed[:_SHOWN]:
         console.print(
@@ -226,14 +208,14 @@ def _completed(summary: Summary) -> str:
 def _goal(summary: Summary) -> str:
     least, most = summary.goal_at_least, summary.goal_at_most
     if most.count > least.count:
-        return f"{percent(least.rate)} to {percent(most.rate)}"
+        return between(percent(least.rate), percent(most.rate))
     return share(summary.goal_completion)
 
 
 def _progress(summary: Summary) -> str:
     least, most = summary.progress_at_least, summary.progress_at_most
     if summary.progress_rate.n < least.n:
-        return f"{number(least.mean)} to {number(most.mean)}"
+        return between(number(least.mean), number(most.mean))
     return mean(summary.progress_rate)
 
 
@@ -312,7 +294,7 @@ def _remarks(report: Report) -> Iterator[str]:
             ", ".join(f"{name} {percent(of)}" for name, of in shares.items()) for shares in moves.values()
         )
         listed = "; ".join(f"{one_line(arm)}: {shares}" for arm, shares in zip(moves, told, strict=True))
-        yield f"Moves of {listed}. Invalid is the share of the acts that were refused or failed."
+        yield f"Moves of {listed}. {SHARES}"
     if report.summary.comparisons:
         yield (
             "Differences are the second arm minus the first, over the runs that both have. p is corrected for the "
@@ -320,14 +302,16 @@ def _remarks(report: Report) -> Iterator[str]:
         )
 
 
-def _errors(report: Report) -> Iterator[str]:
-    reasons = Counter(
-        (one.arm or "all", one.error.strip().partition("\n")[0])
-        for one in report.conversations
-        if one.error is not None
-    )
-    if reasons:
-        every = counted(reasons.total(), "conversation")
-        yield f"{every} ended in an error, measured as far as it had come:"
-    for (arm, reason), count in reasons.most_common(_SHOWN):
-        yield f"{one_line(arm)}: {count:,}: {printable(reason, _REASON)}"
+def show_errors(report: Report, console: Console) -> None:
+    """Say which conversations ended in an error, and in which; those of one arm with the same error stand together."""
+    wrong: dict[tuple[str, str], list[str]] = {}
+    for one in report.conversations:
+        if one.error is not None:
+            reason = one.error.strip().partition("\n")[0]
+            wrong.setdefault((one.arm or "all", reason), []).append(one.id)
+    if wrong:
+        every = counted(sum(map(len, wrong.values())), "conversation")
+        console.print(words(f"{every} ended in an error, measured as far as it had come:", "yellow"))
+    for (arm, reason), ids in sorted(wrong.items(), key=lambda each: -len(each[1]))[:_SHOWN]:
+        line = f"{one_line(arm)}: {len(ids):,}: {printable(reason, _REASON)} ({listed(ids)})"
+        console.print(words(line, "yellow"))

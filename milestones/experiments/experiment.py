@@ -96,30 +96,29 @@ async def aexperiment(
     arms: Mapping[str, Arm],
     *,
     results: Path,
-    model: Any = None,
     ablated: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Experiment:
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
 
     Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
-    Under a ceiling they are left out.
+    Under a ceiling they are left out; of shards, the first takes them all.
 
     Args:
         file: The suite's file.
         suite: Its scenarios, or those of them that are to be held.
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
-        model: The model of the arms.
         ablated: By arm that leaves queries out, the step that they are left out of.
         **settings: Those of `aevaluate`.
 
     Raises:
         InputError: As `aevaluate` raises.
     """
-    report = await aevaluate(suite, arms, model=model, results=results, record=True, **settings)
-    has_ceiling = settings.get("max_calls") or settings.get("max_cost")
-    golden = {} if has_ceiling else _golden(file, suite)
+    report = await aevaluate(suite, arms, results=results, record=True, **settings)
+    is_left_out = any(map(settings.get, ("max_calls", "max_cost"))) or settings["shard"].split("/")[0] != "1"
+    golden = {} if is_left_out else _golden(file, suite)
+    model = settings.get("model")
     known = Arms(arms, model)
     asked = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
     turns = {}
