@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from arq_graph.cli.screen import note, printable, warn, warning, words
-from arq_graph.milestones.evaluation.moves import SHARES, shares_of
 from arq_graph.milestones.reports.comparison import ArmComparison
 from arq_graph.milestones.reports.figures import Mean, Summary
 from arq_graph.milestones.reports.html import write_html
@@ -55,8 +54,8 @@ def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Seque
     rows = [(one_line(name), figures) for name, figures in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     longest = max((len(word) for name, _ in rows for word in name.split()), default=0)
-    widths = {"min_width": min(longest, _NAME_WIDTH), "max_width": _NAME_WIDTH}
-    table.add_column(words(title), overflow="fold", style="cyan", **widths)
+    least = min(longest, _NAME_WIDTH)
+    table.add_column(words(title), min_width=least, max_width=_NAME_WIDTH, overflow="fold", style="cyan")
     for heading in headings:
         table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:
@@ -288,13 +287,6 @@ def _remarks(report: Report) -> Iterator[str]:
         )
     if overall.agreement.mean is not None:
         yield f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict."
-    moves = {arm: shares_of(one for one in report.conversations if one.arm == arm) for arm in arms}
-    if any("think" in shares for shares in moves.values()):
-        told = (
-            ", ".join(f"{name} {percent(of)}" for name, of in shares.items()) for shares in moves.values()
-        )
-        listed = "; ".join(f"{one_line(arm)}: {shares}" for arm, shares in zip(moves, told, strict=True))
-        yield f"Moves of {listed}. {SHARES}"
     if report.summary.comparisons:
         yield (
             "Differences are the second arm minus the first, over the runs that both have. p is corrected for the "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
-from pydantic import RootModel
+from pydantic import ConfigDict, Field, RootModel
 
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.milestones.evaluation.moves import SHARES, shares_of
@@ -58,49 +58,57 @@ def published() -> Mapping[str, Mapping[str, Published]]:
     ).root
 
 
-class Subject(NamedTuple):
-    """What tables are about.
+class Experiment(Record):
+    """What came of the arms on one suite.
 
     Args:
-        suite: The suite's name, under which figures may be published.
-        report: What was measured.
+        schema_version: The version of this form, written as `schema`.
+        suite: The suite's name.
+        report: What was measured in its conversations.
         matches: The scenarios in which nothing but the matcher is run.
-        turns: By arm, the figures over single turns; empty where the suite has no gold conversations.
+        turns: By arm, the figures over the suite's gold turns; empty where it has none.
         ablated: By arm that leaves queries out, the step that they are left out of.
     """
 
+    model_config = ConfigDict(populate_by_name=True, extra="ignore")
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
     suite: str
     report: Report
-    matches: frozenset[str]
-    turns: Mapping[str, TurnMetrics]
+    matches: tuple[str, ...] = ()
+    turns: Mapping[str, TurnMetrics] = {}
     ablated: Mapping[str, str] = {}
 
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The papers' tables; the JSON holds them too, and of one that is read they are made anew."""
+        return tuple(_tables_of(self))
 
-def tables_of(subject: Subject) -> tuple[Table, ...]:
-    """All tables of an experiment on one suite; those that would be empty are left out."""
-    every: dict[str, list[ConversationRecord]] = {name: [] for name in subject.report.summary.arms}
-    for one in subject.report.conversations:
+
+def _tables_of(experiment: Experiment) -> Iterator[Table]:
+    """All tables; those that would be empty are left out."""
+    every: dict[str, list[ConversationRecord]] = {name: [] for name in experiment.report.summary.arms}
+    for one in experiment.report.conversations:
         every[one.arm or ""].append(one)
     lacking = references(every)  # which have tables of their own
     arms = {name: records for name, records in every.items() if name not in lacking}
-    beside = published().get(subject.suite, {})
-    made = (
-        _table(title, arms, rows, beside.get(key))
-        for title, key, rows in [
-            ("success", "success", _by_part(arms, subject.matches)),
-            ("success by category", "categories", _by(arms, lambda one: one.use_case, _success)),
-            ("success by kind of user", "users", _by_user(arms)),
-            ("goal completion / progress rate", "progress", _progress_rows(arms, subject.matches)),
-            ("outcome in the world, mean", "outcome", _outcomes(arms)),
-            (_MOVES, "moves", _moves(arms)),
-            ("what was said for what", "speech", _speech(arms)),
-            ("single turns", "turns", _turns(subject.turns)),
-            ("output tokens of a call", "tokens", _tokens(arms)),
-            ("a conversation, mean", "costs", _costs(arms)),
-        ]
-    )
-    worth = _worth(every, lacking, subject)
-    return (*(table for table in made if table.rows), *worth, *_compared(arms))
+    beside = published().get(experiment.suite, {})
+    for title, key, rows in [
+        ("success", "success", _by_part(arms, experiment.matches)),
+        ("success by category", "categories", _by(arms, lambda one: one.use_case, _success)),
+        ("success by kind of user", "users", _by_user(arms)),
+        ("goal completion / progress rate", "progress", _progress_rows(arms, experiment.matches)),
+        ("outcome in the world, mean", "outcome", _outcomes(arms)),
+        (_MOVES, "moves", _moves(arms)),
+        ("what was said for what", "speech", _speech(arms)),
+        ("single turns", "turns", _turns(experiment.turns)),
+        ("output tokens of a call", "tokens", _tokens(arms)),
+        ("a conversation, mean", "costs", _costs(arms)),
+    ]:
+        if rows:
+            yield _table(title, arms, rows, beside.get(key))
+    yield from _worth(every, lacking, experiment)
+    yield from _compared(arms)
 
 
 def _table(title: str, arms: Iterable[str], rows: Rows, beside: Published | None) -> Table:
@@ -117,7 +125,7 @@ def _table(title: str, arms: Iterable[str], rows: Rows, beside: Published | None
     return Table(title=title, columns=columns, rows=tuple(found), notes=tuple(notes))
 
 
-def _by_part(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
+def _by_part(arms: Mapping[str, Records], matches: Collection[str]) -> Rows:
     def part_of(one: ConversationRecord) -> str:
         return MATCHER if one.scenario in matches else TURN
 
@@ -171,7 +179,7 @@ def _success(records: Records) -> str:
     return percent(least.rate) + interval(low, high, ".0f", 100)
 
 
-def _progress_rows(arms: Mapping[str, Records], matches: frozenset[str]) -> Rows:
+def _progress_rows(arms: Mapping[str, Records], matches: Collection[str]) -> Rows:
     # Of a single answer, no progress is of interest.
     is_of_turns = any(one.turns > 1 for records in arms.values() for one in records)
     return _by(arms, lambda one: one.use_case, _progress) if is_of_turns and not matches else {}
@@ -252,13 +260,15 @@ def _tokens_of(records: Records, step: str) -> float | None:
     return sum(one.output_tokens for one in used) / calls if calls else None
 
 
-def _worth(arms: Mapping[str, Records], lacking: Mapping[str, str], subject: Subject) -> Iterator[Table]:
+def _worth(
+    arms: Mapping[str, Records], lacking: Mapping[str, str], experiment: Experiment
+) -> Iterator[Table]:
     """What each query that was left out gains in success, and costs in tokens."""
-    steps = {arm: (whole, subject.ablated.get(arm, "")) for arm, whole in lacking.items()}
+    steps = {arm: (whole, experiment.ablated.get(arm, "")) for arm, whole in lacking.items()}
     for whole, step in dict.fromkeys(steps.values()):
         without = [arm for arm, of in steps.items() if of == (whole, step)]
         # Where the matcher alone is run, another step's query can win nothing.
-        unmoved = frozenset() if step == "matcher" else subject.matches
+        unmoved = () if step == "matcher" else experiment.matches
         of = {arm: [one for one in arms[arm] if one.scenario not in unmoved] for arm in (*without, whole)}
         won = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
