@@ -207,7 +207,7 @@ def _require_makeable(suite: Suite, apps: Mapping[str, Arm], model: BaseChatMode
     """Refuse an arm that cannot be made for one kind of scenario: it would fail in each of that kind."""
     known = Arms(apps, model)
     kinds = {
-        (id(one.agent), id(getattr(one.world, "func", one.world)), one.matches_only): one
+        (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
     }
     for arm, one in product(apps, kinds.values()):

@@ -87,6 +87,8 @@ class Experiment(Record):
 
 def _tables_of(experiment: Experiment) -> Iterator[Table]:
     """All tables; those that would be empty are left out."""
+    if not experiment.report.conversations:
+        return
     every: dict[str, list[ConversationRecord]] = {name: [] for name in experiment.report.summary.arms}
     for one in experiment.report.conversations:
         every[one.arm or ""].append(one)
@@ -267,14 +269,14 @@ def _worth(
     steps = {arm: (whole, experiment.ablated.get(arm, "")) for arm, whole in lacking.items()}
     for whole, step in dict.fromkeys(steps.values()):
         without = [arm for arm, of in steps.items() if of == (whole, step)]
-        # Where the matcher alone is run, another step's query can win nothing.
+        # Where the matcher alone is run, another step's query can gain nothing.
         unmoved = () if step == "matcher" else experiment.matches
         of = {arm: [one for one in arms[arm] if one.scenario not in unmoved] for arm in (*without, whole)}
-        won = {each.a: each for each in compare_arms(of)}
+        gained = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
         rows = [Row(name=whole, cells=(_success(of[whole]), "", "", "", number(tokens[whole], ".0f")))]
         for arm in without:
-            sure = _sure(won[arm].overall.goal_completion, arm, whole)[:3]
+            sure = _sure(gained[arm].overall.goal_completion, arm, whole)[:3]
             fewer, most = tokens[arm], tokens[whole]
             costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
             rows.append(Row(name=arm.removeprefix(f"{whole} "), cells=(_success(of[arm]), *sure, costs)))
@@ -316,7 +318,7 @@ def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:
         order = sorted(differing, key=lambda name: -abs(differing[name].difference or 0))
         rows = [Row(name=name, cells=_sure(differing[name], a, b)) for name in order]
         note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
-        if rows:
+        if rows and len(found) > 1:
             yield Table(title=f"where {a} and {b} differ", columns=columns, rows=tuple(rows), notes=(note,))
 
 
