@@ -53,12 +53,6 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     return {name: _arm(name, folder) for name in names}
 
 
-def matches_guidelines(name: str) -> bool:
-    """Whether an arm of this name may say which guidelines are active; of one of your own that is not known."""
-    tried = name.partition("+")[0]
-    return ":" in tried or tried.partition(" ")[0] in ("guided", "arq", "cot", "direct")
-
-
 def _arm(name: str, folder: Path | None) -> Arm:
     if name in ARMS:
         return ARMS[name]
@@ -162,10 +156,7 @@ def _app(
         else:
             spec = _calling(scenario, agent, world)
             settings = replace(settings, **speaking)
-        if scenario.matches_only:
-            raise InputError(
-                f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
-            )
+        _require_turn(scenario)
         models = _models(model, by_response, without)
         create: Any = create_guided_agent if spec.guidelines else create_preact_agent
         asked = models if spec.guidelines else models["strategy"]
@@ -182,6 +173,7 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: An
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
+    _require_turn(scenario)
     spec = _calling(scenario, agent, world)
     asked: Any = model.models[0] if isinstance(model, Reasoner) else model
     tools, told = list(spec.toolbox.values()), instructions_of(spec)
@@ -215,6 +207,13 @@ def _required(scenario: Scenario, agent: Agent | None) -> Agent:
     if agent is None:
         raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
     return agent
+
+
+def _require_turn(scenario: Scenario) -> None:
+    if scenario.matches_only:
+        raise InputError(
+            f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
+        )
 
 
 def _calling(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:

@@ -14,7 +14,6 @@ from langchain_core.language_models import BaseChatModel
 from typer import Argument, BadParameter, Exit, Option
 
 from arq_graph.apps.arms import arms as arms_named
-from arq_graph.apps.arms import matches_guidelines
 from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.screen import note, output, warn
@@ -90,18 +89,17 @@ def evaluate(
     The exit code is 1 where a conversation could not be held or ended in an error; the others are measured, and the
     report is written. It is 0 where a ceiling ended the run.
     """
-    asked = Asked.chosen(model, model_arg, user_model, judge, base_url)
-    held = settings_of(locals())
+    given = locals()
+    asked = Asked.chosen(given)
+    settings = asked.settings(given)
     kept = results or suite.with_name(f"{suite.stem}{part_of(shard)}.results.jsonl")
     options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     (read,) = of_categories([Suite.from_yaml(suite)], only)
     tried, apps = tried_on(read, names_in(arms), suite.absolute().parent, asked.models["model"])
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
-    count = sum(1 for _ in tried.planned(list(apps), held["runs"], shard))
-    with conversing(count, way_on) as done:
-        report = evaluated(
-            tried, apps, **asked.settings(), **held, results=kept, record=record, merge=merge or (), done=done
-        )
+    where = {"results": kept, "record": record, "merge": merge or ()}
+    with conversing(tried, apps, settings, way_on) as done:
+        report = evaluated(tried, apps, **settings, **where, done=done)
     # Before anything is printed: whoever reads may have gone.
     files = merge or [kept]
     write_outputs(report, json, html, said_in(report, *files) if html else (), title="Evaluation")
@@ -123,39 +121,28 @@ class Asked:
     votes: int = 1
 
     @classmethod
-    def chosen(
-        cls,
-        model: str | None,
-        model_arg: Sequence[str] | None,
-        user_model: str | None,
-        judge: str | None,
-        base_url: str | None,
-        votes: int = 1,
-    ) -> Self:
+    def chosen(cls, given: Mapping[str, Any]) -> Self:
         """Those that the options choose."""
+        url = given["base_url"]
         choices = {
-            "model": options.choose_model(model, base_url, model_arg),
-            "user_model": options.choose_if_named(user_model, base_url),
-            "judge": options.choose_if_named(judge, base_url),
+            "model": options.choose_model(given["model"], url, given["model_arg"]),
+            "user_model": options.choose_if_named(given["user_model"], url),
+            "judge": options.choose_if_named(given["judge"], url),
         }
-        given = {role: each for role, each in choices.items() if each}
-        names = {ASKED[role]: each.name for role, each in given.items()}
-        return cls({role: each.chat_model() for role, each in given.items()}, names, votes)
+        named = {role: each for role, each in choices.items() if each}
+        names = {ASKED[role]: each.name for role, each in named.items()}
+        return cls({role: each.chat_model() for role, each in named.items()}, names, given.get("votes") or 1)
 
-    def settings(self) -> dict[str, Any]:
-        """The settings of `aevaluate` that name them."""
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of `aevaluate`: the models, and what options of the same names set."""
+        same = ("concurrency", "workers", "shard", "resume", "max_calls", "max_cost")
+        prices = options.read_prices(given["prices"], given["max_cost"])
+        settings = {name: given[name] for name in same} | {"runs": given["runs"] or 1, "prices": prices}
         if "judge" not in self.models:
-            return {**self.models, "depends_on": self.names}
+            return {**self.models, **settings, "depends_on": self.names}
         judge = LLMJudge(self.models["judge"], votes=self.votes)
         votes = {VOTES: str(self.votes)} if self.votes > 1 else {}
-        return {**self.models, "judge": judge, "depends_on": {**self.names, **votes}}
-
-
-def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of `aevaluate` that an option of the same name sets."""
-    same = ("concurrency", "workers", "shard", "resume", "max_calls", "max_cost")
-    prices = options.read_prices(given["prices"], given["max_cost"])
-    return {name: given[name] for name in same} | {"runs": given["runs"] or 1, "prices": prices}
+        return {**self.models, **settings, "judge": judge, "depends_on": {**self.names, **votes}}
 
 
 def part_of(shard: str) -> str:
@@ -178,9 +165,8 @@ def of_categories(suites: Sequence[Suite], only: str | None) -> list[Suite]:
     known = sorted({one.use_case for suite in suites for one in suite.scenarios if one.use_case})
     for name in wanted:
         if name not in known:
-            near = suggestion(name, known)
-            there = f"; there are {', '.join(known)}" if known else ": no scenario has a `use_case`"
-            raise InputError(f"there is no category {name!r}{near}{there}")
+            there = suggestion(name, known) or f"; there are {', '.join(known) or 'none'}"
+            raise InputError(f"there is no category (`use_case`) {name!r}{there}")
     fitting = [[one for one in suite.scenarios if not wanted or one.use_case in wanted] for suite in suites]
     return [suite.replace(scenarios=some) for suite, some in zip(suites, fitting, strict=True) if some]
 
@@ -188,24 +174,14 @@ def of_categories(suites: Sequence[Suite], only: str | None) -> list[Suite]:
 def tried_on(
     suite: Suite, names: list[str], folder: Path, model: BaseChatModel
 ) -> tuple[Suite, dict[str, Arm]]:
-    """The scenarios that the arms can be tried on, and the arms; what should be known of them is told."""
+    """The scenarios that all arms can be tried on, and the arms; what should be known of them is told.
+
+    Raises:
+        InputError: An arm cannot be made for one kind of scenario, and so would fail in each of that kind.
+    """
     apps = arms_named(names, folder=folder)
-    if deaf := [name for name in names if not matches_guidelines(name)]:
-        answered = [one for one in suite.scenarios if not one.matches_only]
-        why = f"{deaf[0]} cannot say which guidelines are active"
-        if not answered:
-            raise InputError(f"{suite.name} asks nothing but which guidelines are active, and {why}")
-        if left_out := len(suite.scenarios) - len(answered):
-            note(f"{counted(left_out, 'scenario')} left out: {why}.")
-            suite = suite.replace(scenarios=answered)
-    _require_makeable(suite, apps, model)
-    tell_doubts(model, names, suite.scenarios)
-    return suite, apps
-
-
-def _require_makeable(suite: Suite, apps: Mapping[str, Arm], model: BaseChatModel) -> None:
-    """Refuse an arm that cannot be made for one kind of scenario: it would fail in each of that kind."""
     known = Arms(apps, model)
+    turns = [one for one in suite.scenarios if not one.matches_only]
     kinds = {
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
@@ -214,14 +190,26 @@ def _require_makeable(suite: Suite, apps: Mapping[str, Arm], model: BaseChatMode
         try:
             known.make(Planned(arm, one, 1, suite.seed))
         except (InputError, SpecError) as error:
-            raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
+            if not (one.matches_only and turns):
+                raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
+            if left_out := len(suite.scenarios) - len(turns):
+                said = (
+                    f"{counted(left_out, 'scenario')} left out: {arm} cannot say which guidelines are active."
+                )
+                note(said)
+                suite = suite.replace(scenarios=turns)
         except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
             continue
+    tell_doubts(model, names, suite.scenarios)
+    return suite, apps
 
 
 @contextmanager
-def conversing(count: int, way_on: str) -> Iterator[Done]:
-    """Inside the block so many conversations are held: progress is shown, and whatever ends it tells the way on."""
+def conversing(
+    suite: Suite, arms: Mapping[str, Arm], settings: Mapping[str, Any], way_on: str
+) -> Iterator[Done]:
+    """Inside the block conversations are held: progress is shown, and whatever ends it tells the way on."""
+    count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1), settings.get("shard", "1/1")))
     with (
         leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}".strip())),
         progress_bar("conversing", count, "went wrong") as advance,

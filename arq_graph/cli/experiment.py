@@ -121,54 +121,37 @@ def experiment(
     run.
     """
     given = locals()
-    held = shared.settings_of(given)
     files = list(map(suite_file, suites or ["guidelines"]))
     read = [Suite.from_yaml(file) for file in files]
-    if replay is None:
-        asked = shared.Asked.chosen(model, model_arg, user_model, judge, base_url, votes or 1)
-    else:
-        asked = _replayed(replay, given)
     file_of = {suite.name: file for suite, file in zip(read, files, strict=True)}
     if len(file_of) < len(files):
         raise InputError(
             "two of the suites have one name, and so one file of results: try one after the other"
         )
+    asked = _replayed(replay, given) if replay else shared.Asked.chosen(given)
     trials = [_trial(file_of[one.name], one, asked, given) for one in shared.of_categories(read, only)]
     record.mkdir(parents=True, exist_ok=True)
     way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
     found = []
-    for trial in trials:
-        count = sum(1 for _ in trial.suite.planned(list(trial.arms), trial.runs, shard))
-        others = [each.kept for each in trials if each is not trial and each.kept.exists()]
-        own = {"runs": trial.runs, "spent_in": others, "merge": trial.merged, "results": trial.kept}
-        lacking = {name: " and ".join(each.without) for name in trial.arms if (each := ablation_of(name))}
-        with shared.conversing(count, way_on) as done:
-            one = aexperiment(
-                trial.file,
-                trial.suite,
-                trial.arms,
-                ablated=lacking,
-                **trial.asked.settings(),
-                **held | own,
-                done=done,
-            )
-            found.append(run_in_loop(one, "aexperiment"))
-        _write(found[-1], record / file_name(trial.suite.name), trial.merged or [trial.kept])
-        _show(found[-1], output(), way_on, judged="judge" in trial.asked.models)
-    is_missing = merge and any(each.report.missing for each in found)
-    shared.require_all_held([each.report for each in found], way_on, missing=is_missing)
+    for file, suite, apps, settings in trials:
+        kept, merged = settings["results"], settings["merge"]
+        others = [each.settings["results"] for each in trials if each.suite is not suite]
+        settings["spent_in"] = [other for other in others if other.exists()]
+        with shared.conversing(suite, apps, settings, way_on) as done:
+            found.append(run_in_loop(aexperiment(file, suite, apps, **settings, done=done), "aexperiment"))
+        _write(found[-1], record / file_name(suite.name), merged or [kept])
+        _show(found[-1], output(), way_on, judged="judge" in settings)
+    reports = [each.report for each in found]
+    shared.require_all_held(reports, way_on, missing=merge and any(each.missing for each in reports))
 
 
 class _Trial(NamedTuple):
-    """A suite, what is tried on it, and where that is kept."""
+    """A suite, what is tried on it, and the settings of `aexperiment`."""
 
     file: Path
     suite: Suite
     arms: Mapping[str, Arm]
-    asked: shared.Asked
-    runs: int
-    kept: Path
-    merged: list[Path]
+    settings: dict[str, Any]
 
 
 def _trial(file: Path, suite: Suite, asked: shared.Asked, given: Mapping[str, Any]) -> _Trial:
@@ -178,24 +161,27 @@ def _trial(file: Path, suite: Suite, asked: shared.Asked, given: Mapping[str, An
     for name in own:
         own_blueprint(name, folder)
     compared = [*chain.from_iterable(map(ablations, given["ablate"] or ())), *(["arq", *own] if own else [])]
-    usual, runs = shared.names_in(usual_arms(file)), 1
-    replaying = asked.models["model"]
-    if isinstance(replaying, ReplayChatModel):
-        usual, runs, scenarios, votes = replaying.recorded(suite.name)
+    usual, runs, model = shared.names_in(usual_arms(file)), 1, asked.models["model"]
+    if isinstance(model, ReplayChatModel):
+        usual, runs, scenarios, votes = model.recorded(suite.name)
         asked = changed(asked, votes=votes)
         there = [one for one in suite.scenarios if one.name in scenarios]
         if left_out := len(suite.scenarios) - len(there):
-            note(f"{counted(left_out, 'scenario')} of {suite.name} left out: they are not in the recording.")
+            note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
             suite = suite.replace(scenarios=there)
-    named = shared.names_in(given["arms"] or "")
-    names = list(dict.fromkeys([*named, *compared])) or usual
-    suite, apps = shared.tried_on(suite, names, folder, replaying)
+    names = list(dict.fromkeys([*shared.names_in(given["arms"] or ""), *compared])) or usual
+    suite, apps = shared.tried_on(suite, names, folder, model)
     record, name = given["record"], file_name(suite.name)
     merged = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if given["merge"] else []
     if given["merge"] and not merged:
         raise InputError(f"{record} holds no shards of {suite.name}: hold them with --shard 1/2, 2/2, …")
-    kept = record / f"{name}{shared.part_of(given['shard'])}.results.jsonl"
-    return _Trial(file, suite, apps, asked, given["runs"] or runs, kept, merged)
+    settings = asked.settings(given) | {
+        "runs": given["runs"] or runs,
+        "results": record / f"{name}{shared.part_of(given['shard'])}.results.jsonl",
+        "merge": merged,
+        "ablated": {name: " and ".join(each.without) for name in apps if (each := ablation_of(name))},
+    }
+    return _Trial(file, suite, apps, settings)
 
 
 def _replayed(folder: Path, given: Mapping[str, Any]) -> shared.Asked:
