@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,9 +44,6 @@ ENDS: Mapping[Ended, str] = {
     "seconds": "limit of time",
     "error": "an error",
 }
-
-Rows = Mapping[str, Summary]
-Column = tuple[str, Callable[[Summary], str]]
 
 
 def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
@@ -138,34 +135,55 @@ def write_outputs(
 def goals_table(report: Report) -> Table:
     """How far the conversations of each row got."""
     rows = _rows(report)
-    return _table("", _goals(rows), rows)
+    # What the customers came for leads, where the scenarios say; End may be reached by another road, too.
+    own = any(of.goal_reached is not None for of in rows.values())
+    came_for, title = (_reached, "customer's goal") if own else (_completed, "completed")
+    figures = {
+        name: [f"{of.conversations:,}", came_for(of), _goal(of), _progress(of)] for name, of in rows.items()
+    }
+    return columns("", ["n", title, "goal completion", "progress rate"], figures.items())
 
 
 def _tables(report: Report) -> Iterator[Table]:
     arms, rows = report.summary.arms, _rows(report)
     yield goals_table(report)
-    if repeated := {name: of for name, of in rows.items() if of.pass_hat_k}:
-        yield _table("pass^k", _pass_hat_k(repeated), repeated)
-    yield _table("mean of each", _WAY, rows)
+    if every := sorted({k for of in rows.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]:
+        shares = {name: of.pass_hat_k for name, of in rows.items() if of.pass_hat_k}
+        cells = ((name, [percent(of.get(k)) for k in every]) for name, of in shares.items())
+        yield columns("pass^k", [f"k = {k}" for k in every], cells)
+    yield columns(
+        "mean of each", ["turns", "calls", "wasted", "repeated", "forbidden"], map(_way, rows.items())
+    )
     for arm, of in arms.items() or {"": report.summary.overall}.items():
         if of.stops:
             yield _stops(of, arm)
     if any(of.model_calls.n for of in arms.values()):
-        yield _table("a conversation", _COSTS, arms)
-    reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
+        headings = ["model calls", "tokens read", "written", "seconds a turn"]
+        yield columns("a conversation", headings, map(_costs, arms.items()))
+    reasons = [reason for reason in ENDS if any(reason in of.ended for of in arms.values())]
     if any(reason != "user" for reason in reasons):
-        yield _table("ended by", [_ended_by(reason) for reason in reasons], arms)
+        ended = ((arm, [f"{of.ended.get(reason, 0):,}" for reason in reasons]) for arm, of in arms.items())
+        yield columns("ended by", [ENDS[reason] for reason in reasons], ended)
     if report.summary.comparisons:
         headings = ["pairs", "goal completion", "p", "progress rate", "p", "better"]
         yield columns("compared", headings, map(_pair, report.summary.comparisons))
 
 
-def _table(title: str, shown: Sequence[Column], rows: Rows) -> Table:
-    figures = ((name, [figure(summary) for _, figure in shown]) for name, summary in rows.items())
-    return columns(title, [heading for heading, _ in shown], figures)
+def _way(row: tuple[str, Summary]) -> tuple[str, list[str]]:
+    name, of = row
+    means = map(_mean, (of.turns, of.calls, of.wasted_calls, of.repeated_calls))
+    return name, [*means, f"{of.forbidden.count:,} ({percent(of.forbidden.rate)})"]
 
 
-def _rows(report: Report) -> Rows:
+def _costs(row: tuple[str, Summary]) -> tuple[str, list[str]]:
+    arm, of = row
+    return arm, [
+        *map(_mean, (of.model_calls, of.input_tokens, of.output_tokens)),
+        number(of.turn_seconds.mean),
+    ]
+
+
+def _rows(report: Report) -> Mapping[str, Summary]:
     """By use case, or by arm and kind of user: over different arms together no figure means anything."""
     rows: dict[str, Summary] = {}
     if not report.summary.arms:
@@ -176,17 +194,6 @@ def _rows(report: Report) -> Rows:
         if len(kinds) > 1:
             rows |= {f"{arm}, {kind}": cell for kind, cell in kinds.items()}
     return rows
-
-
-def _goals(rows: Rows) -> list[Column]:
-    """What the customers came for leads, where the scenarios say; End may be reached by another road, too."""
-    own = any(summary.goal_reached is not None for summary in rows.values())
-    return [
-        ("n", lambda summary: f"{summary.conversations:,}"),
-        ("customer's goal", _reached) if own else ("completed", _completed),
-        ("goal completion", _goal),
-        ("progress rate", _progress),
-    ]
 
 
 def _reached(summary: Summary) -> str:
@@ -200,8 +207,7 @@ def _reached(summary: Summary) -> str:
 
 def _completed(summary: Summary) -> str:
     least, most = summary.goal_at_least, summary.goal_at_most
-    between = f" to {most.count:,}" if most.count > least.count else ""
-    return f"{least.count:,}{between} of {least.n:,}"
+    return f"{between(f'{least.count:,}', f'{most.count:,}')} of {least.n:,}"
 
 
 def _goal(summary: Summary) -> str:
@@ -218,32 +224,8 @@ def _progress(summary: Summary) -> str:
     return mean(summary.progress_rate)
 
 
-def _pass_hat_k(rows: Rows) -> list[Column]:
-    every = sorted({k for summary in rows.values() for k in summary.pass_hat_k})[:_RUNS_SHOWN]
-    return [(f"k = {k}", lambda summary, k=k: percent(summary.pass_hat_k.get(k))) for k in every]  # type: ignore[misc]
-
-
-def _mean(of: Mean, form: str = "") -> str:
-    return number(of.mean, form or (".1f" if of.mean is None or of.mean < 1_000 else ",.0f"))
-
-
-_WAY: list[Column] = [
-    ("turns", lambda summary: _mean(summary.turns)),
-    ("calls", lambda summary: _mean(summary.calls)),
-    ("wasted", lambda summary: _mean(summary.wasted_calls)),
-    ("repeated", lambda summary: _mean(summary.repeated_calls)),
-    ("forbidden", lambda summary: f"{summary.forbidden.count:,} ({percent(summary.forbidden.rate)})"),
-]
-_COSTS: list[Column] = [
-    ("model calls", lambda summary: _mean(summary.model_calls)),
-    ("tokens read", lambda summary: _mean(summary.input_tokens)),
-    ("written", lambda summary: _mean(summary.output_tokens)),
-    ("seconds a turn", lambda summary: _mean(summary.turn_seconds, ".2f")),
-]
-
-
-def _ended_by(reason: Ended) -> Column:
-    return ENDS[reason], lambda summary: f"{summary.ended.get(reason, 0):,}"
+def _mean(of: Mean) -> str:
+    return number(of.mean, ".1f" if of.mean is None or of.mean < 1_000 else ",.0f")
 
 
 def _stops(summary: Summary, arm: str) -> Table:
