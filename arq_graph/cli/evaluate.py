@@ -50,13 +50,7 @@ def evaluate(
     runs: options.Runs = None,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
-    shard: Annotated[
-        str,
-        Option(
-            metavar="I/N",
-            help="Hold the I-th of N parts, with an N-th of the ceilings. Give all results files to report them.",
-        ),
-    ] = "1/1",
+    shard: options.Shard = "1/1",
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
@@ -72,9 +66,7 @@ def evaluate(
             help="Where each conversation is kept. Else SUITE.results.jsonl, or SUITE.I-of-N.results.jsonl.",
         ),
     ] = None,
-    resume: Annotated[
-        bool, Option("--resume", help="Go on with what that file holds; nothing is held twice.")
-    ] = False,
+    resume: options.Resume = False,
     record: Annotated[
         bool, Option("--record", help="Keep there every model answer, too, for a `ReplayChatModel`.")
     ] = False,

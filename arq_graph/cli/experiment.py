@@ -82,10 +82,7 @@ def experiment(
     base_url: options.BaseUrl = None,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
-    shard: Annotated[
-        str,
-        Option(metavar="I/N", help="Hold the I-th of N parts of each suite, with an N-th of the ceilings."),
-    ] = "1/1",
+    shard: options.Shard = "1/1",
     merge: Annotated[
         bool, Option("--merge", help="Report the shards that the folder holds as one run; hold nothing.")
     ] = False,
@@ -107,9 +104,7 @@ def experiment(
             "they are given.",
         ),
     ] = None,
-    resume: Annotated[
-        bool, Option("--resume", help="Go on with what that folder holds; nothing is held twice.")
-    ] = False,
+    resume: options.Resume = False,
 ) -> None:
     """Try arms on suites, and set their figures beside those of the papers.
 

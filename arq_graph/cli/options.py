@@ -90,6 +90,8 @@ Concurrency = Annotated[
 Workers = Annotated[
     int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
 ]
+Shard = Annotated[str, Option(metavar="I/N", help="Hold the I-th of N parts, with an N-th of the ceilings.")]
+Resume = Annotated[bool, Option("--resume", help="Go on with what is kept there; nothing is held twice.")]
 MaxCalls = Annotated[
     int | None,
     Option(

@@ -14,7 +14,7 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
 from arq_graph.milestones.experiments.tables import Experiment
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import StepOutcome, turn_metrics
@@ -83,7 +83,9 @@ async def aexperiment(
         InputError: As `aevaluate` raises.
     """
     report = await aevaluate(suite, arms, results=results, record=True, **settings)
-    is_left_out = any(map(settings.get, ("max_calls", "max_cost"))) or settings["shard"].split("/")[0] != "1"
+    is_left_out = (
+        any(map(settings.get, ("max_calls", "max_cost"))) or read_shard(settings.get("shard", "1/1"))[0] > 1
+    )
     golden = {} if is_left_out else _golden(file, suite)
     model = settings.get("model")
     known = Arms(arms, model)
