@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TypeVar
 
 from rich.console import Console
@@ -47,12 +49,13 @@ ENDS: Mapping[Ended, str] = {
 
 
 def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
-    """Rows of a name and figures; on a narrow terminal figures break before a word of a name does."""
+    """Rows of a name and figures; on a narrow terminal they break, names of one word last, and nothing is lost."""
     rows = [(one_line(name), figures) for name, figures in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    longest = max((len(word) for name, _ in rows for word in name.split()), default=0)
-    least = min(longest, _NAME_WIDTH)
-    table.add_column(words(title), min_width=least, max_width=_NAME_WIDTH, overflow="fold", style="cyan")
+    most = min(_NAME_WIDTH, get_terminal_size().columns // 2)
+    whole = all(" " not in name and len(name) <= most for name, _ in rows)
+    title = fill(title, _NAME_WIDTH)
+    table.add_column(words(title), max_width=_NAME_WIDTH, no_wrap=whole, overflow="fold", style="cyan")
     for heading in headings:
         table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -254,8 +255,8 @@ def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(tried, suit
     suite.write_text(TULIPS)
     os.environ["COLUMNS"] = "80"
     done = tried("--ablate", "matcher")
-    for name in QUERIES:
-        assert f"-{name}" in done.out, "no name breaks inside a word"
+    assert all(f"-{name}" in done.out for name in QUERIES), "a name breaks inside a word"
+    assert re.search("pairs +tokens", done.out), "a column is cut off"
     figures = folder / "kept" / "florist.json"
     worth = rows(figures, "arq without a query of matcher")
     assert set(worth) == {"arq", *(f"-{query}" for query in QUERIES)}
