@@ -88,7 +88,7 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
     console.print(words(said, "bold"))
     with tempfile.TemporaryDirectory() as kept:
         file = Path(kept) / "results.jsonl"
-        with conversing(count * len(tried), "") as done:
+        with conversing(suite, apps, {}, "") as done:
             report = evaluate(suite, apps, model=choice.chat_model(), results=file, done=done)
         show_broken(report.broken, "measured")
         if not report.conversations:

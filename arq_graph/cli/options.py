@@ -77,10 +77,21 @@ Judge = Annotated[
 UserModel = Annotated[
     _Words, Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model.")
 ]
-Runs = Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")]
+Runs = Annotated[
+    int | None, Option(min=1, show_default="1", help="How often each scenario is run with each arm.")
+]
+Only = Annotated[
+    _Words,
+    Option(metavar="CATEGORY,…", help="Only the scenarios of these categories, which is their `use_case`."),
+]
 Concurrency = Annotated[
     int, Option(min=1, help="How many conversations at once; with --workers, in each of them.")
 ]
+Workers = Annotated[
+    int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
+]
+Shard = Annotated[str, Option(metavar="I/N", help="Hold the I-th of N parts, with an N-th of the ceilings.")]
+Resume = Annotated[bool, Option("--resume", help="Go on with what is kept there; nothing is held twice.")]
 MaxCalls = Annotated[
     int | None,
     Option(
@@ -197,8 +208,10 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
     return found
 
 
-def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
-    """What a million tokens cost, by model."""
+def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
+    """What a million tokens cost, by model; a ceiling of cost needs to know."""
+    if max_cost is not None and not text:
+        raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10")
     prices = {}
     for part in text.split(",") if text else ():
         found = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", part.strip())
