@@ -74,13 +74,12 @@ def actions(answers: Sequence[dict[str, Any]]) -> list[str]:
 
 def fill(file: Path, words: str = "reason {}") -> None:
     """Write every reason, as a person would in an editor."""
-    head, *entries = read(file)
+    entries = read(file)
     for entry in entries:
         numbered = enumerate(entry["reasons"], start=1)
         entry["reasons"] = {question: words.format(number) for number, question in numbered}
-    file.write_text(
-        "\n".join(map(json.dumps, [head, *entries])), encoding="utf-8"
-    )  # without a last line break
+    # An editor may leave out the last line break.
+    file.write_text("\n".join(map(json.dumps, entries)), encoding="utf-8")
 
 
 def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(made):
@@ -125,29 +124,50 @@ def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_fill
     assert "[to be filled in]" not in (folder / "data.jsonl").read_text()
 
 
-def test_a_turn_with_one_empty_reason_is_not_trained_on(made, folder):
+def test_a_turn_with_one_empty_reason_is_not_trained_on_and_a_filled_one_stays(made, folder):
     talks = [glaive(ASKED, FOUND, says("At the depot.")), glaive("USER: Hello", says("Good morning!"))]
     made(talks, 2)
     file = folder / "data.reasons.jsonl"
+    blank = file.read_text(encoding="utf-8")
     fill(file)
-    head, first, second = read(file)
-    first["reasons"][next(iter(first["reasons"]))] = "  "
-    file.write_text("\n".join(map(json.dumps, [head, first, second])))
-    _, rows, _ = made(talks, 2)
+    first, second = read(file)
+    question = next(iter(first["reasons"]))
+    first["reasons"][question] = "  "
+    lines = map(json.dumps, [first, second])
+    # A line that comes later and is empty takes nothing back.
+    file.write_text("\n".join(lines) + f"\n{blank}\n", encoding="utf-8")
+    _, rows, answers = made(talks, 2)
     assert ["completion" in row for row in rows] == [False, False, True]
+    assert answers[1]["next_steps"][0]["reason"] == "reason 3"
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(first | {"reasons": {question: "corrected"}}))
+    _, rows, answers = made(talks, 2)
+    assert all("completion" in row for row in rows)
+    assert answers[0]["next_steps"][0]["reason"] == "corrected"
 
 
 def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
     talk = glaive(ASKED, FOUND, says("At the depot."))
     made([talk], 2)
     fill(folder / "data.reasons.jsonl", "as I said")
-    _, rows, answers = made([glaive("USER: Hello", says("Good morning!")), talk], 2)
+    _, rows, answers = made([glaive("USER: Hello", says("Good morning!")), talk, talk], 2)
     assert ["completion" in row for row in rows] == [False, True, True]
     assert answers[1]["next_steps"][0]["reason"] == "as I said"
-    _, first, second = read(
-        folder / "data.reasons.jsonl"
-    )  # one line for each turn, however often it was seen
+    # One line for each turn, however often it was seen, with what was said in it.
+    first, second = read(folder / "data.reasons.jsonl")
     assert first["turn"] != second["turn"]
+    assert second["said"][0] == {"id": "M1", "from": "customer", "text": "Hello"}
+
+
+def test_an_answer_to_what_is_not_asked_is_told(made, folder):
+    talk = glaive("USER: Hello", says("Good morning!"))
+    made([talk], 2)
+    file = folder / "data.reasons.jsonl"
+    file.write_text(file.read_text().replace("why at this place", "why here"))
+    done, rows, _ = made([talk, glaive(ASKED, says("Wait."))], 2)
+    assert "1 turn left out: its reasons answer '1. give the final answer" in done.words
+    assert "put the question there as it was" in done.words
+    assert len(rows) == 1
 
 
 def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(made, folder):
@@ -402,30 +422,29 @@ def test_tools_and_instructions_may_come_from_an_agent(made, folder, shop):
     assert "The number of the order, like B-1." in head
 
 
-def test_a_broken_record_and_a_changed_file_of_reasons_are_told(made, folder):
+def test_a_broken_record_and_a_changed_file_of_reasons_are_told_and_nothing_is_written(made, folder):
     talk = glaive("USER: Hello", says("Good morning!"))
     done, rows, _ = made([{"chat": "nobody said this"}, talk], 2)
-    assert "talks.jsonl: record 0" in done.words
+    assert "1 conversation left out: talks.jsonl: record 0" in done.words
     assert len(rows) == 1
     file = folder / "data.reasons.jsonl"
-    head, entry = read(file)
-    file.write_text("\n".join(map(json.dumps, [head, {**entry, "reasons": ["so"]}])) + "\n")
-    done, _, _ = made([talk], 2)
-    assert done.code == 1
-    assert "data.reasons.jsonl" in done.words
-    assert "reasons" in done.words
+    whole = file.read_text()
+    for broken, why in (('"reasons": ["so"], "was"', "reasons"), ('"rea"sons"', "Invalid JSON")):
+        file.write_text(whole + "\n" + whole.replace('"reasons"', broken))
+        before = file.read_bytes()
+        done, _, _ = made([talk], 2)
+        assert done.code == 1
+        assert "data.reasons.jsonl, line 3, is no turn with its reasons" in done.words
+        assert why in done.words
+        assert file.read_bytes() == before
 
 
-def test_a_line_of_reasons_that_is_no_json_any_more_is_told_and_nothing_is_written(made, folder):
-    talk = glaive("USER: Hello", says("Good morning!"))
-    made([talk], 2)
-    file = folder / "data.reasons.jsonl"
-    file.write_text(file.read_text().replace('"reasons"', '"rea"sons"'))
-    before = file.read_bytes()
-    done, _, _ = made([talk], 2)
-    assert done.code == 1
-    assert "data.reasons.jsonl, line 2, is no JSON" in done.words
-    assert file.read_bytes() == before
+def test_an_example_longer_than_a_trainer_takes_is_told(made):
+    done, _, _ = made(
+        [glaive(f"USER: {'Hello ' * 3000}", says("Good morning!")), glaive("USER: Hi", says("Yes?"))], 1
+    )
+    assert "The longest has about 5," in done.words
+    assert "1 example with more than 4,096 tokens" in done.words
 
 
 def test_a_file_cannot_be_read_and_written_at_once(cli, folder):
@@ -460,8 +479,7 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
     ]
     transcripts = [read_transcript(turn)]
     (blank,) = finetuning_examples(transcripts, stage, agent=agent)
-    written = {question: f"known: {question}" for question in blank.reasons.reasons}
-    filled = {blank.reasons.turn: blank.reasons.model_copy(update={"reasons": written})}
+    filled = {blank.reasons.turn: {question: f"known: {question}" for question in blank.reasons.reasons}}
     (learned,) = finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
     answers = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in learned.rows}
 
