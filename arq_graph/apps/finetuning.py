@@ -12,14 +12,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    ToolCall,
-    ToolMessage,
-    convert_to_messages,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, convert_to_messages
 from langchain_core.tools import StructuredTool
 from pydantic import ValidationError
 
@@ -134,7 +127,7 @@ def finetuning_examples(
     """
     kind = ReActPlanner if stage == 1 else PreActPlanner
     spec = without_guidelines(agent) if agent else None
-    known = None if agent or tools is None else openai_definitions(tools)
+    known = [] if spec else None if tools is None else openai_definitions(tools)
 
     @lru_cache(maxsize=8)
     def made(told: str, definitions: str) -> Planner:
@@ -147,11 +140,11 @@ def finetuning_examples(
             )
             for each in json.loads(definitions)
         ]
-        taught = spec or Agent("Agent", told or PROFILE, tools=tools)
-        return kind(ScriptedChatModel([]), taught, mode="direct")
+        known_agent = spec or Agent("Agent", told or PROFILE, tools=tools)
+        return kind(ScriptedChatModel([]), known_agent, mode="direct")
 
     def planner_of(record: Transcript) -> Planner:
-        given = known or ([] if spec else openai_definitions(record.extra.get("tools") or record.tools))
+        given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
         definitions = json.dumps([each["function"] for each in given])
         planner = made("" if spec else record.instructions, definitions)
         called = {call.tool for _, call in record.calls() if call.malformed is None}
@@ -165,6 +158,7 @@ def finetuning_examples(
             unread = f"{record!r:.80} is no transcript: read it with `read_transcript`"
             yield TurnExamples(left_out=str(getattr(record, "error", unread)))
             continue
+        name = record.task or record.id or f"conversation {number}"
         try:
             planner = planner_of(record)
         except Exception as error:  # whatever a broken schema of a tool leads to
@@ -174,18 +168,9 @@ def finetuning_examples(
             talk = Conversation(turn.messages)
             said = [line.text for line in talk.lines]
             key = fingerprint(said).split()[-1][:16]
-            written = (reasons or {}).get(key, {})
-            plans, answers = _plans(turn, talk, written)
-            about = TurnReasons(
-                turn=key,
-                conversation=record.task or record.id or f"conversation {number}",
-                said=tuple(map(json.loads, said)),
-                reasons=answers,
-            )
-            if unasked := written.keys() - answers.keys():
-                why = f"its reasons answer {min(unasked)!r}, which is not asked: put the question there as it was"
-                yield TurnExamples(reasons=about, left_out=why)
-                continue
+            plans, answers = _plans(turn, talk, (reasons or {}).get(key, {}))
+            lines = tuple(map(json.loads, said))
+            about = TurnReasons(turn=key, conversation=name, said=lines, reasons=answers)
             under = "unfilled" if stage == 2 and not all(answers.values()) else "completion"
             try:
                 rows = ({"prompt": chat[:2], under: chat[2:]} for chat in _chats(turn, talk, plans, planner))
@@ -204,10 +189,9 @@ def without_guidelines(agent: Agent) -> Agent:
 def _turns(transcript: Transcript) -> Iterator[_Turn]:
     """The turns of a conversation in which its agent did something. Pre-Act 3.2.1, Algorithm 1.
 
-    Calls that were made at the same time follow one another, each with its result. Words before a call stand beside
-    it, and several messages behind the last call are one answer. A malformed call is left out with its result, as if it
-    had not been made. What the agent says before the customer has spoken is history alone, as is what the conversation
-    began with (`Transcript.history`); a system message in the middle of a turn is history of the next.
+    Calls that were made at the same time follow one another. Words before a call stand beside it, and several messages
+    behind the last call are one answer. A malformed call is left out with its result. What the agent says before the
+    customer, or the conversation began with, is history alone; a system message within a turn is history of the next.
     """
     began_with = sum(1 for _ in messages_of(transcript.events[: transcript.history]))
     messages = [*messages_of(transcript.events), HumanMessage("")]  # which ends the last turn
@@ -220,15 +204,13 @@ def _turns(transcript: Transcript) -> Iterator[_Turn]:
                 turn.calls.append((AIMessage(words, tool_calls=[call]), messages[at]))
                 words = ""
             turn.answer = words
-        elif isinstance(message, ToolMessage):
-            continue
-        elif not (turn.calls or turn.answer):
+        elif message.type != "tool" and not (turn.calls or turn.answer):
             turn.history.append(message)
         elif isinstance(message, HumanMessage):
             if number > began_with and any(isinstance(each, HumanMessage) for each in turn.history):
                 yield turn
             turn, later = _Turn([*turn.messages, *later, message]), []
-        else:
+        elif message.type == "system":
             later.append(message)
 
 

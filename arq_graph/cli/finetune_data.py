@@ -57,8 +57,9 @@ def finetune_data(
     written = _written(reasons) if reasons else {}
     outs = {file: file.with_name(f".{file.name}.partial") for file in (out, validation) if file}
     counts, left_out, seen, longest = Counter[str](), Counter[tuple[str, str]](), set[str](), 0
-    blank: dict[str, TurnReasons] = {}
+    unasked = {(turn, each) for turn, answers in written.items() for each, said in answers.items() if said}
     with ExitStack() as files:
+        blank = files.enter_context(reasons.open("a", encoding="utf-8")) if reasons else None
         streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in outs.values()]
         advance = files.enter_context(progress_bar("turns", None, "left out"))
         read = _counted(read_files(transcripts), counts, left_out)
@@ -66,11 +67,12 @@ def finetune_data(
             advance(bool(turn.left_out))
             if turn.left_out:
                 left_out[turn.left_out, "turn" if turn.reasons else "conversation"] += 1
-            if turn.reasons and turn.rows:
-                name = turn.reasons.conversation
-                at = int(validation is not None and crc32(name.encode()) % _ONE_IN == 0)
-                if turn.reasons.turn not in written:
-                    blank[turn.reasons.turn] = turn.reasons
+            if asked := turn.reasons:
+                at = int(validation is not None and crc32(asked.conversation.encode()) % _ONE_IN == 0)
+                unasked -= {(asked.turn, each) for each in asked.reasons}
+                if blank and turn.rows and asked.turn not in written:
+                    written[asked.turn] = asked.reasons
+                    blank.write(f"{asked.model_dump_json()}\n")
             for row in turn.rows:
                 line = json.dumps(row, ensure_ascii=False)
                 if (key := fingerprint(line)) in seen:
@@ -94,12 +96,12 @@ def finetune_data(
     again = f"; {counts['again']:,} more were the same as others" if counts["again"] else ""
     output().print(words(f"{made}{also}{again}. The longest has about {longest:,} tokens."))
     if counts["long"]:
-        too_long = counted(counts["long"], "example")
-        warn(
-            f"about {too_long} with more than {_TRAINED_ON:,} tokens: a trainer leaves out what exceeds its limit"
-        )
-    if reasons:
-        _add(reasons, blank.values())
+        long = counted(counts["long"], "example")
+        warn(f"about {long} with more than {_TRAINED_ON:,} tokens, which the recipe's training leaves out")
+    if unasked:
+        first = min(each for _, each in unasked)
+        known = counted(len(unasked), "question")
+        warn(f"{reasons} answers {known} that these conversations do not ask, such as: {first}")
     if counts["unfilled"]:
         warn(
             f"{counted(counts['unfilled'], 'example')} cannot be trained on yet: they hold {UNFILLED} and stand under "
@@ -121,21 +123,15 @@ def _counted(
 def _written(file: Path) -> dict[str, dict[str, str]]:
     """What the file of reasons says of each turn: of several lines the last, where it is filled in."""
     written: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(file.read_bytes().splitlines() if file.exists() else (), start=1):
-        if not line.strip():
-            continue
+    text = file.read_bytes() if file.exists() else b""
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
             entry = TurnReasons.model_validate_json(line)
         except ValidationError as error:
             wrong = f"is no turn with its reasons: {first_problem(error)}"
             raise InputError(f"{file}, line {number}, {wrong}") from None
-        answers = written.setdefault(entry.turn, {})
-        answers |= {each: said for each, said in entry.reasons.items() if said.strip() or each not in answers}
+        filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
+        written[entry.turn] = written.get(entry.turn, {}) | filled
+    if text and not text.endswith(b"\n"):  # which an editor may have left out
+        file.write_bytes(text + b"\n")
     return written
-
-
-def _add(file: Path, turns: Iterable[TurnReasons]) -> None:
-    """Append turns to the file of reasons, whose last line break an editor may have left out."""
-    is_whole = not file.exists() or file.read_bytes().endswith(b"\n")
-    with file.open("a", encoding="utf-8") as stream:
-        stream.writelines([*([] if is_whole else ["\n"]), *(f"{turn.model_dump_json()}\n" for turn in turns)])
