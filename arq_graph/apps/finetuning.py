@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
@@ -78,19 +78,15 @@ class TurnExamples:
     left_out: str = ""
 
 
-@dataclass
-class _Turn:
+class _Turn(NamedTuple):
     """What was said and done up to a customer's message, and after it: each call with what was said beside it and its
-    result, and the answer, which is empty where the record ends before it.
+    result, and the answer, which is empty where the record ends before it; and all of it as a planner reads it.
     """
 
-    history: list[BaseMessage] = field(default_factory=list)
-    calls: list[tuple[AIMessage, BaseMessage]] = field(default_factory=list)
-    answer: str = ""
-
-    @property
-    def messages(self) -> list[BaseMessage]:
-        return [*self.history, *chain(*self.calls), *([AIMessage(self.answer)] if self.answer else [])]
+    history: list[BaseMessage]
+    calls: list[tuple[AIMessage, BaseMessage]]
+    answer: str
+    talk: Conversation
 
 
 class _Step(NamedTuple):
@@ -165,15 +161,14 @@ def finetuning_examples(
             yield TurnExamples(left_out=f"its tools: {error}")
             continue
         for turn in _turns(record):
-            talk = Conversation(turn.messages)
-            said = [line.text for line in talk.lines]
+            said = [line.text for line in turn.talk.lines]
             key = fingerprint(said).split()[-1][:16]
-            plans, answers = _plans(turn, talk, (reasons or {}).get(key, {}))
+            plans, answers = _plans(turn, (reasons or {}).get(key, {}))
             lines = tuple(map(json.loads, said))
             about = TurnReasons(turn=key, conversation=name, said=lines, reasons=answers)
             under = "unfilled" if stage == 2 and not all(answers.values()) else "completion"
             try:
-                rows = ({"prompt": chat[:2], under: chat[2:]} for chat in _chats(turn, talk, plans, planner))
+                rows = ({"prompt": chat[:2], under: chat[2:]} for chat in _chats(turn, plans, planner))
                 yield TurnExamples(tuple(rows), about)
             except InputError as error:
                 yield TurnExamples(reasons=about, left_out=str(error))
@@ -195,35 +190,34 @@ def _turns(transcript: Transcript) -> Iterator[_Turn]:
     """
     began_with = sum(1 for _ in messages_of(transcript.events[: transcript.history]))
     messages = [*messages_of(transcript.events), HumanMessage("")]  # which ends the last turn
-    turn, later = _Turn(), list[BaseMessage]()
+    history, later = list[BaseMessage](), list[BaseMessage]()
+    calls, answer = list[tuple[AIMessage, BaseMessage]](), ""
     for number, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            words = "\n\n".join(filter(None, (turn.answer, message.text)))
+            answer = "\n\n".join(filter(None, (answer, message.text)))
             # Their results follow directly, in the same order.
             for at, call in enumerate(message.tool_calls, start=number + 1):
-                turn.calls.append((AIMessage(words, tool_calls=[call]), messages[at]))
-                words = ""
-            turn.answer = words
-        elif message.type != "tool" and not (turn.calls or turn.answer):
-            turn.history.append(message)
+                calls.append((AIMessage(answer, tool_calls=[call]), messages[at]))
+                answer = ""
+        elif message.type != "tool" and not (calls or answer):
+            history.append(message)
         elif isinstance(message, HumanMessage):
-            if number > began_with and any(isinstance(each, HumanMessage) for each in turn.history):
-                yield turn
-            turn, later = _Turn([*turn.messages, *later, message]), []
+            said = [*history, *chain(*calls), *([AIMessage(answer)] if answer else [])]
+            if number > began_with and any(isinstance(each, HumanMessage) for each in history):
+                yield _Turn(history, calls, answer, Conversation(said))
+            history, later, calls, answer = [*said, *later, message], [], [], ""
         elif message.type == "system":
             later.append(message)
 
 
-def _plans(
-    turn: _Turn, talk: Conversation, written: Mapping[str, str]
-) -> tuple[list[list[_Step]], dict[str, str]]:
+def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], dict[str, str]]:
     """What was still ahead at each call of a turn and at its answer, the final answer always last; and each question
     about it with its answer.
 
     A plan reaches as far as could be foreseen: up to the next call that failed or found nothing.
     """
     plans, answers, numbers = list[list[_Step]]([[]]), dict[str, str](), count(1)
-    after = talk.last_customer_line
+    after = turn.talk.last_customer_line
 
     def answered(question: str) -> str:
         answers[question] = written.get(question, "").strip()
@@ -238,7 +232,7 @@ def _plans(
         told = {"step": step, "reason": why, "tool": call and call["name"]}
         plans[-1].append(_Step(told, call, expected))
 
-    for (message, _), result in zip(turn.calls, talk.results, strict=True):
+    for (message, _), result in zip(turn.calls, turn.talk.results, strict=True):
         (call,) = message.tool_calls
         add(f"call {call['name']}", call)
         if _ended(result) != "as_expected":
@@ -258,15 +252,13 @@ def _ended(line: Line) -> str:
     return "as_expected" if has_told else outcome
 
 
-def _chats(
-    turn: _Turn, talk: Conversation, plans: Sequence[Sequence[_Step]], planner: Planner
-) -> Iterator[list[dict[str, str]]]:
+def _chats(turn: _Turn, plans: Sequence[Sequence[_Step]], planner: Planner) -> Iterator[list[dict[str, str]]]:
     """A chat for each action of a turn; raises what the planner says against one."""
     if isinstance(planner, PreActPlanner) and not turn.answer:
         raise InputError("it ends without an answer, so that nobody knows its plan")
     state: dict[str, Any] = {"messages": turn.history}
     for at, ahead in enumerate(plans if turn.answer else plans[:-1]):
-        chat, update = _taught(planner, state, _answer(ahead, turn, talk.results[:at], planner))
+        chat, update = _taught(planner, state, _answer(ahead, turn, turn.talk.results[:at], planner))
         yield chat
         if at < len(turn.calls):
             said, result = turn.calls[at]
@@ -308,7 +300,9 @@ def _answer(ahead: Sequence[_Step], turn: _Turn, done: Sequence[Line], planner: 
     told = [f"{each.id}, {each.call and each.call['name']}: {each.message.text[:_SHORT]}" for each in done]
     action: dict[str, Any] = {FINAL_ANSWER: {"asks_for": [], "answer": turn.answer}}
     if call:
-        action = _call(call, turn, planner, {"expected": ahead[0].expected} if "next_steps" in asked else {})
+        expected = {"expected": ahead[0].expected} if "next_steps" in asked else {}
+        made = {**_arguments(call, turn, planner), **expected}
+        action = {property_of(call["name"], (FINAL_ANSWER,)): made or {"go_ahead": True}}
     parts = {
         "still_wanted": None,
         "thought": f"{call['name']} is needed." if call else "What to answer is known.",
@@ -321,8 +315,8 @@ def _answer(ahead: Sequence[_Step], turn: _Turn, done: Sequence[Line], planner: 
     return {name: parts[name] for name in asked}
 
 
-def _call(call: ToolCall, turn: _Turn, planner: Planner, further: Mapping[str, str]) -> dict[str, Any]:
-    """A call; each of its values rests on what the customer said, where that has it, or else on what is known."""
+def _arguments(call: ToolCall, turn: _Turn, planner: Planner) -> dict[str, Any]:
+    """A call's arguments; each value rests on what the customer said, where that has it, or else on what is known."""
     tool, arguments, said = planner.tools[call["name"]], dict(call["args"]), Grounding()
     for message in turn.history:
         if isinstance(message, HumanMessage):
@@ -335,5 +329,4 @@ def _call(call: ToolCall, turn: _Turn, planner: Planner, further: Mapping[str, s
         decisions[each.key] = {"basis": basis if given else "nobody", "given": given, "value": written}
     if arguments:
         raise InputError(f"{tool.name} has no argument {min(arguments)!r}")
-    made = {**({"arguments": decisions} if decisions else {}), **further}
-    return {property_of(tool.name, (FINAL_ANSWER,)): made or {"go_ahead": True}}
+    return {"arguments": decisions} if decisions else {}
