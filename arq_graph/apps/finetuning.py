@@ -154,7 +154,7 @@ def finetuning_examples(
             unread = f"{record!r:.80} is no transcript: read it with `read_transcript`"
             yield TurnExamples(left_out=str(getattr(record, "error", unread)))
             continue
-        name = record.task or record.id or f"conversation {number}"
+        name = clean(record.task or record.id or f"conversation {number}")
         try:
             planner = planner_of(record)
         except Exception as error:  # whatever a broken schema of a tool leads to

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from arq_graph import Agent, Reasoner, ScriptedChatModel, create_preact_agent, errors, finetuning_examples
 from arq_graph.milestones import read_transcript
@@ -52,6 +51,11 @@ def calling(*calls: tuple[str, str], content: str = "") -> dict[str, Any]:
     """A message of the agent with calls, each a tool and its arguments as a text; the tool is its id."""
     made = [{"id": name, "function": {"name": name, "arguments": arguments}} for name, arguments in calls]
     return {"role": "assistant", "content": content, "tool_calls": made}
+
+
+def told(tool: str, text: str) -> dict[str, Any]:
+    """What a call of the tool gave."""
+    return {"role": "tool", "tool_call_id": tool, "content": text}
 
 
 HELLO = glaive("USER: Hello", says("Good morning!"))
@@ -383,9 +387,8 @@ def test_conversations_without_a_name_are_told_apart_by_their_place(made, folder
 
 
 def test_tools_and_instructions_may_come_from_an_agent(made, shop):
-    called = calling(("get_order", '{"order_id": "B-1"}'))
-    told = {"role": "tool", "tool_call_id": "get_order", "content": "in the workshop"}
-    talk = [*chat("user Where is B-1?"), called, told, *chat("assistant In the workshop.")]
+    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", "in the workshop")]
+    talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
     done, _, _ = made([talk], 1)
     assert done.code == 1
     assert "no tool 'get_order' is known: name the tools, or the agent that has them" in done.words
@@ -452,18 +455,11 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
     )
     found = json.dumps({"order_id": "B-1", "status": "in the workshop"})
     gone = json.dumps({"order_id": "B-1", "cancelled": True, "reason": "late"})
-    turn = [
-        HumanMessage("Cancel B-1, it is late."),
-        AIMessage("", tool_calls=[{"name": "get_order", "args": {"order_id": "B-1"}, "id": "1"}]),
-        ToolMessage(found, tool_call_id="1"),
-        AIMessage(
-            "",
-            tool_calls=[{"name": "cancel_order", "args": {"order_id": "B-1", "reason": "late"}, "id": "2"}],
-        ),
-        ToolMessage(gone, tool_call_id="2"),
-        AIMessage("It is cancelled."),
-    ]
-    transcripts = [read_transcript(turn)]
+    asked = chat("user Cancel B-1, it is late.")
+    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", found)]
+    cancelled = calling(("cancel_order", '{"order_id": "B-1", "reason": "late"}'))
+    done = [cancelled, told("cancel_order", gone), *chat("assistant It is cancelled.")]
+    transcripts = [read_transcript([*asked, *looked, *done])]
     (blank,) = finetuning_examples(transcripts, stage, agent=agent)
     filled = {blank.reasons.turn: {question: f"known: {question}" for question in blank.reasons.reasons}}
     (learned,) = finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
@@ -475,6 +471,6 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
         return answers[json.dumps(prompt)]
 
     model = ScriptedChatModel(recall)
-    state = create_preact_agent(model, agent, strategy=strategy, mode="direct").invoke({"messages": turn[:1]})
+    state = create_preact_agent(model, agent, strategy=strategy, mode="direct").invoke({"messages": asked})
     assert state["messages"][-1].text == "It is cancelled."
     assert len(model.calls) == 3
