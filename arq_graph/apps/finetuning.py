@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
@@ -48,33 +47,25 @@ _WHY = {"failed": "the call failed", "empty": "nothing was found"}
 _SHORT = 200
 
 
-class TurnReasons(Record):
-    """What no record holds of a turn: the reasons of its plans' steps, and what was expected of each call.
-
-    `turn` is the same where the same was said and done, and `conversation` for all runs of a task. `said` are the lines
-    that a planner reads, and `reasons` has an answer for each question, empty as long as nobody has written it.
-    """
-
-    turn: str
-    conversation: str
-    said: tuple[dict[str, Any], ...]
-    reasons: dict[str, str]
-
-
-@dataclass(frozen=True)
-class TurnExamples:
-    """What a recorded turn gives to learn from.
+class TurnExamples(Record):
+    """What a recorded turn gives to learn from; what no record holds of it is kept in a file as this, without rows.
 
     Args:
+        turn: The same where the same was said and done; empty where a whole conversation is left out.
+        conversation: The conversation's task, or else its id or place: the same for all runs of a task.
+        said: The lines that a planner reads.
+        reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
         rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
             answer stands under `unfilled` instead, so that nothing is trained on it.
-        reasons: What has to be written by a person or a model; None where a whole conversation is left out.
         left_out: Why there are no rows: the planner would not take one of the actions, the tools are not known, or the
             conversation cannot be read.
     """
 
+    turn: str
+    conversation: str = ""
+    said: tuple[dict[str, Any], ...] = ()
+    reasons: dict[str, str]
     rows: tuple[dict[str, Any], ...] = ()
-    reasons: TurnReasons | None = None
     left_out: str = ""
 
 
@@ -152,26 +143,28 @@ def finetuning_examples(
     for number, record in enumerate([records] if isinstance(records, Transcript) else records):
         if not isinstance(record, Transcript):
             unread = f"{record!r:.80} is no transcript: read it with `read_transcript`"
-            yield TurnExamples(left_out=str(getattr(record, "error", unread)))
+            yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", unread)))
             continue
         name = clean(record.task or record.id or f"conversation {number}")
         try:
             planner = planner_of(record)
         except Exception as error:  # whatever a broken schema of a tool leads to
-            yield TurnExamples(left_out=f"its tools: {error}")
+            yield TurnExamples(turn="", reasons={}, left_out=f"its tools: {error}")
             continue
         for turn in _turns(record):
             said = [line.text for line in turn.talk.lines]
             key = fingerprint(said).split()[-1][:16]
             plans, answers = _plans(turn, (reasons or {}).get(key, {}))
             lines = tuple(map(json.loads, said))
-            about = TurnReasons(turn=key, conversation=name, said=lines, reasons=answers)
+            about = TurnExamples(turn=key, conversation=name, said=lines, reasons=answers)
             under = "unfilled" if stage == 2 and not all(answers.values()) else "completion"
             try:
-                rows = ({"prompt": chat[:2], under: chat[2:]} for chat in _chats(turn, plans, planner))
-                yield TurnExamples(tuple(rows), about)
+                chats = list(_chats(turn, plans, planner))
             except InputError as error:
-                yield TurnExamples(reasons=about, left_out=str(error))
+                yield about.model_copy(update={"left_out": str(error)})
+            else:
+                rows = tuple({"prompt": chat[:2], under: chat[2:]} for chat in chats)
+                yield about.model_copy(update={"rows": rows})
 
 
 def without_guidelines(agent: Agent) -> Agent:

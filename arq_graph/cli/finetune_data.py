@@ -15,7 +15,7 @@ from typer import Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.finetuning import UNFILLED, TurnReasons, finetuning_examples
+from arq_graph.apps.finetuning import UNFILLED, TurnExamples, finetuning_examples
 from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.score import read_files
@@ -66,13 +66,12 @@ def finetune_data(
         for turn in finetuning_examples(read, cast(Any, stage), agent=spec, tools=known, reasons=written):
             advance(bool(turn.left_out))
             if turn.left_out:
-                left_out[turn.left_out, "turn" if turn.reasons else "conversation"] += 1
-            if asked := turn.reasons:
-                at = int(validation is not None and crc32(asked.conversation.encode()) % _ONE_IN == 0)
-                unasked -= {(asked.turn, each) for each in asked.reasons}
-                if blank and turn.rows and asked.turn not in written:
-                    written[asked.turn] = asked.reasons
-                    blank.write(f"{asked.model_dump_json()}\n")
+                left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
+            unasked -= {(turn.turn, each) for each in turn.reasons}
+            if blank and turn.rows and turn.turn not in written:
+                written[turn.turn] = turn.reasons
+                blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'})}\n")
+            at = int(validation is not None and crc32(turn.conversation.encode()) % _ONE_IN == 0)
             for row in turn.rows:
                 line = json.dumps(row, ensure_ascii=False)
                 if (key := fingerprint(line)) in seen:
@@ -126,7 +125,7 @@ def _written(file: Path) -> dict[str, dict[str, str]]:
     text = file.read_bytes() if file.exists() else b""
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            entry = TurnReasons.model_validate_json(line)
+            entry = TurnExamples.model_validate_json(line)
         except ValidationError as error:
             wrong = f"is no turn with its reasons: {first_problem(error)}"
             raise InputError(f"{file}, line {number}, {wrong}") from None

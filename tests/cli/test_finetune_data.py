@@ -461,7 +461,7 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
     done = [cancelled, told("cancel_order", gone), *chat("assistant It is cancelled.")]
     transcripts = [read_transcript([*asked, *looked, *done])]
     (blank,) = finetuning_examples(transcripts, stage, agent=agent)
-    filled = {blank.reasons.turn: {question: f"known: {question}" for question in blank.reasons.reasons}}
+    filled = {blank.turn: {question: f"known: {question}" for question in blank.reasons}}
     (learned,) = finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
     answers = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in learned.rows}
 
