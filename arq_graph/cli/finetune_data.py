@@ -57,7 +57,7 @@ def finetune_data(
     written = _written(reasons) if reasons else {}
     outs = {file: file.with_name(f".{file.name}.partial") for file in (out, validation) if file}
     counts, left_out, seen, longest = Counter[str](), Counter[tuple[str, str]](), set[str](), 0
-    unasked = {(turn, each) for turn, answers in written.items() for each, said in answers.items() if said}
+    unasked = {(turn, question) for turn, answers in written.items() for question in answers}
     with ExitStack() as files:
         blank = files.enter_context(reasons.open("a", encoding="utf-8")) if reasons else None
         streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in outs.values()]
@@ -67,7 +67,7 @@ def finetune_data(
             advance(bool(turn.left_out))
             if turn.left_out:
                 left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
-            unasked -= {(turn.turn, each) for each in turn.reasons}
+            unasked -= {(turn.turn, question) for question in turn.reasons}
             if blank and turn.rows and turn.turn not in written:
                 written[turn.turn] = turn.reasons
                 blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'})}\n")
@@ -98,9 +98,9 @@ def finetune_data(
         long = counted(counts["long"], "example")
         warn(f"about {long} with more than {_TRAINED_ON:,} tokens, which the recipe's training leaves out")
     if unasked:
-        first = min(each for _, each in unasked)
-        known = counted(len(unasked), "question")
-        warn(f"{reasons} answers {known} that these conversations do not ask, such as: {first}")
+        first = min(question for _, question in unasked)
+        questions = counted(len(unasked), "question")
+        warn(f"{reasons} answers {questions} that these conversations do not ask, such as: {first}")
     if counts["unfilled"]:
         warn(
             f"{counted(counts['unfilled'], 'example')} cannot be trained on yet: they hold {UNFILLED} and stand under "
