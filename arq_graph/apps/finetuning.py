@@ -5,12 +5,13 @@ answer that leads to what was done there (Pre-Act 3.2, Algorithm 1, Appendices B
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, count
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolCall, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, convert_to_messages
 from langchain_core.tools import StructuredTool
 from pydantic import ValidationError
 
@@ -19,11 +20,12 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import PROFILE
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.finetuning import RecordedTurn, recorded_turns
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.reports.records import Record
-from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Call, Transcript
+from arq_graph.milestones.transcripts.formats import read_transcripts
+from arq_graph.milestones.turn_level.agents import openai_definitions
+from arq_graph.milestones.turn_level.steps import Dataset, messages_of
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.channels import first_problem
 from arq_graph.nodes.plan_schema import FINAL_ANSWER
@@ -45,101 +47,124 @@ _WHY = {"failed": "the call failed", "empty": "nothing was found"}
 _SHORT = 200
 
 
-class TurnReasons(Record):
-    """What no record holds of a turn: the reasons of its plans' steps, and what was expected of each call.
+class TurnExamples(Record):
+    """What a recorded turn gives to learn from; what no record holds of it is kept in a file as this, without rows.
 
-    `turn` is the same for turns in which the same was said and done, `said` are the lines that a planner reads, and
-    `reasons` has an answer for each question, empty as long as nobody has written it.
+    Args:
+        turn: The same where the same was said and done; empty where a whole conversation is left out.
+        conversation: The conversation's task, or else its id or place: the same for all runs of a task.
+        said: The lines that a planner reads.
+        reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
+        rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
+            answer stands under `unfilled` instead, so that nothing is trained on it.
+        left_out: Why there are no rows: the planner would not take one of the actions, the tools are not known, or the
+            conversation cannot be read.
     """
 
     turn: str
-    conversation: str
-    said: tuple[str, ...]
+    conversation: str = ""
+    said: tuple[dict[str, Any], ...] = ()
     reasons: dict[str, str]
-
-
-@dataclass(frozen=True)
-class TurnExamples:
-    """What a recorded turn gives to learn from.
-
-    Args:
-        transcript: The conversation.
-        rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
-            answer stands under `unfilled` instead, so that nothing is trained on it.
-        reasons: What has to be written by a person or a model.
-        left_out: Why there are no rows: the planner would not take one of the actions, or the tools are not known.
-    """
-
-    transcript: Transcript
     rows: tuple[dict[str, Any], ...] = ()
-    reasons: TurnReasons | None = None
     left_out: str = ""
 
 
-class _Step(NamedTuple):
-    """A step of a plan, its call, and what the questions about it are."""
+class _Turn(NamedTuple):
+    """What was said and done up to a customer's message, and after it: each call with what was said beside it and its
+    result, and the answer, which is empty where the record ends before it; and all of it as a planner reads it.
+    """
 
-    step: str
+    history: list[BaseMessage]
+    calls: list[tuple[AIMessage, BaseMessage]]
+    answer: str
+    talk: Conversation
+
+
+class _Step(NamedTuple):
+    """A step of a plan as the planner writes it, its call, and what the call is expected to tell."""
+
+    written: dict[str, Any]
     call: ToolCall | None
-    why: str
-    expects: str = ""
+    expected: str
 
 
 def finetuning_examples(
-    transcripts: Iterable[Transcript],
+    transcripts: Dataset,
     stage: Literal[1, 2],
     *,
     agent: Agent | None = None,
     tools: Any = None,
-    reasons: Mapping[str, TurnReasons] | None = None,
+    reasons: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[TurnExamples]:
     """Make examples of recorded conversations, turn by turn (Pre-Act 3.2.1, Algorithm 1).
 
     Each prompt is the one that the planner sends in mode `direct`, and each answer one that it has read and taken.
 
     Args:
-        transcripts: The conversations, as `read_transcripts` gives them.
+        transcripts: A file that `read_transcripts` reads, a transcript, or transcripts.
         stage: 1: ReAct, with thoughts that the record tells. 2: Pre-Act, with plans whose reasons it does not tell.
         agent: Whose instructions and tools stand in the prompts, as `without_guidelines` gives them, because no record
             tells which guidelines were active; None: those of each record.
-        tools: The tools, where the records do not bring them, as for `score`.
-        reasons: What was written, by `turn`.
+        tools: The tools, where the records do not bring them: OpenAI definitions, LangChain tools, or schemas by name.
+        reasons: What was written, by `turn` and question.
+
+    Raises:
+        InputError: The file cannot be read.
+        ToolError: One of the `tools` has nothing but a name, or cannot be described.
     """
     kind = ReActPlanner if stage == 1 else PreActPlanner
     spec = without_guidelines(agent) if agent else None
+    known = [] if spec else None if tools is None else openai_definitions(tools)
 
     @lru_cache(maxsize=8)
-    def made(told: str, known: str) -> Planner:
-        return kind(ScriptedChatModel([]), spec or _agent(told, json.loads(known)), mode="direct")
+    def made(told: str, definitions: str) -> Planner:
+        tools = [
+            StructuredTool(
+                name=each["name"],
+                description=each["description"] or in_words(each["name"]),
+                args_schema=each["parameters"],
+                func=lambda **_: None,
+            )
+            for each in json.loads(definitions)
+        ]
+        known_agent = spec or Agent("Agent", told or PROFILE, tools=tools)
+        return kind(ScriptedChatModel([]), known_agent, mode="direct")
 
-    def planner_of(transcript: Transcript) -> Planner:
-        given = (transcript.extra.get("tools") or transcript.tools) if tools is None else tools
-        known = "" if agent else json.dumps(tool_definitions(given))
-        planner = made("" if agent else transcript.instructions, known)
-        called = {call.tool for _, call in transcript.calls() if call.malformed is None}
+    def planner_of(record: Transcript) -> Planner:
+        given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
+        definitions = json.dumps([each["function"] for each in given])
+        planner = made("" if spec else record.instructions, definitions)
+        called = {call.tool for _, call in record.calls() if call.malformed is None}
         if unknown := called - planner.tools.keys():
             raise InputError(f"no tool {min(unknown)!r} is known: name the tools, or the agent that has them")
         return planner
 
-    for transcript in transcripts:
-        try:
-            planner = planner_of(transcript)
-        except Exception as error:  # whatever a broken schema of a tool leads to
-            yield TurnExamples(transcript, left_out=f"its tools: {error}")
+    records = read_transcripts(transcripts) if isinstance(transcripts, str | Path) else transcripts
+    for number, record in enumerate([records] if isinstance(records, Transcript) else records):
+        if not isinstance(record, Transcript):
+            unread = f"{record!r:.80} is no transcript: read it with `read_transcript`"
+            yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", unread)))
             continue
-        for turn in recorded_turns(transcript):
-            plans = _plans(turn)
-            whole = [*turn.messages(), *([AIMessage(turn.answer)] if turn.answer else [])]
-            said = [line.text for line in Conversation(whole).lines]
-            asked = {question: "" for plan in plans for step in plan for question in step[2:] if question}
-            key = fingerprint(said, *asked).split()[-1][:16]
-            blank = TurnReasons(turn=key, conversation=transcript.id, said=said, reasons=asked)
-            given = (reasons or {}).get(key, blank)
+        name = clean(record.task or record.id or f"conversation {number}")
+        try:
+            planner = planner_of(record)
+        except Exception as error:  # whatever a broken schema of a tool leads to
+            yield TurnExamples(turn="", reasons={}, left_out=f"its tools: {error}")
+            continue
+        for turn in _turns(record):
+            said = [line.text for line in turn.talk.lines]
+            key = fingerprint(said).split()[-1][:16]
+            plans, answers = _plans(turn, (reasons or {}).get(key, {}))
+            lines = tuple(map(json.loads, said))
+            about = TurnExamples(turn=key, conversation=name, said=lines, reasons=answers)
+            under = "unfilled" if stage == 2 and not all(answers.values()) else "completion"
             try:
-                rows = tuple(_rows(turn, plans, {**asked, **given.reasons}, planner))
-                yield TurnExamples(transcript, rows, given)
+                chats = list(_chats(turn, plans, planner))
             except InputError as error:
-                yield TurnExamples(transcript, reasons=given, left_out=str(error))
+                yield about.model_copy(update={"left_out": str(error)})
+            else:
+                rows = tuple({"prompt": chat[:2], under: chat[2:]} for chat in chats)
+                yield about.model_copy(update={"rows": rows})
 
 
 def without_guidelines(agent: Agent) -> Agent:
@@ -149,42 +174,68 @@ def without_guidelines(agent: Agent) -> Agent:
     return agent.replace(profile=instructions_of(agent), guidelines=(), tools=tuple(agent.toolbox.values()))
 
 
-def _agent(told: str, definitions: Sequence[Mapping[str, Any]]) -> Agent:
-    tools = [
-        StructuredTool(
-            name=each["name"],
-            description=each.get("description") or in_words(each["name"]),
-            args_schema={"type": "object", "properties": {}, **each.get("parameters", {})},
-            func=lambda **_: None,
-        )
-        for each in definitions
-    ]
-    return Agent("Agent", told or PROFILE, tools=tools)
+def _turns(transcript: Transcript) -> Iterator[_Turn]:
+    """The turns of a conversation in which its agent did something. Pre-Act 3.2.1, Algorithm 1.
+
+    Calls that were made at the same time follow one another. Words before a call stand beside it, and several messages
+    behind the last call are one answer. A malformed call is left out with its result. What the agent says before the
+    customer, or the conversation began with, is history alone; a system message within a turn is history of the next.
+    """
+    began_with = sum(1 for _ in messages_of(transcript.events[: transcript.history]))
+    messages = [*messages_of(transcript.events), HumanMessage("")]  # which ends the last turn
+    history, later = list[BaseMessage](), list[BaseMessage]()
+    calls, answer = list[tuple[AIMessage, BaseMessage]](), ""
+    for number, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            answer = "\n\n".join(filter(None, (answer, message.text)))
+            # Their results follow directly, in the same order.
+            for at, call in enumerate(message.tool_calls, start=number + 1):
+                calls.append((AIMessage(answer, tool_calls=[call]), messages[at]))
+                answer = ""
+        elif message.type != "tool" and not (calls or answer):
+            history.append(message)
+        elif isinstance(message, HumanMessage):
+            said = [*history, *chain(*calls), *([AIMessage(answer)] if answer else [])]
+            if number > began_with and any(isinstance(each, HumanMessage) for each in history):
+                yield _Turn(history, calls, answer, Conversation(said))
+            history, later, calls, answer = [*said, *later, message], [], [], ""
+        elif message.type == "system":
+            later.append(message)
 
 
-def _plans(turn: RecordedTurn) -> list[list[_Step]]:
-    """The plans of a turn, each with a final answer as its last step.
+def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], dict[str, str]]:
+    """What was still ahead at each call of a turn and at its answer, the final answer always last; and each question
+    about it with its answer.
 
     A plan reaches as far as could be foreseen: up to the next call that failed or found nothing.
     """
-    talk, plans = Conversation(turn.messages()), list[list[_Step]]([[]])
-    line = talk.last_customer_line
+    plans, answers, numbers = list[list[_Step]]([[]]), dict[str, str](), count(1)
+    after = turn.talk.last_customer_line
+
+    def answered(question: str) -> str:
+        answers[question] = written.get(question, "").strip()
+        return answers[question] or UNFILLED
 
     def add(step: str, call: ToolCall | None = None) -> None:
-        place = f"{sum(map(len, plans)) + 1}. {step}"
+        place = f"{next(numbers)}. {step}"
         called = f" {as_json(call['args'])}" if call else ""
-        why = f"{place}{called}, planned after {line.id if line else 'nothing'}: why, and why at this place?"
-        expects = f"{place}: what is its result expected to tell?" if call else ""
-        plans[-1].append(_Step(step, call, why, expects))
+        known = f"planned after {after.id if after else 'nothing'}"
+        why = answered(f"{place}{called}, {known}: why, and why at this place?")
+        expected = answered(f"{place}: what is its result expected to tell?") if call else ""
+        told = {"step": step, "reason": why, "tool": call and call["name"]}
+        plans[-1].append(_Step(told, call, expected))
 
-    for (message, _), result in zip(turn.calls, talk.results, strict=True):
-        add(f"call {message.tool_calls[0]['name']}", message.tool_calls[0])
+    for (message, _), result in zip(turn.calls, turn.talk.results, strict=True):
+        (call,) = message.tool_calls
+        add(f"call {call['name']}", call)
         if _ended(result) != "as_expected":
             add(_FINAL)
             plans.append([])
-            line = result
+            after = result
     add(_FINAL)
-    return plans
+    last = plans[-1][-1]
+    ahead = [plan[at:] for plan in plans for at, step in enumerate(plan) if step.call or step is last]
+    return ahead, answers
 
 
 def _ended(line: Line) -> str:
@@ -194,28 +245,19 @@ def _ended(line: Line) -> str:
     return "as_expected" if has_told else outcome
 
 
-def _rows(
-    turn: RecordedTurn, plans: Sequence[Sequence[_Step]], reasons: Mapping[str, str], planner: Planner
-) -> Iterator[dict[str, Any]]:
-    """A row for each action of a turn; raises what the planner says against one."""
-    is_plan, results = isinstance(planner, PreActPlanner), Conversation(turn.messages()).results
-    if is_plan and not turn.answer:
+def _chats(turn: _Turn, plans: Sequence[Sequence[_Step]], planner: Planner) -> Iterator[list[dict[str, str]]]:
+    """A chat for each action of a turn; raises what the planner says against one."""
+    if isinstance(planner, PreActPlanner) and not turn.answer:
         raise InputError("it ends without an answer, so that nobody knows its plan")
-    key = "completion" if not is_plan or all(map(str.strip, reasons.values())) else "unfilled"
-    state: dict[str, Any] = {"messages": [*turn.history]}
-    made = 0
-    for ahead in (plan[at:] for plan in plans for at in range(len(plan))):
-        if not ahead[0].call and (ahead[0] is not plans[-1][-1] or not turn.answer):
-            continue  # a plan in whose place another one was made, or a record that ends here
-        given = _answer(ahead, turn, results[:made], reasons, planner)
-        chat, update = _taught(planner, state, given)
-        yield {"prompt": chat[:2], key: chat[2:]}
-        if ahead[0].call:
-            call, result = turn.calls[made]
-            calls = update["messages"][-1].model_copy(update={"content": call.content})
-            told = result.model_copy(update={"tool_call_id": calls.tool_calls[0]["id"]})
-            state = {**state, **update, "messages": [*state["messages"], calls, told]}
-            made += 1
+    state: dict[str, Any] = {"messages": turn.history}
+    for at, ahead in enumerate(plans if turn.answer else plans[:-1]):
+        chat, update = _taught(planner, state, _answer(ahead, turn, turn.talk.results[:at], planner))
+        yield chat
+        if at < len(turn.calls):
+            said, result = turn.calls[at]
+            call = update["messages"][-1].model_copy(update={"content": said.content})
+            told = result.model_copy(update={"tool_call_id": call.tool_calls[0]["id"]})
+            state = {**state, **update, "messages": [*state["messages"], call, told]}
 
 
 def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[list[dict[str, str]], Any]:
@@ -239,37 +281,35 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
     return [{"role": role, "content": text} for role, text in told], update
 
 
-def _answer(
-    ahead: Sequence[_Step],
-    turn: RecordedTurn,
-    done: Sequence[Line],
-    reasons: Mapping[str, str],
-    planner: Planner,
-) -> dict[str, Any]:
-    """The answer that takes the first of the steps ahead, as the planner's schema has it."""
-    now, asked = ahead[0], response_fields(planner.blueprint)
-    tool, said = now.call and now.call["name"], {"asks_for": [], "answer": turn.answer}
-    expected = {} if "thought" in asked else {"expected": reasons.get(now.expects) or UNFILLED}
-    action = _call(now.call, turn, planner, expected) if now.call else {FINAL_ANSWER: said}
-    answer: dict[str, Any] = {"action": action, **({"still_wanted": None} if "still_wanted" in asked else {})}
-    if "thought" in asked:
-        return {**answer, "thought": f"{tool} is needed." if tool else "What to answer is known."}
-    steps = [
-        {"step": each.step, "reason": reasons[each.why] or UNFILLED, "tool": each.call and each.call["name"]}
-        for each in ahead
-    ]
+def _answer(ahead: Sequence[_Step], turn: _Turn, done: Sequence[Line], planner: Planner) -> dict[str, Any]:
+    """The answer that takes the first of the steps ahead: of all its parts, those that the planner's schema has."""
+    call, asked = ahead[0].call, response_fields(planner.blueprint)
+    steps = [dict(each.written) for each in ahead]
     ended, change = _ended(done[-1]) if done else None, None
-    if done and ended != "as_expected":
-        if not tool:
+    if ended in _WHY:
+        if not call:
             steps[0]["step"] = f"{_FINAL} without what {done[-1].id} was to tell"
-        change = {"what": f"Next: {steps[0]['step']}.", "why": f"{done[-1].id}: {_WHY[str(ended)]}."}
+        change = {"what": f"Next: {steps[0]['step']}.", "why": f"{done[-1].id}: {_WHY[ended]}."}
     told = [f"{each.id}, {each.call and each.call['name']}: {each.message.text[:_SHORT]}" for each in done]
-    answer |= {"previous_steps": "\n".join(told) or None, "observation": ended}
-    return {**answer, "change": change, "next_steps": steps}
+    action: dict[str, Any] = {FINAL_ANSWER: {"asks_for": [], "answer": turn.answer}}
+    if call:
+        expected = {"expected": ahead[0].expected} if "next_steps" in asked else {}
+        made = {**_arguments(call, turn, planner), **expected}
+        action = {property_of(call["name"], (FINAL_ANSWER,)): made or {"go_ahead": True}}
+    parts = {
+        "still_wanted": None,
+        "thought": f"{call['name']} is needed." if call else "What to answer is known.",
+        "previous_steps": "\n".join(told) or None,
+        "observation": ended,
+        "change": change,
+        "next_steps": steps,
+        "action": action,
+    }
+    return {name: parts[name] for name in asked}
 
 
-def _call(call: ToolCall, turn: RecordedTurn, planner: Planner, further: Mapping[str, str]) -> dict[str, Any]:
-    """A call; each of its values rests on what the customer said, where that has it, or else on what is known."""
+def _arguments(call: ToolCall, turn: _Turn, planner: Planner) -> dict[str, Any]:
+    """A call's arguments; each value rests on what the customer said, where that has it, or else on what is known."""
     tool, arguments, said = planner.tools[call["name"]], dict(call["args"]), Grounding()
     for message in turn.history:
         if isinstance(message, HumanMessage):
@@ -282,5 +322,4 @@ def _call(call: ToolCall, turn: RecordedTurn, planner: Planner, further: Mapping
         decisions[each.key] = {"basis": basis if given else "nobody", "given": given, "value": written}
     if arguments:
         raise InputError(f"{tool.name} has no argument {min(arguments)!r}")
-    made = {**({"arguments": decisions} if decisions else {}), **further}
-    return {property_of(tool.name, (FINAL_ANSWER,)): made or {"go_ahead": True}}
+    return {"arguments": decisions} if decisions else {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -47,6 +47,7 @@ class Reflexion:
     Args:
         arm: The function that makes the app.
         trials: How often a task is tried at most, 1 or more.
+        lessons: The reflections on the trials before this one.
 
     Raises:
         InputError: The arm is an app already, or there is no trial.
@@ -54,6 +55,7 @@ class Reflexion:
 
     arm: MakeApp
     trials: int = 3
+    lessons: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counted("trials", self.trials)
@@ -62,31 +64,29 @@ class Reflexion:
                 f"{self.arm!r} is an app, which cannot begin anew: give a function that makes one"
             )
 
-    def __call__(
-        self,
-        scenario: Scenario,
-        agent: Agent | None,
-        model: Any,
-        world: Any = None,
-        lessons: Sequence[str] = (),
-    ) -> Any:
-        """The app of one trial."""
+    def __call__(self, scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
+        """The app of this trial."""
         if not callable(getattr(world, "outcome", None)):
             raise InputError(
                 f"scenario {scenario.name!r} does not tell whether a trial has failed: reflexion needs a world whose "
                 "outcome() says `success`"
             )
-        if agent is not None and lessons:
-            noted = [f"{number}. {lesson}" for number, lesson in enumerate(lessons, start=1)]
+        if agent is not None and self.lessons:
+            noted = [f"{number}. {lesson}" for number, lesson in enumerate(self.lessons, start=1)]
             agent = agent.replace(profile="\n".join([agent.profile, "", _HEADING, *noted]))
-        return self.arm(scenario, agent, model, **taken_by(self.arm, world=world, lessons=lessons))
+        return self.arm(scenario, agent, model, **taken_by(self.arm, world=world))
 
-    async def areflect(self, model: Any, messages: Sequence[BaseMessage], lessons: Sequence[str]) -> str:
-        """What to do otherwise next time.
+    async def again(
+        self, model: Any, messages: Sequence[BaseMessage], outcome: Callable[[], Mapping[str, Any]]
+    ) -> Reflexion | None:
+        """The arm of the next trial; None where this one did not fail, or was the last.
 
         Raises:
+            InputError: The world's outcome is none.
             ReasoningError: The model gave no answer.
         """
+        if len(self.lessons) + 1 >= self.trials or outcome().get("success") is not False:
+            return None
         node = BlueprintNode(
             model,
             Reflection,
@@ -95,5 +95,5 @@ class Reflexion:
             reads=("lessons",),
             module="reflexion",
         )
-        update = await node.ainvoke({"messages": list(messages), "lessons": list(lessons)})
-        return str(update["reflection"])
+        update = await node.ainvoke({"messages": list(messages), "lessons": list(self.lessons)})
+        return replace(self, lessons=(*self.lessons, str(update["reflection"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -15,20 +15,21 @@ from typer import Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.finetuning import UNFILLED, TurnReasons, finetuning_examples
+from arq_graph.apps.finetuning import UNFILLED, TurnExamples, finetuning_examples
 from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.score import read_files
 from arq_graph.cli.screen import output, warn, words
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
-from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.nodes.channels import first_problem
 
 _ONE_IN = 10
 _SHOWN = 5
 _CHARACTERS_A_TOKEN = 4
+_TRAINED_ON = 4_096  # tokens: the recipe leaves out what is longer
 
 
 def finetune_data(
@@ -53,47 +54,53 @@ def finetune_data(
     spec = Agent.from_yaml(agent) if agent else None
     reasons = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
     options.require_usable([out, validation, reasons], transcripts)
+    written = _written(reasons) if reasons else {}
     outs = {file: file.with_name(f".{file.name}.partial") for file in (out, validation) if file}
     counts, left_out, seen, longest = Counter[str](), Counter[tuple[str, str]](), set[str](), 0
+    unasked = {(turn, question) for turn, answers in written.items() for question in answers}
     with ExitStack() as files:
-        store = files.enter_context(_store(reasons)) if reasons else None
-        filled = _filled(store) if store else {}
+        blank = files.enter_context(reasons.open("a", encoding="utf-8")) if reasons else None
         streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in outs.values()]
         advance = files.enter_context(progress_bar("turns", None, "left out"))
-        read = _read(transcripts, counts)
-        for turn in finetuning_examples(read, cast(Any, stage), agent=spec, tools=known, reasons=filled):
+        read = _counted(read_files(transcripts), counts, left_out)
+        for turn in finetuning_examples(read, cast(Any, stage), agent=spec, tools=known, reasons=written):
             advance(bool(turn.left_out))
             if turn.left_out:
-                left_out[turn.left_out, "turn" if turn.reasons else "conversation"] += 1
-            if turn.rows and store and turn.reasons and turn.reasons.turn not in filled:
-                filled[turn.reasons.turn] = turn.reasons
-                store.append(turn.reasons.model_dump())
-            # All runs of a task stay together.
-            name = turn.transcript.task or turn.transcript.id
-            at = int(validation is not None and crc32(name.encode()) % _ONE_IN == 0)
+                left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
+            unasked -= {(turn.turn, question) for question in turn.reasons}
+            if blank and turn.rows and turn.turn not in written:
+                written[turn.turn] = turn.reasons
+                blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'})}\n")
+            at = int(validation is not None and crc32(turn.conversation.encode()) % _ONE_IN == 0)
             for row in turn.rows:
                 line = json.dumps(row, ensure_ascii=False)
                 if (key := fingerprint(line)) in seen:
                     counts["again"] += 1
                     continue
                 seen.add(key)
+                tokens = len(line) // _CHARACTERS_A_TOKEN
                 streams[at].write(f"{line}\n")
-                longest = max(longest, len(line) // _CHARACTERS_A_TOKEN)
-                counts += Counter({"validation": at, "unfilled": "unfilled" in row})
+                longest = max(longest, tokens)
+                counts.update(validation=at, unfilled="unfilled" in row, long=tokens > _TRAINED_ON)
     for file, draft in outs.items():
         draft.replace(file) if seen else draft.unlink()
     for (why, what), count in left_out.most_common(_SHOWN):
         warn(f"{counted(count, what)} left out: {why}")
     if len(left_out) > _SHOWN:
         warn(f"and {sum(left_out.values()):,} in all, for {len(left_out):,} reasons")
-    if counts["malformed"]:
-        warn(f"{counted(counts['malformed'], 'call')} left out: the arguments are no JSON object")
     if not seen:
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
     made = f"{counted(len(seen), 'example')} of {counted(counts['conversation'], 'conversation')}"
     also = f", {counts['validation']:,} of them in {validation}" if validation else ""
     again = f"; {counts['again']:,} more were the same as others" if counts["again"] else ""
     output().print(words(f"{made}{also}{again}. The longest has about {longest:,} tokens."))
+    if counts["long"]:
+        long = counted(counts["long"], "example")
+        warn(f"about {long} with more than {_TRAINED_ON:,} tokens, which the recipe's training leaves out")
+    if unasked:
+        first = min(question for _, question in unasked)
+        questions = counted(len(unasked), "question")
+        warn(f"{reasons} answers {questions} that these conversations do not ask, such as: {first}")
     if counts["unfilled"]:
         warn(
             f"{counted(counts['unfilled'], 'example')} cannot be trained on yet: they hold {UNFILLED} and stand under "
@@ -101,34 +108,29 @@ def finetune_data(
         )
 
 
-def _read(files: Sequence[Path], counts: Counter[str]) -> Iterator[Transcript]:
-    """The conversations that can be read; what is wrong with the others is told."""
-    for one in read_files(files):
+def _counted(
+    records: Iterable[Transcript | BrokenRecord], counts: Counter[str], left_out: Counter[tuple[str, str]]
+) -> Iterator[Transcript | BrokenRecord]:
+    for one in records:
         if isinstance(one, Transcript):
             counts["conversation"] += 1
-            counts["malformed"] += sum(call.malformed is not None for _, call in one.calls())
-            yield one
-        else:
-            warn(str(one.error))
+            if malformed := sum(call.malformed is not None for _, call in one.calls()):
+                left_out["the arguments are no JSON object", "call"] += malformed
+        yield one
 
 
-def _store(file: Path) -> RunStore:
-    """The file of reasons. An editor may have left out its last line break, without which a line is a torn one."""
-    if file.is_file() and (text := file.read_bytes()):
-        for number, line in enumerate(text.splitlines(), start=1):
-            try:
-                json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{file}, line {number}, is no JSON: {error}") from None
-        if not text.endswith(b"\n"):
-            file.write_bytes(text + b"\n")
-    return RunStore(file, "finetune-data", {})
-
-
-def _filled(store: RunStore) -> dict[str, TurnReasons]:
-    try:
-        return {each.turn: each for each in map(TurnReasons.model_validate, store.entries())}
-    except ValidationError as error:
-        raise InputError(
-            f"{store.file} has a line that is no turn with its reasons: {first_problem(error)}"
-        ) from None
+def _written(file: Path) -> dict[str, dict[str, str]]:
+    """What the file of reasons says of each turn: of several lines the last, where it is filled in."""
+    written: dict[str, dict[str, str]] = {}
+    text = file.read_bytes() if file.exists() else b""
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            entry = TurnExamples.model_validate_json(line)
+        except ValidationError as error:
+            wrong = f"is no turn with its reasons: {first_problem(error)}"
+            raise InputError(f"{file}, line {number}, {wrong}") from None
+        filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
+        written[entry.turn] = written.get(entry.turn, {}) | filled
+    if text and not text.endswith(b"\n"):  # which an editor may have left out
+        file.write_bytes(text + b"\n")
+    return written

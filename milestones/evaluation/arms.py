@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 MakeApp = Callable[..., App]
 """Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model.
 
-The world itself is given where `world` is one of its arguments. One that has `trials` is asked again where the world's
-`outcome()` says that there was no success: with `lessons`, what its `areflect(model, messages, lessons)` has told.
+The world itself is given where `world` is one of its arguments. One that has `again(model, messages, outcome)` is asked
+after each trial, async, for what makes the app of another one, in a world made anew; None ends it.
 """
 
 Arm = App | MakeApp
@@ -35,10 +35,10 @@ _IN_MEMORY = ("InMemorySaver", "MemorySaver")
 
 @dataclass(frozen=True)
 class Made:
-    """An app for one conversation, whether it was made here, and the agent and the world that it was made of."""
+    """An app for one conversation, the function that made it here, and the agent and the world that it was made of."""
 
     app: App
-    is_ours: bool
+    made_by: MakeApp | None = None
     agent: Agent | None = None
     world: Any = None
 
@@ -60,7 +60,7 @@ class Made:
     async def forget(self, thread_id: str) -> None:
         """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""
         checkpointer: Any = getattr(self.app, "checkpointer", None)
-        if self.is_ours and type(checkpointer).__name__ in _IN_MEMORY:
+        if self.made_by is not None and type(checkpointer).__name__ in _IN_MEMORY:
             await checkpointer.adelete_thread(thread_id)
 
 
@@ -108,13 +108,11 @@ class Arms:
         sources = {name: file_of(arm) or self._functions.get(name) for name, arm in self._arms.items()}
         return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
 
-    def make(self, one: Planned, lessons: Sequence[str] = ()) -> Made:
-        """The app for one conversation; raises whatever the function or the world raises.
-
-        `lessons` are what an arm that tries again has noted of the trials before.
-        """
-        if one.arm not in self._functions:
-            return Made(self._arms[one.arm], is_ours=False, agent=one.scenario.agent)
+    def make(self, one: Planned, make: MakeApp | None = None) -> Made:
+        """The app for one conversation, or for another trial; raises whatever the function or the world raises."""
+        make = make or self._functions.get(one.arm)
+        if make is None:
+            return Made(self._arms[one.arm], agent=one.scenario.agent)
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
@@ -125,25 +123,20 @@ class Arms:
             if error.__cause__ is None:  # of the scenario, which it names
                 raise
             raise SpecError(f"a method of the world of scenario {one.scenario.name!r} {error}") from error
-        make = self._functions[one.arm]
-        app = make(one.scenario, agent, self._model, **taken_by(make, world=world, lessons=lessons))
+        app = make(one.scenario, agent, self._model, **taken_by(make, world=world))
         if not _is_app(app):
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        made = Made(app, is_ours=True, agent=agent, world=world)
+        made = Made(app, made_by=make, agent=agent, world=world)
         if one.scenario.world is None:
             self._shared[key] = made
         return made
 
-    def has_trials_left(self, arm: str, lessons: Sequence[str]) -> bool:
-        """Whether an arm tries again after a failure, and has not done so too often."""
-        return len(lessons) + 1 < getattr(self._functions.get(arm), "trials", 1)
-
-    async def lesson(self, arm: str, said: Sequence[BaseMessage], lessons: Sequence[str]) -> str:
-        """What an arm that tries again notes of a trial that failed."""
-        made_by: Any = self._functions[arm]
-        return str(await made_by.areflect(self._model, said, lessons))
+    async def again(self, made: Made, said: Sequence[BaseMessage]) -> MakeApp | None:
+        """What makes the app of another trial; None where its arm tries no more."""
+        again = getattr(made.made_by, "again", None)
+        return await again(self._model, said, made.outcome) if again else None
 
 
 def code_of(name: str) -> str:

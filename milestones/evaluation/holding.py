@@ -214,11 +214,11 @@ class Run:
         return Held(outcome, used.calls, cost, messages, is_unreached, used.recorded)
 
     async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
-        lessons: list[str] = []
-        spent = UsageTracker()
+        spent, trials, make = UsageTracker(), 0, None
         while True:
+            trials += 1
             try:
-                made = self.arms.make(one, lessons)
+                made = self.arms.make(one, make)
                 user = one.scenario.make_user(one.seed, self.user_model)
             except (Exception, SystemExit) as error:
                 return _broken(one, f"the arm could not be made: {told(error)}"), (), None
@@ -233,38 +233,22 @@ class Run:
                 variables=one.scenario.variables,
             )
             await made.forget(thread)
-            lesson = await self._lesson(one, made, held, lessons)
-            held.usage.include(spent)
-            if lesson is None:
+            spent.include(held.usage)
+            with spent.listening():
+                try:
+                    is_over = held.ended in ("budget", "error")
+                    make = None if is_over else await self.arms.again(made, held.messages)
+                except Exception as error:
+                    held.ended, held.failure, make = "error", error, None
+            if make is None:
                 break
-            lessons.append(lesson)
-            spent = held.usage
+        held.usage = spent
         messages = written(held.messages)
         try:
-            outcome = await self._outcome(one, made, held, messages, trials=len(lessons) + 1)
+            outcome = await self._outcome(one, made, held, messages, trials=trials)
         except Exception as error:  # a judge or a check of the user's own may raise anything
             return _broken(one, f"it could not be measured: {told(error)}"), messages, error
         return outcome, messages, held.failure
-
-    async def _lesson(
-        self, one: Planned, made: Made, held: Conversation, lessons: Sequence[str]
-    ) -> str | None:
-        """What an arm that tries again notes of a trial that failed; None where there is no further one."""
-        if held.ended in ("budget", "error") or not self.arms.has_trials_left(one.arm, lessons):
-            return None
-        try:
-            has_failed = made.outcome().get("success") is False
-        except Exception:  # which is told where the conversation is measured
-            return None
-        if not has_failed:
-            return None
-        with UsageTracker().listening() as used:
-            try:
-                lesson = await self.arms.lesson(one.arm, held.messages, lessons)
-            except Exception as error:
-                held.ended, held.failure, lesson = "error", error, None
-        held.usage.include(used)
-        return lesson
 
     async def _outcome(
         self,

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, Reasoner, ScriptedChatModel, create_preact_agent, finetuning_examples
+from arq_graph import Agent, Reasoner, ScriptedChatModel, create_preact_agent, errors, finetuning_examples
 from arq_graph.milestones import read_transcript
 from tests.cli.shop import TOOLS
 from tests.test_docs import blocks
@@ -41,6 +40,25 @@ def says(text: str) -> str:
 def glaive(*parts: str) -> dict[str, Any]:
     """A conversation as the function-calling data set writes it."""
     return {"system": SYSTEM, "chat": "\n\n".join(parts)}
+
+
+def chat(*texts: str) -> list[dict[str, Any]]:
+    """Messages, each written as its role and its content."""
+    return [dict(zip(("role", "content"), text.split(" ", 1), strict=True)) for text in texts]
+
+
+def calling(*calls: tuple[str, str], content: str = "") -> dict[str, Any]:
+    """A message of the agent with calls, each a tool and its arguments as a text; the tool is its id."""
+    made = [{"id": name, "function": {"name": name, "arguments": arguments}} for name, arguments in calls]
+    return {"role": "assistant", "content": content, "tool_calls": made}
+
+
+def told(tool: str, text: str) -> dict[str, Any]:
+    """What a call of the tool gave."""
+    return {"role": "tool", "tool_call_id": tool, "content": text}
+
+
+HELLO = glaive("USER: Hello", says("Good morning!"))
 
 
 @pytest.fixture
@@ -74,13 +92,12 @@ def actions(answers: Sequence[dict[str, Any]]) -> list[str]:
 
 def fill(file: Path, words: str = "reason {}") -> None:
     """Write every reason, as a person would in an editor."""
-    head, *entries = read(file)
+    entries = read(file)
     for entry in entries:
         numbered = enumerate(entry["reasons"], start=1)
         entry["reasons"] = {question: words.format(number) for number, question in numbered}
-    file.write_text(
-        "\n".join(map(json.dumps, [head, *entries])), encoding="utf-8"
-    )  # without a last line break
+    # An editor may leave out the last line break.
+    file.write_text("\n".join(map(json.dumps, entries)), encoding="utf-8")
 
 
 def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(made):
@@ -125,33 +142,51 @@ def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_fill
     assert "[to be filled in]" not in (folder / "data.jsonl").read_text()
 
 
-def test_a_turn_with_one_empty_reason_is_not_trained_on(made, folder):
-    talks = [glaive(ASKED, FOUND, says("At the depot.")), glaive("USER: Hello", says("Good morning!"))]
+def test_of_several_answers_to_a_question_the_last_that_is_filled_in_counts(made, folder):
+    talks = [glaive(ASKED, FOUND, says("At the depot.")), HELLO]
     made(talks, 2)
     file = folder / "data.reasons.jsonl"
+    blank = read(file)
     fill(file)
-    head, first, second = read(file)
-    first["reasons"][next(iter(first["reasons"]))] = "  "
-    file.write_text("\n".join(map(json.dumps, [head, first, second])))
-    _, rows, _ = made(talks, 2)
+    first, second = read(file)
+    question = next(iter(first["reasons"]))
+    first["reasons"][question] = "  "
+    file.write_text("\n".join(map(json.dumps, [first, second, *blank])))
+    _, rows, answers = made(talks, 2)
     assert ["completion" in row for row in rows] == [False, False, True]
+    assert answers[1]["next_steps"][0]["reason"] == "reason 3"
+    with file.open("a") as stream:
+        stream.write(json.dumps(first | {"reasons": {question: "corrected"}}))
+    _, rows, answers = made(talks, 2)
+    assert all("completion" in row for row in rows)
+    assert answers[0]["next_steps"][0]["reason"] == "corrected"
 
 
 def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
     talk = glaive(ASKED, FOUND, says("At the depot."))
     made([talk], 2)
     fill(folder / "data.reasons.jsonl", "as I said")
-    _, rows, answers = made([glaive("USER: Hello", says("Good morning!")), talk], 2)
+    _, rows, answers = made([HELLO, talk, talk], 2)
     assert ["completion" in row for row in rows] == [False, True, True]
     assert answers[1]["next_steps"][0]["reason"] == "as I said"
-    _, first, second = read(
-        folder / "data.reasons.jsonl"
-    )  # one line for each turn, however often it was seen
+    # One line for each turn, however often it was seen, with what was said in it.
+    first, second = read(folder / "data.reasons.jsonl")
     assert first["turn"] != second["turn"]
+    assert second["said"][0] == {"id": "M1", "from": "customer", "text": "Hello"}
+
+
+def test_an_answer_to_what_is_not_asked_is_told(made, folder):
+    made([HELLO], 2)
+    file = folder / "data.reasons.jsonl"
+    fill(file)
+    file.write_text(file.read_text().replace("why at this place", "why here"))
+    done, rows, _ = made([HELLO], 2)
+    assert "answers 1 question that these conversations do not ask, such as: 1. give the final" in done.words
+    assert "unfilled" in rows[0]
 
 
 def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(made, folder):
-    talks = [glaive(ASKED, FOUND, says("At the depot.")), glaive("USER: Hello", says("Good morning!"))]
+    talks = [glaive(ASKED, FOUND, says("At the depot.")), HELLO]
     made(talks, 2)
     page = Path(__file__).parents[2] / "docs" / "finetuning.md"
     program = next(text for text in blocks(page, "python") if "def write_reasons" in text)
@@ -201,29 +236,20 @@ def test_a_tool_that_gives_back_nothing_has_not_failed(made):
 
 
 def test_calls_made_at_the_same_time_are_taught_one_after_the_other(made):
+    results = [
+        {"role": "tool", "tool_call_id": name, "content": name.upper()} for name in ("second", "first")
+    ]
+    said = [calling(("first", ""), ("second", ""), content="One moment."), *results]
     talk = {
         "tools": [{"name": name, "parameters": {"type": "object"}} for name in ("first", "second")],
-        "messages": [
-            {"role": "user", "content": "Do both."},
-            {
-                "role": "assistant",
-                "content": "One moment.",
-                "tool_calls": [
-                    {"id": name, "function": {"name": name, "arguments": ""}} for name in ("first", "second")
-                ],
-            },
-            {"role": "tool", "tool_call_id": "second", "content": "two"},
-            {"role": "tool", "tool_call_id": "first", "content": "one"},
-            {"role": "assistant", "content": "Done."},
-            {"role": "assistant", "content": "Anything else?"},
-        ],
+        "messages": [*chat("user Do both."), *said, *chat("assistant Done.", "assistant Anything else?")],
     }
     _, rows, answers = made([talk], 1)
     assert actions(answers) == ["first", "second", "final_answer"]
     assert answers[2]["action"]["final_answer"]["answer"] == "Done.\n\nAnything else?"
     shown = rows[1]["prompt"][1]["content"]
-    assert '"one"' in shown
-    assert '"two"' not in shown
+    assert '"FIRST"' in shown
+    assert '"SECOND"' not in shown
     assert "One moment." in shown
     assert "One moment." not in json.dumps(answers)
 
@@ -242,11 +268,8 @@ def test_what_a_value_rests_on_is_told_and_an_argument_that_was_not_given_is_not
 
 def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made):
     good = glaive(ASKED, FOUND, says("At the depot."))
-    broken = [
-        {"name": "look", "parameters": {"properties": ["where"]}},
-        {"name": "look here", "parameters": {}},
-    ]
-    talks = [{"tools": [tool], "messages": [{"role": "user", "content": "Hello"}]} for tool in broken]
+    broken = [{"name": "look", "parameters": {"properties": ["where"]}}, {"name": "look here"}]
+    talks = [{"tools": [tool], "messages": chat("user Hello")} for tool in broken]
     done, _, answers = made([*talks, good], 1)
     assert done.code == 0, done.err
     assert done.words.count("1 conversation left out: its tools") == 2
@@ -254,29 +277,22 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
     assert len(answers) == 2
 
 
+def test_tools_of_which_only_the_names_are_known_are_refused(made, folder):
+    (folder / "tools.json").write_text('["get_order"]')
+    done, _, _ = made([chat("user Hello", "assistant Hi.")], 1, "--tools", "tools.json")
+    assert done.code == 1
+    assert "a name alone tells a model nothing of a tool; give OpenAI tool definitions" in done.words
+
+
 def test_arguments_keep_their_order_and_odd_types_are_told_as_json(made):
     parameters = {"properties": {"z": {"type": "object"}, "a": {"type": "integer"}}}
-    arguments = '{"a": 4, "z": {"open": [1, null]}}'
-    talk = {
-        "tools": [{"name": "note", "parameters": parameters}],
-        "messages": [
-            {"role": "user", "content": "Note it, 4 times."},
-            {
-                "role": "assistant",
-                "tool_calls": [{"id": "1", "function": {"name": "note", "arguments": arguments}}],
-            },
-        ],
-    }
-    _, _, (answer,) = made([talk], 1)
+    noted = calling(("note", '{"a": 4, "z": {"open": [1, null]}}'))
+    tools = [{"name": "note", "parameters": parameters}]
+    _, _, (answer,) = made([{"tools": tools, "messages": [*chat("user Note it, 4 times."), noted]}], 1)
     decisions = answer["action"]["note"]["arguments"]
     assert list(decisions) == ["z", "a"]
     assert json.loads(decisions["z"]["value"]) == {"open": [1, None]}
     assert decisions["a"]["value"] == 4
-
-
-def test_a_tool_without_arguments_is_called(made):
-    _, _, answers = made([glaive("USER: When?", call("office_hours", "9 to 5"), says("9 to 5."))], 1)
-    assert actions(answers) == ["office_hours", "final_answer"]
 
 
 def test_a_malformed_call_is_left_out_and_told(made):
@@ -300,7 +316,7 @@ def test_a_malformed_call_is_left_out_and_told(made):
     ],
 )
 def test_a_turn_that_the_planner_would_not_take_is_left_out_and_told(made, action, why):
-    good = glaive("USER: Hello", says("Good morning!"))
+    good = HELLO
     done, _, answers = made([glaive(ASKED, action, says("So it is.")), good], 1)
     assert done.code == 0, done.err
     assert "1 turn left out" in done.words or "1 conversation left out" in done.words
@@ -312,7 +328,7 @@ def test_a_turn_without_an_answer_teaches_its_calls_but_no_plan(made):
     talk = glaive(ASKED, FOUND)
     _, _, answers = made([talk], 1)
     assert actions(answers) == ["find_parcel"]
-    done, rows, _ = made([talk, glaive("USER: Hello", says("Good morning!"))], 2)
+    done, rows, _ = made([talk, HELLO], 2)
     assert "1 turn left out: it ends without an answer" in done.words
     assert len(rows) == 1
 
@@ -324,29 +340,14 @@ def test_a_greeting_is_no_action_but_history(made):
 
 
 def test_a_system_message_within_a_turn_is_seen_from_the_next_turn_on(made):
-    texts = [
-        "user Hello",
-        "assistant One moment.",
-        "system They are a member.",
-        "assistant Here I am.",
-        "user Thanks",
-    ]
-    texts.append("assistant You are welcome.")
-    talk = [dict(zip(("role", "content"), text.split(" ", 1), strict=True)) for text in texts]
-    _, rows, answers = made([{"messages": talk}], 1)
-    assert len(answers) == 2
+    talk = chat("user Hello", "assistant One moment.", "system They are a member.", "assistant Here I am.")
+    _, rows, _ = made([[*talk, *chat("user Thanks", "assistant You are welcome.")]], 1)
     assert ["They are a member." in row["prompt"][1]["content"] for row in rows] == [False, True]
 
 
 def test_what_a_conversation_began_with_is_no_action_of_its_agent(made):
-    texts = [
-        ("user", "Hello"),
-        ("assistant", "Good morning!"),
-        ("user", "Are you open?"),
-        ("assistant", "Yes."),
-    ]
-    talk = {"messages": [{"role": role, "content": text} for role, text in texts], "history": 2}
-    _, rows, answers = made([talk], 1)
+    talk = chat("user Hello", "assistant Good morning!", "user Are you open?", "assistant Yes.")
+    _, rows, answers = made([{"messages": talk, "history": 2}], 1)
     assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Yes."]
     assert "Good morning!" in rows[0]["prompt"][1]["content"]
 
@@ -361,14 +362,12 @@ def test_the_same_example_stands_once_and_the_order_is_that_of_the_conversations
     assert (folder / "data.jsonl").read_bytes() == before
 
 
-def test_one_conversation_in_ten_is_kept_for_validation_with_all_its_runs(made, folder):
+def test_one_conversation_in_ten_is_kept_for_validation_with_all_runs_of_its_task(made, folder):
     talks = [
-        {"task_id": task, "messages": [["user", f"Question {task}"], ["assistant", f"Answer {task}, {run}"]]}
+        {"task_id": task, "messages": chat(f"user Question {task}", f"assistant Answer {task}, {run}")}
         for task in range(60)
         for run in range(2)
     ]
-    for talk in talks:
-        talk["messages"] = [{"role": role, "content": text} for role, text in talk["messages"]]
     _, rows, _ = made(talks, 1, "--validation", "held-out.jsonl")
     held = read(folder / "held-out.jsonl")
     assert len(rows) + len(held) == 120
@@ -377,23 +376,24 @@ def test_one_conversation_in_ten_is_kept_for_validation_with_all_its_runs(made, 
     assert of[0].isdisjoint(of[1])
 
 
-def test_tools_and_instructions_may_come_from_an_agent(made, folder, shop):
-    messages = [
-        {"role": "user", "content": "Where is B-1?"},
-        {
-            "role": "assistant",
-            "tool_calls": [
-                {"id": "1", "function": {"name": "get_order", "arguments": '{"order_id": "B-1"}'}}
-            ],
-        },
-        {"role": "tool", "tool_call_id": "1", "content": "in the workshop"},
-        {"role": "assistant", "content": "In the workshop."},
+def test_conversations_without_a_name_are_told_apart_by_their_place(made, folder):
+    talks = [
+        {"id": "", "messages": chat(f"user Question {number}", "assistant Yes.")} for number in range(60)
     ]
-    done, rows, answers = made([messages], 1)
+    _, rows, _ = made(talks, 2, "--validation", "held-out.jsonl")
+    assert 2 <= 60 - len(rows) <= 12
+    names = {each["conversation"] for each in read(folder / "data.reasons.jsonl")}
+    assert names == {f"conversation {number}" for number in range(60)}
+
+
+def test_tools_and_instructions_may_come_from_an_agent(made, shop):
+    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", "in the workshop")]
+    talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
+    done, _, _ = made([talk], 1)
     assert done.code == 1
     assert "no tool 'get_order' is known: name the tools, or the agent that has them" in done.words
     assert "there is nothing to learn from" in done.words
-    done, rows, answers = made([messages], 1, "--agent", shop)
+    done, rows, answers = made([talk], 1, "--agent", shop)
     assert done.code == 0, done.err
     assert actions(answers) == ["get_order", "final_answer"]
     head = rows[0]["prompt"][0]["content"]
@@ -402,37 +402,45 @@ def test_tools_and_instructions_may_come_from_an_agent(made, folder, shop):
     assert "The number of the order, like B-1." in head
 
 
-def test_a_broken_record_and_a_changed_file_of_reasons_are_told(made, folder):
-    talk = glaive("USER: Hello", says("Good morning!"))
-    done, rows, _ = made([{"chat": "nobody said this"}, talk], 2)
-    assert "talks.jsonl: record 0" in done.words
+def test_in_python_a_file_is_read_and_what_is_no_transcript_is_told(tmp_path):
+    talk = chat("user Hello", "assistant Hi.")
+    (tmp_path / "talk.json").write_text(json.dumps(talk))
+    of_file, of_talk = (
+        finetuning_examples(tmp_path / "talk.json", 2),
+        finetuning_examples(read_transcript(talk), 2),
+    )
+    assert [turn.rows for turn in of_file] == [turn.rows for turn in of_talk]
+    (broken,) = finetuning_examples([talk], 1)
+    assert "is no transcript: read it with `read_transcript`" in broken.left_out
+    with pytest.raises(errors.InputError, match="cannot be read"):
+        list(finetuning_examples("nowhere.json", 1))
+
+
+def test_a_broken_record_is_told(made):
+    done, rows, _ = made([{"chat": "nobody said this"}, HELLO], 1)
+    assert "1 conversation left out: talks.jsonl: record 0" in done.words
     assert len(rows) == 1
-    file = folder / "data.reasons.jsonl"
-    head, entry = read(file)
-    file.write_text("\n".join(map(json.dumps, [head, {**entry, "reasons": ["so"]}])) + "\n")
-    done, _, _ = made([talk], 2)
-    assert done.code == 1
-    assert "data.reasons.jsonl" in done.words
-    assert "reasons" in done.words
 
 
-def test_a_line_of_reasons_that_is_no_json_any_more_is_told_and_nothing_is_written(made, folder):
-    talk = glaive("USER: Hello", says("Good morning!"))
-    made([talk], 2)
+@pytest.mark.parametrize(
+    ("broken", "why"), [('"reasons": ["so"], "was"', "reasons"), ('"rea"sons"', "Invalid JSON")]
+)
+def test_a_line_of_reasons_that_is_none_any_more_is_told_and_nothing_is_written(made, folder, broken, why):
+    made([HELLO], 2)
     file = folder / "data.reasons.jsonl"
-    file.write_text(file.read_text().replace('"reasons"', '"rea"sons"'))
+    file.write_text(file.read_text() + file.read_text().replace('"reasons"', broken))
     before = file.read_bytes()
-    done, _, _ = made([talk], 2)
+    done, _, _ = made([HELLO], 2)
     assert done.code == 1
-    assert "data.reasons.jsonl, line 2, is no JSON" in done.words
+    assert "data.reasons.jsonl, line 2, is no turn with its reasons" in done.words
+    assert why in done.words
     assert file.read_bytes() == before
 
 
-def test_a_file_cannot_be_read_and_written_at_once(cli, folder):
-    (folder / "talks.jsonl").write_text("[]")
-    done = cli("finetune-data", "talks.jsonl", "--stage", "1", "--out", "talks.jsonl")
-    assert done.code == 1
-    assert "must be different files" in done.words
+def test_an_example_longer_than_a_trainer_takes_is_told(made):
+    done, _, _ = made([glaive(f"USER: {'Hello ' * 3000}", says("Yes?")), HELLO], 1)
+    assert "The longest has about 5," in done.words
+    assert "1 example with more than 4,096 tokens" in done.words
 
 
 @pytest.mark.parametrize(("stage", "strategy"), [(1, "react"), (2, "pre-act")])
@@ -447,21 +455,13 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
     )
     found = json.dumps({"order_id": "B-1", "status": "in the workshop"})
     gone = json.dumps({"order_id": "B-1", "cancelled": True, "reason": "late"})
-    turn = [
-        HumanMessage("Cancel B-1, it is late."),
-        AIMessage("", tool_calls=[{"name": "get_order", "args": {"order_id": "B-1"}, "id": "1"}]),
-        ToolMessage(found, tool_call_id="1"),
-        AIMessage(
-            "",
-            tool_calls=[{"name": "cancel_order", "args": {"order_id": "B-1", "reason": "late"}, "id": "2"}],
-        ),
-        ToolMessage(gone, tool_call_id="2"),
-        AIMessage("It is cancelled."),
-    ]
-    transcripts = [read_transcript(turn)]
+    asked = chat("user Cancel B-1, it is late.")
+    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", found)]
+    cancelled = calling(("cancel_order", '{"order_id": "B-1", "reason": "late"}'))
+    done = [cancelled, told("cancel_order", gone), *chat("assistant It is cancelled.")]
+    transcripts = [read_transcript([*asked, *looked, *done])]
     (blank,) = finetuning_examples(transcripts, stage, agent=agent)
-    written = {question: f"known: {question}" for question in blank.reasons.reasons}
-    filled = {blank.reasons.turn: blank.reasons.model_copy(update={"reasons": written})}
+    filled = {blank.turn: {question: f"known: {question}" for question in blank.reasons}}
     (learned,) = finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
     answers = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in learned.rows}
 
@@ -471,6 +471,6 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
         return answers[json.dumps(prompt)]
 
     model = ScriptedChatModel(recall)
-    state = create_preact_agent(model, agent, strategy=strategy, mode="direct").invoke({"messages": turn[:1]})
+    state = create_preact_agent(model, agent, strategy=strategy, mode="direct").invoke({"messages": asked})
     assert state["messages"][-1].text == "It is cancelled."
     assert len(model.calls) == 3

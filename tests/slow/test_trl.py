@@ -40,8 +40,7 @@ def rows(stage: Any, reason: str = "") -> list[dict[str, Any]]:
     """The rows of a stage; with a reason, it stands in every place that has to be filled in."""
     talks, blank = [read_transcript(TALK)], dict[str, Any]()
     for turn in finetuning_examples(talks, stage) if reason else ():
-        filled = dict.fromkeys(turn.reasons.reasons, reason)
-        blank[turn.reasons.turn] = turn.reasons.model_copy(update={"reasons": filled})
+        blank[turn.turn] = dict.fromkeys(turn.reasons, reason)
     return [row for turn in finetuning_examples(talks, stage, reasons=blank) for row in turn.rows]
 
 
