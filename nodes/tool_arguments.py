@@ -253,13 +253,7 @@ def _inlined(schema: Any, definitions: Mapping[str, Any], seen: tuple[str, ...] 
         if name in seen or name not in definitions or place not in ("#/$defs", "#/definitions"):
             raise NotStrict(f"{reference} refers to itself or to nothing")
         return _inlined(definitions[name], definitions, (*seen, name))
-    inlined = {key: _inlined(value, definitions, seen) for key, value in schema.items() if key != "default"}
-    if isinstance(properties := schema.get("properties"), Mapping):
-        # Names of the tool's own choice, `default` and `$ref` among them.
-        inlined["properties"] = {
-            name: _inlined(value, definitions, seen) for name, value in properties.items()
-        }
-    return inlined
+    return {key: _inlined(value, definitions, seen) for key, value in schema.items()}
 
 
 def _type_in_words(property: Any) -> str:

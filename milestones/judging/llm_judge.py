@@ -13,19 +13,18 @@ from arq_graph.errors import counted
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.blueprint import batch_blueprint
 from arq_graph.milestones.judging.judge import Judgement, in_question
-from arq_graph.milestones.judging.shown import milestone_ids, shown_milestones, shown_steps, shown_tools
-from arq_graph.milestones.judging.votes import Hearing, Vote
+from arq_graph.milestones.judging.votes import Hearing, Vote, milestone_ids
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
-from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcript import Event, Message, Result, Transcript
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
 from arq_graph.reasoning.sections import as_json
 from arq_graph.reasoning.templates import PromptTemplate
 
-PROMPTS = Path(__file__).parent.parent / "prompts"
+PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_judge.md"
 TEMPERATURE_OF_VOTES = 0.7
 MILESTONES_PER_CALL = 8
 _CANDIDATES = 2
@@ -52,11 +51,9 @@ class LLMJudge:
         votes: How often each milestone is asked about. The verdict is what more than half of the votes say, step
             included; where there is no such majority it stays undecided. A vote that fails is left out.
         instructions: What the agent was told; None: what the transcript brings.
-        template: A replacement for the shipped prompt.
 
     Raises:
         InputError: A setting is out of its range, or the model is none.
-        PromptError: The template cannot be read or lacks a block.
         ToolError: A tool has no name, or cannot be described.
     """
 
@@ -67,11 +64,10 @@ class LLMJudge:
         tools: Any = None,
         votes: int = 1,
         instructions: str | None = None,
-        template: str | Path = PROMPTS / "milestone_judge.md",
     ) -> None:
         self.votes = counted("votes", votes)
         self.reasoner = reasoner_of(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
-        self.template = PromptTemplate(template, PROMPTS)
+        self.template = PromptTemplate(PROMPT, PROMPT.parent)
         self.tools = None if tools is None else tool_definitions(tools)
         self.instructions = instructions
 
@@ -113,11 +109,15 @@ class LLMJudge:
         graph, transcript = hearing.graph, hearing.transcript
         told = {
             "instructions": transcript.instructions if self.instructions is None else self.instructions,
-            "tools": shown_tools(tool_definitions(transcript.tools) if self.tools is None else self.tools),
-            "milestones": shown_milestones(graph),
+            "tools": _shown_tools(tool_definitions(transcript.tools) if self.tools is None else self.tools),
+            "milestones": _shown_milestones(graph),
         }
         head = SystemMessage(self.template.render("head", told))
-        body = "<steps>[\n" + ",\n".join(map(as_json, shown_steps(transcript))) + "\n]</steps>\n"
+        body = (
+            "<steps>[\n"
+            + ",\n".join(as_json(_shown_step(*each)) for each in transcript.numbered())
+            + "\n]</steps>\n"
+        )
         ids, events = milestone_ids(graph), hearing.observations.events
         seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
         candidates = min(_CANDIDATES, self.reasoner.settings.max_candidates)
@@ -136,3 +136,44 @@ class LLMJudge:
                 prompt = [head, HumanMessage(body + tail)]
                 questions.append(Question(blueprint, prompt, check, name, candidates))
         return questions
+
+
+def _shown_step(number: int, event: Event) -> dict[str, Any]:
+    step: dict[str, Any] = {"step": number}
+    if isinstance(event, Message):
+        return {**step, "from": event.speaker, "text": event.text}
+    if isinstance(event, Result):
+        step |= {"from": "tool", "tool": event.tool, "result": event.text}
+        return step | _said({"of_step": event.call, "failed": event.failed})
+    step |= {"from": "agent", "calls": event.tool}
+    if event.malformed is not None:
+        return {**step, "malformed_arguments": event.malformed}
+    return {**step, "arguments": dict(event.arguments)}
+
+
+def _shown_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
+    """What the milestones mean, and what comes before each."""
+    ids = milestone_ids(graph)
+    shown = []
+    for milestone in graph.milestones:
+        is_call = milestone.type == "FC"
+        kind = "join" if milestone.is_derived else "call" if is_call else "state"
+        more = {
+            "description": milestone.description,
+            "tool": milestone.called_tool if is_call else None,
+            "arguments": milestone.model_dump(mode="json")["arguments"],
+            "dependencies": [ids.get(name, name) for name in milestone.dependencies],
+            "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
+            "holds": milestone.holds,
+        }
+        shown.append({"id": ids[milestone.name], "type": kind, "name": milestone.name, **_said(more)})
+    return shown
+
+
+def _shown_tools(definitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = {"name": "name", "description": "description", "parameters": "arguments"}
+    return [_said({shown: each.get(key) for key, shown in keys.items()}) for each in definitions]
+
+
+def _said(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "", False, [], {})}

@@ -10,7 +10,6 @@ from typing import Any
 from arq_graph.errors import ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judgement, Remark
-from arq_graph.milestones.judging.shown import milestone_ids
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Transcript
@@ -21,6 +20,11 @@ from arq_graph.reasoning.blueprint import ARQ
 Vote = Answer[Any] | ReasoningError
 Ballot = tuple[Verdict, str]
 """One vote on one milestone: undecided where its evidence does not hold, and beside it the objection that says so."""
+
+
+def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
+    """An id for each milestone, by its name: `M1`, `M2`, … in the graph's order, whatever is asked of them."""
+    return {milestone.name: f"M{number}" for number, milestone in enumerate(graph.milestones, start=1)}
 
 
 @dataclass(frozen=True)
