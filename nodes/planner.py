@@ -37,7 +37,7 @@ Fault = tuple[str, str, bool]
 """Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
 
 
-class Situation(Proposals[Proposal]):
+class Situation(Proposals):
     """What a planner's answers are held against: this turn's plan so far, and the results, those new to it apart."""
 
     def __init__(self, gate: Gate, settled: Settled, max_steps: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, get_origin
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.reasoning.conversation import Conversation
 
 
 def designed(agent: Agent) -> dict[str, Any]:
@@ -39,6 +40,15 @@ def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, An
         **({"needs_agreement": True} if tool.name in agent.confirmed_by("customer") else {}),
         **({"key": key} if key and key != tool.name else {}),
     }
+
+
+def shown_now(
+    conversation: Conversation, told: Mapping[str, Any], listed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The section `now`: the line that began the turn, and what is told; of what is listed, what holds something."""
+    last = conversation.last_customer_line
+    filled = {name: value for name, value in listed.items() if value}
+    return {"turn": last.id if last else None, **told, **filled}
 
 
 def values_of_variables(agent: Agent, state: Reader) -> dict[str, Any]:

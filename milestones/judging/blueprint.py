@@ -74,10 +74,7 @@ class CallJudgement(ARQ):
 def batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
     """One blueprint for several milestones: the intents once, then a required property for each.
 
-    Equal batches get the same class, so that the schema is prepared once.
-
-    Args:
-        kinds: For each milestone its id, and whether it is a call (an FC).
+    `kinds` are their ids, each with whether it is a call (an FC). The schema of equal batches is prepared once.
     """
     fields: dict[str, Any] = {
         "intent_of_the_conversation": (str, query("What does the user want, in one sentence?")),

@@ -74,23 +74,13 @@ class LLMJudge:
     def __call__(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
-        """Judge one conversation.
-
-        Args:
-            graph: The milestones.
-            transcript: What happened.
-            observations: What code observed in it, as `observe` gives it.
-
-        Raises:
-            ReasoningError: The model gave no answer.
-            SpecError: The graph cannot be measured on.
-        """
+        """Judge one conversation, of which code observed what `observe` gives; it raises what `score` does."""
         return perform_steps(self._asking(Hearing(graph, transcript, observations)), self.reasoner.ask_all)
 
     async def ajudge(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
-        """Judge one conversation without blocking; arguments and errors are those of a call."""
+        """Judge one conversation without blocking."""
         asking = self._asking(Hearing(graph, transcript, observations))
         return await aperform_steps(asking, self.reasoner.aask_all)
 
@@ -113,11 +103,8 @@ class LLMJudge:
             "milestones": _shown_milestones(graph),
         }
         head = SystemMessage(self.template.render("head", told))
-        body = (
-            "<steps>[\n"
-            + ",\n".join(as_json(_shown_step(*each)) for each in transcript.numbered())
-            + "\n]</steps>\n"
-        )
+        steps = [as_json(_shown_step(*each)) for each in transcript.numbered()]
+        body = "<steps>[\n" + ",\n".join(steps) + "\n]</steps>\n"
         ids, events = milestone_ids(graph), hearing.observations.events
         seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
         candidates = min(_CANDIDATES, self.reasoner.settings.max_candidates)

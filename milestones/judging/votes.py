@@ -36,11 +36,7 @@ class Hearing:
     observations: Observations
 
     def judgement(self, batch: Sequence[Milestone], votes: Sequence[Vote]) -> Judgement:
-        """What more than half of the votes on some milestones say; those that failed are missing.
-
-        Raises:
-            ReasoningError: All votes failed.
-        """
+        """What more than half of the votes on some milestones say; if all failed, the first error is raised."""
         given = [vote for vote in votes if isinstance(vote, Answer)]
         failed = [vote for vote in votes if isinstance(vote, ReasoningError)]
         if not given:
