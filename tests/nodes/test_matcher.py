@@ -317,36 +317,19 @@ def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate
     assert by_id["G4"]["rationale"] and not by_id["G5"]["rationale"]
 
 
-def test_why_judging_failed_is_kept():
-    broken = errors.BlueprintError("no valid answer")
-    node = GuidelineMatcher(
-        brain(judge={"G1": broken}),
-        agent(*numbered(2, on_failure="skip")),
-        batch_size=1,
-        keep_matches="active",
-    )
-    with pytest.warns(UserWarning, match="G1 is skipped"):
-        assert "judging it failed" in look(node)["G1"]["rationale"]
-
-
-def test_what_a_thread_keeps_is_one_of_two_things():
-    with pytest.raises(errors.InputError, match=r"keep_matches is 'none'.*'all', 'active'"):
-        GuidelineMatcher(brain(), GREET, keep_matches="none")
-
-
 # --- judgements that cannot be had -----------------------------------------------------------------------------------
 
 
 def test_a_guideline_says_what_becomes_of_it_where_judging_it_fails_and_takes_no_other_down():
     broken = errors.BlueprintError("no valid answer")
     guidelines = [*numbered(1, on_failure="activate"), *numbered(1, on_failure="skip"), *numbered(1)]
-    node = GuidelineMatcher(
-        brain(judge={"G1": broken, "G2": broken, "G3": 9}), agent(*guidelines), batch_size=1
-    )
+    model = brain(judge={"G1": broken, "G2": broken, "G3": 9})
+    node = GuidelineMatcher(model, agent(*guidelines), batch_size=1, keep_matches="active")
     with pytest.warns(UserWarning, match="G1 is activated"), pytest.warns(UserWarning, match="G2 is skipped"):
         found = look(node)
     assert active(found) == ["G1", "G3"]
     assert (found["G2"]["origin"], found["G2"]["score"]) == ("failure", None)
+    assert "judging it failed" in found["G2"]["rationale"]
     with pytest.raises(errors.BlueprintError, match="no valid answer"):
         match(GREET, {"G1": broken})
 

@@ -8,8 +8,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -118,21 +116,6 @@ def test_up_to_the_number_all_are_judged_in_the_batches_that_they_have_without_i
         heads.append(sorted((asked.head, str(asked.schema)) for asked in asked_by(model, "matcher")))
     assert len(heads[0]) == 3
     assert heads[0] == heads[1]
-
-
-def test_heads_and_schemas_of_a_batch_stay_whatever_else_is_looked_at():
-    model = brain()
-    node = matcher(
-        model, desk(*about(*TOPICS), Guideline("the customer is sad", "console", id="sad", always_judge=True))
-    )
-    shown: dict[str, set[Any]] = {}
-    for text in ("Vouchers?", "Vouchers and passwords?", "Passwords, please!"):
-        look(node, said(text))
-        for asked in asked_by(model, "matcher"):
-            key = asked.section("guidelines")[0]["id"]
-            shown.setdefault(key, set()).add((asked.head, str(asked.schema)))
-    assert {"vouchers-1", "passwords-1", "sad"} <= shown.keys()
-    assert {len(each) for each in shown.values()} == {1}
 
 
 def is_vip(state):
@@ -271,26 +254,14 @@ def test_words_of_a_few_characters_are_found_in_any_script(conditions, says):
 
 
 @pytest.mark.parametrize("messages", [[], [AIMessage("Hello!", id="a1")], said("Qqq")])
-def test_where_nothing_is_near_nothing_is_chosen(messages):
-    model = brain()
+def test_where_nothing_is_near_nothing_is_chosen_and_before_the_customer_has_spoken_nothing_is_embedded(
+    messages,
+):
+    model, embeddings = brain(), Counted()
     assert judged_of(matcher(model, desk()), model, messages) == set()
-
-
-def test_before_the_customer_has_spoken_nothing_is_embedded():
-    embeddings = Counted()
-    look(matcher(brain(), desk(), embeddings=embeddings), [])
+    if not messages:
+        look(matcher(model, desk(), embeddings=embeddings), messages)
     assert embeddings.asked == []
-
-
-JUDGE: dict[str, int] = {}
-ALL, NEAR = (matcher(brain(judge=JUDGE), desk(*about(*TOPICS[:3])), max_judged=most) for most in (None, 5))
-
-
-@given(scores=st.lists(st.integers(1, 10), min_size=6, max_size=6))
-@settings(max_examples=10, deadline=None)
-def test_where_every_batch_is_near_nothing_changes(scores):
-    JUDGE.update(zip([each.id for each in about(*TOPICS[:3])], scores, strict=True))
-    assert look(ALL, said(" ".join(TOPICS))) == look(NEAR, said(" ".join(TOPICS)))
 
 
 def test_embeddings_are_asked_for_the_guidelines_once_and_for_the_need_in_each_look(runs: Runs):
@@ -334,7 +305,6 @@ class Answered(Exception):
             errors.ModelUnavailableError,
             "failed: ConnectionError: lost. Try again later.",
         ),
-        (Answered(429), errors.ModelUnavailableError, "failed: Answered: no. Try again later."),
         (Answered(401), errors.ModelRequestError, "failed: Answered: no. Look at the API key"),
         (KeyError("a bug"), KeyError, "a bug"),
     ],
@@ -345,7 +315,7 @@ def test_embeddings_that_cannot_be_had_stop_the_turn_and_say_so(raised, becomes,
         runs.invoke(node, {"messages": said("Vouchers?")})
 
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
 
 
 class Given(Counted):
@@ -370,20 +340,12 @@ ROWS = [[1.0, 2.0]] * 12
     ("documents", "query", "came"),
     [
         ([*ROWS[1:], [NAN, 1]], [1, 1], r"the shape \(12, 2\) and of lengths from nan to nan"),
-        ([*ROWS[1:], [INF, 1]], [1, 1], r"lengths from 2.23607 to inf"),
         ([*ROWS[1:], [0, 0]], [1, 1], r"lengths from 0 to 2.23607\. They must have the shape \(12, n\)"),
         (ROWS[1:], [1, 1], r"the shape \(11, 2\) .*\. They must have the shape \(12, n\)"),
-        (ROWS * 2, [1, 1], r"the shape \(24, 2\)"),
-        ([[]] * 12, [], r"the shape \(12, 0\)"),
-        ([], [1, 1], r"the shape \(0,\)"),
         (None, [1, 1], "several lengths, or no numbers"),
         ([*ROWS[1:], [1.0]], [1, 1], "several lengths, or no numbers"),
-        ([["a", "b"]] * 12, [1, 1], "several lengths, or no numbers"),
         (ROWS, [0, 0], r"lengths from 0 to 0\. They must have the shape \(1, 2\)"),
-        (ROWS, [NAN, 1], "lengths from nan to nan"),
         (ROWS, [1, 1, 1], r"the shape \(1, 3\) .*\. They must have the shape \(1, 2\)"),
-        (ROWS, [[1, 1]], r"the shape \(1, 1, 2\)"),
-        (ROWS, 1.0, r"the shape \(1,\)"),
         (ROWS, None, r"the shape \(1,\)"),
     ],
 )
