@@ -101,11 +101,15 @@ def judged_of(node: Any, model: Any, messages: Any, before: Any = (), **state: A
     return judged(model)
 
 
+def near(agent: Agent, messages: Any, **settings: Any) -> set[str]:
+    """What is judged of an agent in a first look."""
+    model = brain()
+    return judged_of(matcher(model, agent, **settings), model, messages)
+
+
 def test_what_a_guideline_does_tells_what_it_is_about_too():
     offers = [Guideline("they complain", f"offer {how} sofa", id=how) for how in ("one", "another")]
-    model = brain()
-    node = matcher(model, desk(*about(*TOPICS[:3]), *offers))
-    assert judged_of(node, model, said("This sofa!")) == {"one", "another"}
+    assert near(desk(*about(*TOPICS[:3]), *offers), said("This sofa!")) == {"one", "another"}
 
 
 def test_up_to_the_number_all_are_judged_in_the_batches_that_they_have_without_it():
@@ -156,8 +160,7 @@ def test_what_is_open_from_the_turn_before_is_judged_however_little_the_answer_s
 
 
 def test_what_the_agent_asked_for_tells_what_a_short_answer_is_about():
-    model = brain()
-    asked = judged_of(matcher(model, desk()), model, said("Hello", "Is it about recycling?", "Yes"))
+    asked = near(desk(), said("Hello", "Is it about recycling?", "Yes"))
     assert asked == {"recycling-1", "recycling-2"}
 
 
@@ -222,17 +225,13 @@ def test_the_two_nearest_guidelines_of_a_batch_tell_how_near_it_is():
     """Three that name vouchers among others, two that do beside one thing more, and one about them alone."""
     many = ["vouchers invoices passwords parcels"] * 3
     some = ["vouchers parcels", "vouchers parcels", "recycling"]
-    model = brain()
     one = worded(*many, *some, "vouchers", "mattresses", "mattresses")
-    node = matcher(model, one, batch_size=3, embeddings=Counted())
-    assert judged_of(node, model, said("vouchers")) == {"G4", "G5", "G6"}
+    assert near(one, said("vouchers"), batch_size=3, embeddings=Counted()) == {"G4", "G5", "G6"}
 
 
 def test_what_few_guidelines_say_tells_more_than_what_many_do():
-    model = brain()
     fruit = worded("yellow balloon", "yellow balloons", "yellow balloonist", "kiwi fruit")
-    node = matcher(model, fruit, batch_size=1, max_judged=1)
-    assert judged_of(node, model, said("a yellow ball, or a kiwi")) == {"G4"}
+    assert near(fruit, said("a yellow ball, or a kiwi"), batch_size=1, max_judged=1) == {"G4"}
 
 
 @pytest.mark.parametrize(
@@ -247,20 +246,17 @@ def test_what_few_guidelines_say_tells_more_than_what_many_do():
     ],
 )
 def test_words_of_a_few_characters_are_found_in_any_script(conditions, says):
-    model = brain()
-    assert judged_of(matcher(model, worded(*conditions), batch_size=1, max_judged=1), model, said(says)) == {
-        "G3"
-    }
+    assert near(worded(*conditions), said(says), batch_size=1, max_judged=1) == {"G3"}
 
 
 @pytest.mark.parametrize("messages", [[], [AIMessage("Hello!", id="a1")], said("Qqq")])
 def test_where_nothing_is_near_nothing_is_chosen_and_before_the_customer_has_spoken_nothing_is_embedded(
     messages,
 ):
-    model, embeddings = brain(), Counted()
-    assert judged_of(matcher(model, desk()), model, messages) == set()
+    embeddings = Counted()
+    assert near(desk(), messages) == set()
     if not messages:
-        look(matcher(model, desk(), embeddings=embeddings), messages)
+        near(desk(), messages, embeddings=embeddings)
     assert embeddings.asked == []
 
 
@@ -361,10 +357,8 @@ def test_embeddings_that_tell_nothing_stop_the_turn_and_are_asked_again_in_the_n
 
 
 def test_by_embeddings_the_nearest_are_judged_however_far_they_are():
-    rows = [[-1.0, 0.0]] * 10 + [[-1.0, 1.0]] * 2
-    model = brain()
-    far = matcher(model, desk(), embeddings=Given(rows, [7.0, 0.0]))
-    assert judged_of(far, model, said("Vouchers?")) == {f"{TOPICS[-1]}-1", f"{TOPICS[-1]}-2"}
+    far = Given([[-1.0, 0.0]] * 10 + [[-1.0, 1.0]] * 2, [7.0, 0.0])
+    assert near(desk(), said("Vouchers?"), embeddings=far) == {f"{TOPICS[-1]}-1", f"{TOPICS[-1]}-2"}
 
 
 @pytest.mark.parametrize(
