@@ -197,20 +197,16 @@ def test_relations_are_applied_to_what_was_matched_observations_too():
     assert active(match(related, {**judge, "G1": 2})[0]) == ["G3"]
 
 
-@pytest.mark.parametrize(("own", "sent"), [(None, 0.15), (0.7, 0.7)])
-def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own(own, sent):
-    model = brain(temperature=own)
-    for given in (model, Reasoner(model)):
-        look(GuidelineMatcher(given, GREET))
-    assert [call.kwargs.get("temperature") for call in model.calls] == [sent, sent]
-
-
-def test_the_temperature_of_a_reasoner_is_sent_where_a_step_has_none_of_its_own():
-    model = brain()
-    shared = Reasoner(model, temperature=0.0)
-    for own in ({}, {"temperature": 0.4}):
-        look(GuidelineMatcher(shared, GREET, **own))
-    assert [call.kwargs.get("temperature") for call in model.calls] == [0.0, 0.4]
+@pytest.mark.parametrize(
+    ("model_s", "reasoner_s", "own", "sent"),
+    [(None, None, None, 0.15), (0.7, None, None, 0.7), (None, 0.0, None, 0.0), (None, 0.0, 0.4, 0.4)],
+)
+def test_the_paper_s_temperature_is_sent_unless_the_model_the_reasoner_or_the_step_has_its_own(
+    model_s, reasoner_s, own, sent
+):
+    model = brain(temperature=model_s)
+    look(GuidelineMatcher(Reasoner(model, temperature=reasoner_s), GREET, temperature=own))
+    assert [call.kwargs.get("temperature") for call in model.calls] == [sent]
 
 
 # --- batches, and a second look --------------------------------------------------------------------------------------
