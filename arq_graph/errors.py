@@ -132,9 +132,6 @@ def refuse_options(
                 way = f"{name}={part.__name__}({', '.join([*first, option])}=…)"
                 whom = "" if name in own else " to create_guided_agent"
                 raise InputError(f"there is no option {option!r} here: give {way}{whom}")
-        if option in ("cache", "cache_policy", "retry_policy"):
-            why = "calls are repeated within Reasoner(model, timeout=…, max_attempts=…), and no step is the same twice"
-            raise InputError(f"there is no option {option!r} here: {why}; in your own graph, use add_node")
         near, others = suggestion(option, known), ", ".join(known)
         raise InputError(f"there is no option {option!r} here{near}; there are {others}")
 

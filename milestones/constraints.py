@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from arq_graph.agent.parts import Part
+from arq_graph.errors import suggestion
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.values import as_number, as_text, same_value
 
@@ -22,10 +23,10 @@ Bound = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
 
 class Constraint(Part):
-    """What is asked of one argument; in a file an exact value, or a mapping whose keys are all among these.
+    """What is asked of one argument; in a file an exact value, or a mapping with these keys.
 
     Args:
-        equals: Exactly this value; see `values.same_value`.
+        equals: Exactly this value; see `values.same_value`. A value that is a mapping is always written so.
         regex: The argument as a whole matches; numbers and lists as their JSON text.
         min: The least that it may be: a number, or a text that sorts, such as an ISO date.
         max: The most that it may be.
@@ -43,7 +44,13 @@ class Constraint(Part):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, written: Any) -> Any:
-        return written if isinstance(written, cls) or _has_keys(written) else {"equals": written}
+        if not _is_constraint(written):
+            return written if isinstance(written, cls) else {"equals": written}
+        if unknown := [key for key in written if key not in cls.model_fields]:
+            keys = f"its keys: {', '.join(cls.model_fields)}; a value that is a mapping is written {{equals: {{…}}}}"
+            near = suggestion(str(unknown[0]), cls.model_fields)
+            raise ValueError(f"has an unknown key `{unknown[0]}`{near} ({keys})")
+        return written
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -58,14 +65,14 @@ class Constraint(Part):
     def _written(self, write: SerializerFunctionWrapHandler) -> Any:
         """What stands in a milestone file: the value itself, or the keys that say something."""
         written: dict[str, Any] = write(self)
-        if "equals" in self.model_fields_set and not _has_keys(self.equals):
+        if "equals" in self.model_fields_set and not _is_constraint(self.equals):
             return written.get("equals")
         return {key: value for key, value in written.items() if key in self.model_fields_set}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {
-            "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals}.",
+            "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals: a mapping}.",
             "examples": ["A-17", {"regex": "ORD\\d+"}, {"min": 1, "max": 5}, {"absent": True}],
         }
 
@@ -87,9 +94,8 @@ class Constraint(Part):
         return above and (self.max is None or bool(found <= self.max))
 
 
-def _has_keys(written: Any) -> bool:
-    """Whether a mapping is meant as a constraint: it has no other keys."""
-    return isinstance(written, Mapping) and bool(written) and Constraint.model_fields.keys() >= written.keys()
+def _is_constraint(written: Any) -> bool:
+    return isinstance(written, Mapping) and bool(written)
 
 
 def all_hold(rules: Mapping[str, Constraint], arguments: Mapping[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import yaml
@@ -10,7 +9,6 @@ from pydantic import ConfigDict, model_validator
 
 from arq_graph.agent.parts import Part, Text
 from arq_graph.agent.yaml_file import parse_model
-from arq_graph.errors import SpecError
 from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import PatternText
 
@@ -38,14 +36,7 @@ class MilestoneFile(Part):
 
 def parsed(text: str, source: str) -> dict[str, Any]:
     """What the text of a milestone file says, as it stands."""
-    try:
-        read = parse_model(text, MilestoneFile, what=WHAT, source=source)
-    except SpecError:
-        # Published files have descriptions with colons and quotes in them, unquoted.
-        quoted = _with_quoted_descriptions(text)
-        if quoted == text:
-            raise
-        read = parse_model(quoted, MilestoneFile, what=WHAT, source=source)
+    read = parse_model(text, MilestoneFile, what=WHAT, source=source)
     return {name: getattr(read, name) for name in MilestoneFile.model_fields}
 
 
@@ -69,16 +60,3 @@ def _text(dumper: Any, text: str) -> Any:
 
 
 _Dumper.add_representer(str, _text)
-
-# A description without quotes goes on in the lines that stand deeper than its key.
-_DESCRIPTION = re.compile(
-    r"^(?P<key>(?P<indent> *)(?P<dash>- )?description:[ \t]+)"
-    r"""(?!(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]*)\s*(?:\#.*)?$)"""
-    r"(?P<text>\S.*(?:\n(?P=indent)(?(dash)  ) +\S.*)*)$",
-    re.MULTILINE,
-)
-
-
-def _with_quoted_descriptions(text: str) -> str:
-    """The same text, line for line, with every description in quotes that stood without."""
-    return _DESCRIPTION.sub(lambda found: found["key"] + "'" + found["text"].replace("'", "''") + "'", text)

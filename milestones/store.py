@@ -136,10 +136,20 @@ class RunStore:
         both = head["parts"].keys() & self._head["parts"].keys()
         shaped = (each["of"] | {name: each["parts"][name] for name in both} for each in (head, self._head))
         if others := changed(*shaped):
+            told = ", ".join(_told_once(others))
             raise InputError(
-                f"{self.file} holds the results of another run: {', '.join(others)} changed since. Give what was "
+                f"{self.file} holds the results of another run: {told} changed since. Give what was "
                 f"given then, or {_INSTEAD}"
             )
+
+
+def _told_once(names: list[str]) -> Iterator[str]:
+    """What changed, each thing once, however many scenarios it belongs to."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.partition(" of scenario ")[0], []).append(name)
+    for what, each in groups.items():
+        yield each[0] if len(each) == 1 else f"{what} of {len(each)} scenarios"
 
 
 def records_in(file: Path) -> Iterator[dict[str, Any]]:

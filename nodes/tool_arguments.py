@@ -19,7 +19,7 @@ from zlib import crc32
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
 
-from arq_graph.agent.tools import argument_schema
+from arq_graph.agent.tools import argument_schema, schema_errors
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
 from arq_graph.reasoning.schema import NotStrict, strict_schema
 
@@ -177,7 +177,7 @@ class ToolArguments:
     def _errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """What the tool's schema finds wrong, each with the argument's name, "" for the whole."""
         if self._model is None:
-            yield from self._by_json_schema(arguments)
+            yield from schema_errors(self._schema, arguments)  # as MCP's tools have one
             return
         try:
             self._model.model_validate(arguments)
@@ -186,24 +186,6 @@ class ToolArguments:
                 yield str(item["loc"][0]) if item["loc"] else "", item["msg"]
         except Exception as error:  # a tool's own validator may raise anything
             yield "", f"{type(error).__name__}: {error}"
-
-    def _by_json_schema(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """The same of a JSON schema, as MCP's tools have one."""
-        from jsonschema import Draft202012Validator
-        from jsonschema.validators import validator_for
-        from referencing import Registry
-
-        for name in self._schema.get("required") or ():
-            if name not in arguments:
-                yield name, "it is required"
-        kind = validator_for(self._schema, default=Draft202012Validator)
-        try:
-            # An empty registry: a reference to a web address is never fetched.
-            for error in kind(self._schema, registry=Registry()).iter_errors(arguments):
-                if error.absolute_path or error.validator != "required":
-                    yield str(next(iter(error.absolute_path), "")), error.message
-        except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern
-            yield "", f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
 
 
 def _model_of(tool: BaseTool) -> type[BaseModel] | None:

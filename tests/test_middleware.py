@@ -33,7 +33,7 @@ from pydantic import BaseModel
 from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, create_guided_agent, errors
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import GuidelineMatcher, MessageReviser
-from tests.brain import Asked, Brain, act, asked_by, brain, say
+from tests.brain import Asked, Brain, asked_by, brain
 
 RAN: list[tuple[Any, ...]] = []
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -351,18 +351,6 @@ def test_the_name_of_a_tool_of_ones_own_that_has_run_is_not_sent():
     assert last(shop.say()) == "It is sunny."
 
 
-@pytest.mark.parametrize("how", ["tools", "pre-act"])
-def test_of_two_calls_that_which_is_granted_is_made_as_in_a_compiled_agent(how):
-    shop = Shop(calls(REFUND, LOOK), "It is late.", reply="It is late.")
-    moves = {} if how == "tools" else {"moves": [act("refund", A1), act("get_order", A1), say("It is late.")]}
-    theirs = brain({"G1": 9}, {"refund": A1, "get_order": A1}, "It is late.", **moves)
-    compiled = create_guided_agent(theirs, DESK, strategy=how, mode="direct")
-    states = [app.invoke({"messages": [("user", "Where is A-1?")]}, THREAD) for app in (shop.app, compiled)]
-    assert RAN == [("get_order", "A-1")] * 2
-    shown = [(results(state), last(state), state["applied_guidelines"][0]["guideline"]) for state in states]
-    assert shown == [([("get_order", "success")], "It is late.", "G1")] * 2
-
-
 def test_the_newest_word_on_a_tool_counts():
     shop = Shop(calls(("cancel_order", {})), calls(CANCEL), judge={"G2": 9}, reply="Hm.")
     assert [each["kind"] for each in shop.say()["tool_insights"]] == ["confirm"]
@@ -618,24 +606,6 @@ def test_a_summary_that_comes_behind_the_matching_is_told_with_its_cure():
     shop = Shop(calls(LOOK), "Late.", behind=[summary])
     with pytest.warns(UserWarning, match=r"GuidelineMiddleware\) belongs behind .* such as a summary"):
         shop.say()
-
-
-def test_it_stands_beside_other_middleware_and_their_states_merge():
-    summarizer = SummarizationMiddleware(
-        ScriptedChatModel(lambda _: "They greeted."), trigger=("messages", 7), keep=("messages", 2)
-    )
-    before = [summarizer, TodoListMiddleware(), ask_about("get_order")]
-    todo = [{"content": "look it up", "status": "in_progress"}]
-    own = ["Hello.", "Hello.", "Hello.", calls(("write_todos", {"todos": todo}), LOOK), "It is late."]
-    shop = Shop(*own, before=before, tools=[weather])
-    for text in ("Hi", "Hello?", "Hm.", "Where is A-1?"):
-        state = shop.app.invoke({"messages": [("user", text)]}, THREAD)
-    assert [each["name"] for each in state["__interrupt__"][0].value["action_requests"]] == ["get_order"]
-    state = shop.app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
-    assert (last(state), state["todos"], RAN) == ("This is answer 4.", todo, [("get_order", "A-1")])
-    assert "They greeted." in state["messages"][0].text
-    assert shop.offered(-1) == {"write_todos", "weather", "get_order"}
-    assert {each["turn"] for each in state["guideline_matches"]} == {state["messages"][2].id}
 
 
 def test_a_matcher_and_a_reviser_of_ones_own_keep_their_models():

@@ -56,6 +56,8 @@ def _described(value: Any) -> Any:
         return {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, partial):
         return [value.func, value.args, value.keywords]
+    if inspect.ismethod(value) and isinstance(value.__self__, BaseModel):
+        return [value.__func__, value.__self__]
     if inspect.isroutine(value) or inspect.isclass(value):
         return _source(inspect.unwrap(value))
     if callable(value):

@@ -65,12 +65,13 @@ Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str, AfterValidator(_identifier)]
 
 _NAMED = {"type": "string", "description": "module:function"}
+_TOOL = {"type": "string", "description": "module:function, file.yaml:tool or mcp:server/tool"}
 _FUNCTION = {"type": "object", "properties": {"function": _NAMED}, "required": ["function"]}
 _WORDS = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION, {"type": "null"}]}
 
 ConditionField = Annotated[Condition, PlainValidator(_condition), WithJsonSchema(_WORDS)]
 # `Any`, so that Pydantic does not look into tools of LangChain.
-ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_NAMED)]
+ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_TOOL)]
 
 
 def _described(schema: dict[str, Any], model: type[BaseModel]) -> None:
@@ -127,7 +128,7 @@ class Guideline(Part):
         id: 1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent gives `G1`, `G2`, … by place to
             those without one; until then it is empty.
         tools: Tools that may be called only while this guideline is active: LangChain tools, typed functions,
-            or "module:function".
+            "module:function", or in a file also "file.yaml:tool" and "mcp:server/tool".
         continuous: Whether the action is to be kept up rather than done once. None: a model is asked.
         priority: Among guidelines that conflict the higher priority wins; any whole number.
         entails: Ids of guidelines that are active whenever this one is.

@@ -107,7 +107,8 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     """The keys of the mapping at a place of a model; where one of several models may stand there, of all."""
-    types = [model]
+    root = model.model_fields.get("root")
+    types = [*_models(root.annotation)] if root else [model]
     for step in loc:
         fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
         types = [found for field in fields for found in _models(field.annotation)] or types

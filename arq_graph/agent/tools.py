@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +17,7 @@ from arq_graph.errors import SpecError
 ToolLike = BaseTool | Callable[..., Any] | str
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_IN_A_FILE = re.compile(r"\.ya?ml:")
 
 # Agents of one file have the same functions, and worlds of one class the same methods: a schema is made once of each.
 _MADE: WeakKeyDictionary[Callable[..., Any], tuple[object, StructuredTool]] = WeakKeyDictionary()
@@ -30,13 +31,18 @@ def is_taken(name: str) -> bool:
 
 
 def read_tool(value: object, info: ValidationInfo) -> BaseTool:
-    """Read a LangChain tool, a function, "module:function" or "mcp:server/tool"."""
+    """Read a LangChain tool, a function, "module:function", "file.yaml:tool" or "mcp:server/tool"."""
+    folder = info.context.folder if info.context else None
     if isinstance(value, str) and value.startswith("mcp:"):
         from arq_graph.agent.mcp import mcp_tool
 
         value = mcp_tool(value, info.context)
+    elif isinstance(value, str) and _IN_A_FILE.search(value):
+        from arq_graph.agent.tool_file import described_tool
+
+        value = described_tool(value, folder)
     elif isinstance(value, str):
-        value = load(value, info.context.folder if info.context else None)
+        value = load(value, folder)
     return as_tool(value)
 
 
@@ -74,6 +80,27 @@ def argument_schema(tool: BaseTool) -> dict[str, Any]:
     schema: Any = tool.tool_call_schema
     found: dict[str, Any] = schema if isinstance(schema, dict) else schema.model_json_schema()
     return found
+
+
+def schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a JSON Schema finds wrong with arguments: each time an argument's name, "" for the whole, and why."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    for name in schema.get("required") or ():
+        if name not in arguments:
+            yield name, "it is required"
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        # An empty registry: a reference to a web address is never fetched.
+        for error in kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER).iter_errors(
+            arguments
+        ):
+            if error.absolute_path or error.validator != "required":
+                yield str(next(iter(error.absolute_path), "")), error.message
+    except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern
+        yield "", f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
 
 
 def function_of(tool: BaseTool) -> object:

@@ -63,7 +63,14 @@ def ablations(ablated: str) -> list[str]:
     queries, found = _queries(node), []
     for part in filter(None, named.split(",")):
         chosen = [part] if part in queries else [query for query in queries if part in query]
-        found += chosen or sorted(left_out([part], *node.asks()))  # which says what there is
+        if not chosen:
+            is_known = part in queries_within(*node.asks())
+            why = "part of its response. Its queries are" if is_known else "not one of its queries"
+            raise InputError(
+                f"the step {step} cannot be asked without {part!r}, which is {why}: {', '.join(queries)}"
+                f"{suggestion(part, queries)}"
+            )
+        found += chosen
     return [reference, *(f"{reference}{_WITHOUT}{query}" for query in dict.fromkeys(found or queries))]
 
 

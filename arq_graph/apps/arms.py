@@ -53,12 +53,6 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     return {name: _arm(name, folder) for name in names}
 
 
-def matches_guidelines(name: str) -> bool:
-    """Whether an arm of this name may say which guidelines are active; of one of your own that is not known."""
-    tried = name.partition("+")[0]
-    return ":" in tried or tried.partition(" ")[0] in ("guided", "arq", "cot", "direct")
-
-
 def _arm(name: str, folder: Path | None) -> Arm:
     if name in ARMS:
         return ARMS[name]
@@ -71,21 +65,39 @@ def _arm(name: str, folder: Path | None) -> Arm:
         return _app(strategy, by_response=True, without=without)
     module, _, function = name.partition(":")
     if not function or module in ARMS:
+        near = suggestion(name, [*ARMS, *(f"{each}+reflexion" for each in ARMS)])
         raise InputError(
-            f"there is no arm {name!r}{suggestion(name, ARMS)}; there are {', '.join(ARMS)}, {', '.join(REFERENCES)} "
-            "without a query as in 'arq -condition', and module:function or module:Blueprint for one of your own"
+            f"there is no arm {name!r}{near or '; there are ' + ', '.join(ARMS)}. Write module:function for one of "
+            "your own, NAME+reflexion for one that tries again, and 'arq -QUERY' for arq without a query"
         )
+    found = _loaded(name, folder)
+    if isinstance(found, type) and issubclass(found, ARQ):
+        return partial(_guided("arq"), own=own_blueprint(name, folder))
+    return cast(Arm, found)
+
+
+def own_blueprint(name: str, folder: Path | None) -> type[ARQ]:
+    """The blueprint "module:Class" with which `arq` can be asked.
+
+    Raises:
+        InputError: There is none, or it is for no step.
+    """
+    if not all(name.partition(":")):
+        raise InputError(f"the blueprint {name!r} must be written module:Class")
+    found = _loaded(name, folder)
+    if not (isinstance(found, type) and issubclass(found, MessageBlueprint | Judgement)):
+        raise InputError(
+            f"{name!r} is not a blueprint for any step: make it a subclass of MessageBlueprint or of Judgement "
+            "(from arq_graph.nodes)"
+        )
+    return found
+
+
+def _loaded(name: str, folder: Path | None) -> object:
     try:
-        found = load(name, folder)
+        return load(name, folder)
     except SpecError as error:
         raise InputError(f"the arm {error}") from error.__cause__
-    if isinstance(found, type) and issubclass(found, ARQ):
-        if not issubclass(found, MessageBlueprint | Judgement):
-            raise InputError(
-                f"the arm {name!r} is not a blueprint for any step: subclass MessageBlueprint or Judgement"
-            )
-        return partial(_guided("arq"), own=found)
-    return cast(Arm, found)
 
 
 def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING) -> MakeApp:
@@ -144,10 +156,7 @@ def _app(
         else:
             spec = _calling(scenario, agent, world)
             settings = replace(settings, **speaking)
-        if scenario.matches_only:
-            raise InputError(
-                f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
-            )
+        _require_turn(scenario)
         models = _models(model, by_response, without)
         create: Any = create_guided_agent if spec.guidelines else create_preact_agent
         asked = models if spec.guidelines else models["strategy"]
@@ -164,6 +173,7 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: An
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
+    _require_turn(scenario)
     spec = _calling(scenario, agent, world)
     asked: Any = model.models[0] if isinstance(model, Reasoner) else model
     tools, told = list(spec.toolbox.values()), instructions_of(spec)
@@ -197,6 +207,13 @@ def _required(scenario: Scenario, agent: Agent | None) -> Agent:
     if agent is None:
         raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
     return agent
+
+
+def _require_turn(scenario: Scenario) -> None:
+    if scenario.matches_only:
+        raise InputError(
+            f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
+        )
 
 
 def _calling(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:

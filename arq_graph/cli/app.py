@@ -54,9 +54,12 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, after the settings are read: what it imports may look at them."""
-        with reported(debug=ctx.params["_debug"]):
+        with warnings.catch_warnings(), _reported(debug=ctx.params["_debug"]):
+            warnings.showwarning = lambda message, *_, **__: warn(str(message))
             _load_env_file()
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a full disk or a reader that has gone shows here at the latest
+            return result
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find a command by its name, and import it."""
@@ -93,29 +96,24 @@ def _load_env_file() -> None:
 
 
 @contextmanager
-def reported(*, debug: bool) -> Iterator[None]:
+def _reported(*, debug: bool) -> Iterator[None]:
     """Turn whatever goes wrong into a message on standard error and an exit code."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: warn(str(message))
-        try:
-            yield
-            sys.stdout.flush()  # a full disk or a reader that has gone shows here at the latest
-        except KeyboardInterrupt as error:
-            if not error.args:  # nobody has told them yet
-                note("Interrupted.")
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            _end_output()
-            note("Whatever was reading the output has closed it.")
-            raise typer.Exit(WRONG_INPUT) from None
-        except (Exception, SystemExit) as error:
-            if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
-                raise
-            if debug:
-                diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
-            show_error(error, _message(error))
-            _end_output()
-            raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if not error.args:  # nobody has told them yet
+            note("Interrupted.")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # whoever reads the output has gone: Typer ends without a word
+        raise
+    except (Exception, SystemExit) as error:
+        if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
+            raise
+        if debug:
+            diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
+        show_error(error, _message(error))
+        _end_output()
+        raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
 
 
 def _end_output() -> None:

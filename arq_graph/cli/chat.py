@@ -16,7 +16,6 @@ from arq_graph.cli.turn import Outcome, customer_said, outcome_of, reply_of
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is kept."
-_CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "respond"}
 
 
 def chat(
@@ -103,15 +102,13 @@ def _explain(dialogue: Dialogue) -> None:
         output().print(part)
 
 
-def approve_all(calls: Sequence[Mapping[str, Any]], _problem: str | None) -> list[dict[str, Any]]:
+def approve_all(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Approve every call as it is."""
     return [{"type": "approve"} for _ in calls]
 
 
-def ask_operator(calls: Sequence[Mapping[str, Any]], problem: str | None) -> list[dict[str, Any]]:
+def ask_operator(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Ask whoever sits at the terminal about each call."""
-    if problem:
-        output().print(words(problem, "yellow"))
     decisions = [_decision(call, f"{number} of {len(calls)}") for number, call in enumerate(calls, start=1)]
     output().print()
     return decisions
@@ -126,31 +123,8 @@ def _decision(call: Mapping[str, Any], place: str) -> dict[str, Any]:
         console.print(words(call["description"].strip().split("\n\n")[0], "dim", 300))
     shown = ((name, json.dumps(value, ensure_ascii=False)) for name, value in call["args"].items())
     console.print(labelled((name, "dim", [words(value)]) for name, value in shown))
-    kind = _choice()
-    if kind == "edit":
-        return {"type": "edit", "edited_action": {"name": call["name"], "args": _arguments()}}
-    if kind == "reject":
-        return {"type": "reject", "message": ask("Why not (may be empty)? ").strip() or None}
-    if kind == "respond":
-        return {"type": "respond", "message": ask("What to take for its result? ")}
-    return {"type": "approve"}
-
-
-def _choice() -> str:
-    while True:
-        said = ask("[a]pprove, [e]dit, [r]eject, or re[s]pond in its place? ").strip().lower()
-        for key, kind in _CHOICES.items():
-            if said in (key, kind):
-                return kind
-        output().print(words("Answer with a, e, r or s.", "yellow"))
-
-
-def _arguments() -> dict[str, Any]:
-    while True:
-        try:
-            arguments = json.loads(ask("Arguments as JSON: "))
-        except (ValueError, RecursionError):
-            arguments = None
-        if isinstance(arguments, dict):
-            return arguments
-        output().print(words('That is no JSON object; write one, like {"name": "value"}.', "yellow"))
+    while (said := ask("[a]pprove or [r]eject? ").strip().lower()) not in ("a", "approve", "r", "reject"):
+        console.print(words("Answer with a or r.", "yellow"))
+    if said.startswith("a"):
+        return {"type": "approve"}
+    return {"type": "reject", "message": ask("Why not (may be empty)? ").strip() or None}

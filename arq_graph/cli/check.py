@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool
@@ -14,14 +13,13 @@ from typer import Argument
 
 from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
+from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_model
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import named, output, sentence, titled, warn, words
 from arq_graph.cli.turn import guideline_text
-from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.suite import SuiteFile
-from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import tool_name
 from arq_graph.models.scripted import ScriptedChatModel
@@ -29,18 +27,17 @@ from arq_graph.nodes.confirmation import question_example
 from arq_graph.nodes.tool_arguments import ToolArguments
 
 _SHORT = 200
-_SCHEMAS: dict[str, type[BaseModel]] = {"agent": Agent, "milestones": MilestoneFile, "suite": SuiteFile}
+_SCHEMAS: dict[str, type[BaseModel]] = {
+    "agent": Agent,
+    "tools": ToolFile,
+    "milestones": MilestoneFile,
+    "suite": SuiteFile,
+}
 
 
 def check(agent: AgentFile) -> None:
     """Read an agent as a run would, and see what is in it."""
-    try:
-        read = Agent.from_yaml(agent)
-    except SpecError as error:
-        with suppress(SpecError):
-            MilestoneGraph.from_yaml(agent, check=False)
-            error.add_note(f"It is a milestone file: see arq-graph milestones check {agent}")
-        raise
+    read = Agent.from_yaml(agent)
     create_guided_agent(ScriptedChatModel([]), read)  # compiling asks no model
     console = output()
     console.print(words(read.name, "bold"))
@@ -98,7 +95,8 @@ def graph(agent: AgentFile) -> None:
 
 def schema(
     kind: Annotated[
-        Literal["agent", "milestones", "suite"], Argument(help="Which kind of file.", show_choices=True)
+        Literal["agent", "tools", "milestones", "suite"],
+        Argument(help="Which kind of file.", show_choices=True),
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""

@@ -12,6 +12,7 @@ from typer import Argument, Exit
 from arq_graph.cli import WRONG_INPUT, tables
 from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, warning, words
+from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
@@ -72,12 +73,12 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
     groups = tables.with_use_cases(comparison.overall, comparison.use_cases)
     goals = ((name, group.goal_completion) for name, group in groups.items())
     rates = ((name, group.progress_rate) for name, group in groups.items())
-    for title, figures, shown, change in (
-        ("goal completion", goals, tables.percent, tables.points),
-        ("progress rate", rates, tables.number, tables.change),
+    for title, figures, told, change in (
+        ("goal completion", goals, shown.percent, shown.points),
+        ("progress rate", rates, shown.number, shown.change),
     ):
         yield ""
-        rows = ((name, [shown(of.a), shown(of.b), change(of), *_sure(of)]) for name, of in figures)
+        rows = ((name, [told(of.a), told(of.b), change(of), *_sure(of)]) for name, of in figures)
         yield tables.columns(title, _HEADINGS, rows)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
@@ -92,7 +93,7 @@ def _figures(group: ComparedGroup) -> Iterator[tuple[str, Difference]]:
 
 def _sure(difference: Difference) -> list[str]:
     better = _BETTER.get(difference.verdict, "not shown")
-    return [tables.probability(difference.p), f"{difference.pairs:,}", better]
+    return [shown.probability(difference.p), f"{difference.pairs:,}", better]
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:

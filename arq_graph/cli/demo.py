@@ -72,9 +72,8 @@ def _hold(setup: Setup) -> None:
             for part in outcome_of(dialogue.say(text), dialogue.agent):
                 console.print(part)
         console.print()
-        if dialogue.way_on:
-            console.print(words("Why did it say that?"))
-            show_command(console, "arq-graph", "explain")
+        console.print(words("Why did it say that?"))
+        show_command(console, "arq-graph", "explain")
         console.print(words("Talk to it yourself:"))
         show_command(console, "arq-graph", "chat", setup.file, *setup.options)
 
@@ -89,7 +88,7 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
     console.print(words(said, "bold"))
     with tempfile.TemporaryDirectory() as kept:
         file = Path(kept) / "results.jsonl"
-        with conversing(count * len(tried), "") as done:
+        with conversing(suite, apps, {}, "") as done:
             report = evaluate(suite, apps, model=choice.chat_model(), results=file, done=done)
         show_broken(report.broken, "measured")
         if not report.conversations:

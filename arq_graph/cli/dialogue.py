@@ -17,7 +17,6 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 from pydantic import BaseModel
@@ -28,7 +27,7 @@ from arq_graph.apps.resuming import resume_or_invoke
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.cli.options import ModelChoice
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
-from arq_graph.cli.screen import diagnostics, note, show_command, warn
+from arq_graph.cli.screen import diagnostics, note, show_command
 from arq_graph.cli.turn import Outcome, Turn, customer_messages, last_turn
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
@@ -40,8 +39,8 @@ DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
 _INSTALL = 'pip install "arq_graph[sqlite]"'
 _NOTE = "arq_graph"
 
-Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[str, Any]]]
-"""Decides on calls that wait: takes them and what was wrong with the last answer."""
+Operator = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, Any]]]
+"""Decides on calls that wait."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Dialogue:
     about: ThreadNote
     threads: BaseCheckpointSaver[Any]
     operator: Operator | None
-    way_on: tuple[str, ...] | None
+    way_on: tuple[str, ...]
     _progress: Progress = field(default_factory=Progress)
 
     @property
@@ -143,9 +142,8 @@ class Dialogue:
 
     def tell_way_on(self) -> None:
         """Say how to go on with the thread, on standard error."""
-        if self.way_on:
-            note("The thread is kept. Go on with:")
-            show_command(diagnostics(), *self.way_on)
+        note("The thread is kept. Go on with:")
+        show_command(diagnostics(), *self.way_on)
 
     def _invoke(self, input: Any) -> None:
         self.app.invoke(input, self._config, durability="sync")
@@ -161,24 +159,14 @@ class Dialogue:
         return Outcome(turn, waiting, used, time.monotonic() - started)
 
     def _ask_operator(self) -> tuple[Mapping[str, Any], ...]:
-        problem: str | None = None
-        while calls := self._waiting_calls():
+        while interrupts := self._state.interrupts:
+            calls = tuple(interrupts[0].value["action_requests"])
             if self.operator is None:
                 return calls
             with self._progress.paused():
-                decisions = self.operator(calls, problem)
-            try:
-                self._invoke(Command(resume={"decisions": decisions}))
-                problem = None
-            except InputError as error:
-                if str(error) == problem or self._waiting_calls() != calls:
-                    raise  # the same again, or it was not the answer that did not fit
-                problem = str(error)
+                decisions = self.operator(calls)
+            self._invoke(Command(resume={"decisions": decisions}))
         return ()
-
-    def _waiting_calls(self) -> tuple[Mapping[str, Any], ...]:
-        interrupts = self._state.interrupts
-        return tuple(interrupts[0].value["action_requests"]) if interrupts else ()
 
     def _leave(self) -> None:
         note("Interrupted.")
@@ -211,27 +199,22 @@ def opened_dialogue(
             milestones=milestones,
             checkpointer=threads,
         )
-        way_on = None if isinstance(threads, InMemorySaver) else setup.command(thread, conversation)
+        way_on = setup.command(thread, conversation)
         try:
             yield Dialogue(app, agent, thread, about, threads, operator, way_on)
         except ReasoningError as error:
-            if way_on:
-                error.add_note("The thread is kept. Go on with:")
-                error.add_note(f"  {shlex.join(way_on)}")
+            error.add_note("The thread is kept. Go on with:")
+            error.add_note(f"  {shlex.join(way_on)}")
             raise
 
 
 @contextmanager
 def opened_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
-    """Open the file of threads, which is made if it does not exist; without its package, keep them in memory."""
+    """Open the file of threads, which is made if it does not exist."""
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError:
-        if file is not None:
-            raise InputError(f"keeping threads in {file} needs another package: {_INSTALL}") from None
-        warn(f"this thread is gone when the program ends; to keep threads: {_INSTALL}")
-        yield InMemorySaver()
-        return
+        raise InputError(f"keeping conversations needs another package: {_INSTALL}") from None
     path = file or DEFAULT_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from langchain_core.language_models import BaseChatModel
 from typer import Argument, BadParameter, Exit, Option
@@ -17,12 +18,13 @@ from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, show_broken, show_report, write_outputs
-from arq_graph.errors import InputError, ReasoningError
+from arq_graph.errors import InputError, ReasoningError, SpecError, suggestion
+from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Done
-from arq_graph.milestones.evaluation.results import read_results
+from arq_graph.milestones.evaluation.results import ASKED, VOTES, read_results
 from arq_graph.milestones.evaluation.runner import evaluate as evaluated
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Suite, read_shard
+from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.html import transcripts_shown
 from arq_graph.milestones.reports.report import Report
@@ -44,18 +46,11 @@ def evaluate(
             "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
     ] = "guided",
-    runs: options.Runs = 1,
+    only: options.Only = None,
+    runs: options.Runs = None,
     concurrency: options.Concurrency = 8,
-    workers: Annotated[
-        int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
-    ] = None,
-    shard: Annotated[
-        str,
-        Option(
-            metavar="I/N",
-            help="Hold the I-th of N parts, with an N-th of the ceilings. Give all results files to report them.",
-        ),
-    ] = "1/1",
+    workers: options.Workers = None,
+    shard: options.Shard = "1/1",
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
@@ -71,9 +66,7 @@ def evaluate(
             help="Where each conversation is kept. Else SUITE.results.jsonl, or SUITE.I-of-N.results.jsonl.",
         ),
     ] = None,
-    resume: Annotated[
-        bool, Option("--resume", help="Go on with what that file holds; nothing is held twice.")
-    ] = False,
+    resume: options.Resume = False,
     record: Annotated[
         bool, Option("--record", help="Keep there every model answer, too, for a `ReplayChatModel`.")
     ] = False,
@@ -88,56 +81,127 @@ def evaluate(
     The exit code is 1 where a conversation could not be held or ended in an error; the others are measured, and the
     report is written. It is 0 where a ceiling ended the run.
     """
-    choice = options.choose_model(model, base_url, model_arg)
-    users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
-    asked_of = {"the agent's model": choice, "the users' model": users, "the judge": decides}
-    try:
-        number, shards = read_shard(shard)
-    except ValueError as error:
-        raise BadParameter(f"--shard {error}") from None
-    part = f".{number}-of-{shards}" if shards > 1 else ""
-    kept = results or suite.with_name(f"{suite.stem}{part}.results.jsonl")
+    given = locals()
+    asked = Asked.chosen(given)
+    settings = asked.settings(given)
+    kept = results or suite.with_name(f"{suite.stem}{part_of(shard)}.results.jsonl")
     options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
-    tried = Suite.from_yaml(suite)
-    names = [name.strip() for name in arms.split(",") if name.strip()]
-    apps = arms_named(names, folder=suite.absolute().parent)
-    model_asked = choice.chat_model()
-    tell_doubts(model_asked, names, tried.scenarios)
+    (read,) = of_categories([Suite.from_yaml(suite)], only)
+    tried, apps = tried_on(read, names_in(arms), suite.absolute().parent, asked.models["model"])
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
-    count = sum(1 for _ in tried.planned(list(apps), runs, shard))
-    with conversing(count, way_on) as done:
-        report = evaluated(
-            tried,
-            apps,
-            model=model_asked,
-            user_model=users.chat_model() if users else None,
-            judge=LLMJudge(decides.chat_model()) if decides else None,
-            runs=runs,
-            concurrency=concurrency,
-            results=kept,
-            resume=resume,
-            record=record,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            prices=options.read_prices(prices),
-            workers=workers,
-            shard=shard,
-            merge=merge or (),
-            depends_on={what: each.name for what, each in asked_of.items() if each},
-            done=done,
-        )
+    where = {"results": kept, "record": record, "merge": merge or ()}
+    with conversing(tried, apps, settings, way_on) as done:
+        report = evaluated(tried, apps, **settings, **where, done=done)
     # Before anything is printed: whoever reads may have gone.
     files = merge or [kept]
     write_outputs(report, json, html, said_in(report, *files) if html else (), title="Evaluation")
     if merge and report.missing:
         way_on = "The same with --shard and --resume, for each part that is not done, goes on."
-    _tell(report, files, way_on)
-    require_all_held(report, count, way_on, missing=bool(merge and report.missing))
+    show_broken(report.failed, "measured")
+    tell_stopped(report, way_on)
+    show_report(report, output())
+    note(f"The conversations are in {', '.join(map(str, files))}.")
+    require_all_held([report], way_on, missing=bool(merge and report.missing))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The models that are asked, by role, and what else the results depend on."""
+
+    models: Mapping[str, BaseChatModel]
+    names: Mapping[str, str]
+    votes: int = 1
+
+    @classmethod
+    def chosen(cls, given: Mapping[str, Any]) -> Self:
+        """Those that the options choose."""
+        url = given["base_url"]
+        choices = {
+            "model": options.choose_model(given["model"], url, given["model_arg"]),
+            "user_model": options.choose_if_named(given["user_model"], url),
+            "judge": options.choose_if_named(given["judge"], url),
+        }
+        named = {role: each for role, each in choices.items() if each}
+        names = {ASKED[role]: each.name for role, each in named.items()}
+        return cls({role: each.chat_model() for role, each in named.items()}, names, given.get("votes") or 1)
+
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of `aevaluate`: the models, and what options of the same names set."""
+        same = ("concurrency", "workers", "shard", "resume", "max_calls", "max_cost")
+        prices = options.read_prices(given["prices"], given["max_cost"])
+        settings = {name: given[name] for name in same} | {"runs": given["runs"] or 1, "prices": prices}
+        if "judge" not in self.models:
+            return {**self.models, **settings, "depends_on": self.names}
+        judge = LLMJudge(self.models["judge"], votes=self.votes)
+        votes = {VOTES: str(self.votes)} if self.votes > 1 else {}
+        return {**self.models, **settings, "judge": judge, "depends_on": {**self.names, **votes}}
+
+
+def part_of(shard: str) -> str:
+    """What the name of a shard's results file says of it: `.2-of-5`, or nothing where there is one part alone."""
+    try:
+        number, shards = read_shard(shard)
+    except ValueError as error:
+        raise BadParameter(f"--shard {error}") from None
+    return f".{number}-of-{shards}" if shards > 1 else ""
+
+
+def names_in(listed: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def of_categories(suites: Sequence[Suite], only: str | None) -> list[Suite]:
+    """The suites with the scenarios of some categories alone; one that has none of them is left out."""
+    wanted = names_in(only or "")
+    known = sorted({one.use_case for suite in suites for one in suite.scenarios if one.use_case})
+    for name in wanted:
+        if name not in known:
+            there = suggestion(name, known) or f"; there are {', '.join(known) or 'none'}"
+            raise InputError(f"there is no category (`use_case`) {name!r}{there}")
+    fitting = [[one for one in suite.scenarios if not wanted or one.use_case in wanted] for suite in suites]
+    return [suite.replace(scenarios=some) for suite, some in zip(suites, fitting, strict=True) if some]
+
+
+def tried_on(
+    suite: Suite, names: list[str], folder: Path, model: BaseChatModel
+) -> tuple[Suite, dict[str, Arm]]:
+    """The scenarios that all arms can be tried on, and the arms; what should be known of them is told.
+
+    Raises:
+        InputError: An arm cannot be made for one kind of scenario, and so would fail in each of that kind.
+    """
+    apps = arms_named(names, folder=folder)
+    known = Arms(apps, model)
+    turns = [one for one in suite.scenarios if not one.matches_only]
+    kinds = {
+        (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
+        for one in reversed(suite.scenarios)
+    }
+    for arm, one in product(apps, kinds.values()):
+        try:
+            known.make(Planned(arm, one, 1, suite.seed))
+        except (InputError, SpecError) as error:
+            if not (one.matches_only and turns):
+                raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
+            if left_out := len(suite.scenarios) - len(turns):
+                said = (
+                    f"{counted(left_out, 'scenario')} left out: {arm} cannot say which guidelines are active."
+                )
+                note(said)
+                suite = suite.replace(scenarios=turns)
+        except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
+            continue
+    tell_doubts(model, names, suite.scenarios)
+    return suite, apps
 
 
 @contextmanager
-def conversing(count: int, way_on: str) -> Iterator[Done]:
-    """Inside the block so many conversations are held: progress is shown, and whatever ends it tells the way on."""
+def conversing(
+    suite: Suite, arms: Mapping[str, Arm], settings: Mapping[str, Any], way_on: str
+) -> Iterator[Done]:
+    """Inside the block conversations are held: progress is shown, and whatever ends it tells the way on."""
+    count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1), settings.get("shard", "1/1")))
     with (
         leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}".strip())),
         progress_bar("conversing", count, "went wrong") as advance,
@@ -150,11 +214,11 @@ def conversing(count: int, way_on: str) -> Iterator[Done]:
             raise
 
 
-def require_all_held(report: Report, count: int, way_on: str, *, missing: bool = False) -> None:
+def require_all_held(reports: Sequence[Report], way_on: str, *, missing: bool = False) -> None:
     """Leave with the exit code that says so where not everything could be held."""
-    if not report.conversations and not report.stopped and count:
+    if any(each.failed for each in reports) and not any(each.conversations for each in reports):
         raise InputError("nothing could be measured")
-    if report.failed or any(one.error for one in report.conversations) or missing:
+    if missing or any(each.failed or any(one.error for one in each.conversations) for each in reports):
         note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
         raise Exit(WRONG_INPUT)
 
@@ -190,10 +254,3 @@ def tell_stopped(report: Report, way_on: str) -> None:
             way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
         missing = counted(report.missing, "conversation")
         warn(f"{report.stopped}: {missing} of the run missing below. {way_on}")
-
-
-def _tell(report: Report, files: Sequence[Path], way_on: str) -> None:
-    show_broken(report.failed, "measured")
-    tell_stopped(report, way_on)
-    show_report(report, output())
-    note(f"The conversations are in {', '.join(map(str, files))}.")

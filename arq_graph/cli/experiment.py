@@ -1,51 +1,55 @@
-"""`arq-graph experiment`: arms on a suite, and the papers' tables with the published figures beside them."""
+"""`arq-graph experiment`: arms on suites, and the papers' tables with the published figures beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace as changed
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, NamedTuple
 
-from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 from rich.padding import Padding
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from arq_graph.apps.ablations import ablation_of, ablations
-from arq_graph.apps.arms import arms as arms_named
-from arq_graph.apps.arms import matches_guidelines
+from arq_graph.apps.arms import own_blueprint
+from arq_graph.cli import evaluate as shared
 from arq_graph.cli import options
-from arq_graph.cli.evaluate import conversing, require_all_held, said_in, tell_doubts, tell_stopped
 from arq_graph.cli.screen import note, output, words
-from arq_graph.cli.tables import columns, counted, show_broken
+from arq_graph.cli.tables import columns, counted, show_broken, show_errors
+from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
 from arq_graph.milestones.evaluation.results import ASKED
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
     SUITES,
-    Experiment,
     aexperiment,
     file_name,
     suite_file,
     usual_arms,
     write_experiment,
 )
-from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.experiments.tables import Experiment
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.report import stand_in_notice
 
+_OF_MODELS = (
+    *("model", "model_arg", "user_model", "judge", "votes", "base_url", "max_calls", "max_cost", "prices"),
+)
+
 
 def experiment(
-    suite: Annotated[
-        str,
+    suites: Annotated[
+        list[str] | None,
         Argument(
-            metavar="SUITE",
-            help="guidelines, use-cases, household, shop, booking, or a suite's file of your own.",
+            metavar="SUITE…",
+            show_default="guidelines",
+            help="One or more of guidelines, use-cases, household, shop, booking, and files of suites of your own.",
         ),
-    ] = "guidelines",
+    ] = None,
     arms: Annotated[
         str | None,
         Option(
@@ -66,14 +70,22 @@ def experiment(
             metavar="MODULE:CLASS", help="Try `arq` with your subclass of MessageBlueprint or of Judgement."
         ),
     ] = None,
-    runs: options.Runs = 1,
+    only: options.Only = None,
+    runs: options.Runs = None,
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
-    votes: Annotated[int, Option(min=1, help="How often the judge is asked about each criterion.")] = 1,
+    votes: Annotated[
+        int | None, Option(min=1, show_default="1", help="How often the judge is asked about each criterion.")
+    ] = None,
     base_url: options.BaseUrl = None,
     concurrency: options.Concurrency = 8,
+    workers: options.Workers = None,
+    shard: options.Shard = "1/1",
+    merge: Annotated[
+        bool, Option("--merge", help="Report the shards that the folder holds as one run; hold nothing.")
+    ] = False,
     max_calls: options.MaxCalls = None,
     max_cost: options.MaxCost = None,
     prices: options.Prices = None,
@@ -81,115 +93,117 @@ def experiment(
         Path,
         Option(
             metavar="DIR",
-            help="Where conversations with every model answer, figures and page are kept; made if missing.",
+            help="Where conversations with every model answer, figures and pages are kept; made if missing.",
         ),
     ] = Path("experiment"),
     replay: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Ask no model: all answers come from what was recorded in this folder."),
+        Option(
+            metavar="DIR",
+            help="Ask no model: all answers come from what was recorded in this folder. So do arms and runs, unless "
+            "they are given.",
+        ),
     ] = None,
-    resume: Annotated[
-        bool, Option("--resume", help="Go on with what that folder holds; nothing is held twice.")
-    ] = False,
+    resume: options.Resume = False,
 ) -> None:
-    """Try arms on a suite, and set their figures beside those of the papers.
+    """Try arms on suites, and set their figures beside those of the papers.
 
     Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume. What code can
-    decide, code decides; the rest is left to --judge, and without one it stays undecided.
+    decide, code decides; the rest is left to --judge, and without one it stays undecided. The ceilings hold for all
+    suites together.
 
     The exit code is 1 where a conversation could not be held or ended in an error. It is 0 where a ceiling ended the
     run.
     """
-    file = suite_file(suite)
-    if replay is not None:
-        asked = _Asked.replayed(replay)
-    else:
-        choices = {
-            "model": options.choose_model(model, base_url, model_arg),
-            "user_model": options.choose_if_named(user_model, base_url),
-            "judge": options.choose_if_named(judge, base_url),
-        }
-        asked = _Asked.chosen(choices)
-    compared = [*(ablations(each) for each in ablate or ()), *([["arq", *blueprint]] if blueprint else ())]
-    usual = "" if compared else usual_arms(file)
-    names = [name.strip() for name in (usual if arms is None else arms).split(",") if name.strip()]
-    names = list(dict.fromkeys([*names, *chain.from_iterable(compared)]))
-    lacking = {name: each for name in names if (each := ablation_of(name))}
-    # Beside a shipped suite nobody has modules of their own.
-    apps = arms_named(names, folder=Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent)
-    tried = Suite.from_yaml(file)
-    if deaf := [name for name in names if not matches_guidelines(name)]:
-        answered = [one for one in tried.scenarios if not one.matches_only]
-        if left_out := len(tried.scenarios) - len(answered):
-            note(
-                f"{counted(left_out, 'scenario')} left out: {deaf[0]} cannot say which guidelines are active."
-            )
-            tried = tried.replace(scenarios=answered)
-    tell_doubts(asked.models["model"], names, tried.scenarios)
-    record.mkdir(parents=True, exist_ok=True)
-    name = file_name(tried.name)
-    kept = record / f"{name}.results.jsonl"
-    way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
-    count = sum(1 for _ in tried.planned(list(apps), runs))
-    with conversing(count, way_on) as done:
-        found = run_in_loop(
-            aexperiment(
-                file,
-                tried,
-                apps,
-                model=asked.models["model"],
-                ablated={name: " and ".join(each.without) for name, each in lacking.items()},
-                user_model=asked.models.get("user_model"),
-                judge=LLMJudge(asked.models["judge"], votes=votes) if "judge" in asked.models else None,
-                runs=runs,
-                concurrency=concurrency,
-                results=kept,
-                resume=resume,
-                max_calls=max_calls,
-                max_cost=max_cost,
-                prices=options.read_prices(prices),
-                depends_on=asked.names,
-                done=done,
-            ),
-            "aexperiment",
+    given = locals()
+    files = list(map(suite_file, suites or ["guidelines"]))
+    read = [Suite.from_yaml(file) for file in files]
+    file_of = {suite.name: file for suite, file in zip(read, files, strict=True)}
+    if len(file_of) < len(files):
+        raise InputError(
+            "two of the suites have one name, and so one file of results: try one after the other"
         )
-    written, page = record / f"{name}.json", record / f"{name}.html"
-    write_experiment(written, found)
-    write_html(
-        page,
-        found.report,
-        said_in(found.report, kept),
-        title=f"Experiment: {tried.name}",
-        tables=found.tables,
+    asked = _replayed(replay, given) if replay else shared.Asked.chosen(given)
+    trials = [_trial(file_of[one.name], one, asked, given) for one in shared.of_categories(read, only)]
+    record.mkdir(parents=True, exist_ok=True)
+    way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
+    found = []
+    for file, suite, apps, settings in trials:
+        kept, merged = settings["results"], settings["merge"]
+        others = [each.settings["results"] for each in trials if each.suite is not suite]
+        settings["spent_in"] = [other for other in others if other.exists()]
+        with shared.conversing(suite, apps, settings, way_on) as done:
+            found.append(run_in_loop(aexperiment(file, suite, apps, **settings, done=done), "aexperiment"))
+        _write(found[-1], record / file_name(suite.name), merged or [kept])
+        _show(found[-1], output(), way_on, judged="judge" in settings)
+    reports = [each.report for each in found]
+    shared.require_all_held(reports, way_on, missing=merge and any(each.missing for each in reports))
+
+
+class _Trial(NamedTuple):
+    """A suite, what is tried on it, and the settings of `aexperiment`."""
+
+    file: Path
+    suite: Suite
+    arms: Mapping[str, Arm]
+    settings: dict[str, Any]
+
+
+def _trial(file: Path, suite: Suite, asked: shared.Asked, given: Mapping[str, Any]) -> _Trial:
+    # Beside a shipped suite nobody has modules of their own.
+    folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
+    own = given["blueprint"] or []
+    for name in own:
+        own_blueprint(name, folder)
+    compared = [*chain.from_iterable(map(ablations, given["ablate"] or ())), *(["arq", *own] if own else [])]
+    usual, runs, model = shared.names_in(usual_arms(file)), 1, asked.models["model"]
+    if isinstance(model, ReplayChatModel):
+        usual, runs, scenarios, votes = model.recorded(suite.name)
+        asked = changed(asked, votes=votes)
+        there = [one for one in suite.scenarios if one.name in scenarios]
+        if left_out := len(suite.scenarios) - len(there):
+            note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
+            suite = suite.replace(scenarios=there)
+    names = list(dict.fromkeys([*shared.names_in(given["arms"] or ""), *compared])) or usual
+    suite, apps = shared.tried_on(suite, names, folder, model)
+    record, name = given["record"], file_name(suite.name)
+    merged = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if given["merge"] else []
+    if given["merge"] and not merged:
+        raise InputError(f"{record} holds no shards of {suite.name}: hold them with --shard 1/2, 2/2, …")
+    settings = asked.settings(given) | {
+        "runs": given["runs"] or runs,
+        "results": record / f"{name}{shared.part_of(given['shard'])}.results.jsonl",
+        "merge": merged,
+        "ablated": {name: " and ".join(each.without) for name in apps if (each := ablation_of(name))},
+    }
+    return _Trial(file, suite, apps, settings)
+
+
+def _replayed(folder: Path, given: Mapping[str, Any]) -> shared.Asked:
+    if useless := [f"--{name.replace('_', '-')}" for name in _OF_MODELS if given[name]]:
+        raise BadParameter(
+            f"--replay asks no model: leave out {', '.join(useless)}, which would change nothing"
+        )
+    if folder.resolve() == given["record"].resolve():
+        raise BadParameter(f"--replay reads {folder}, so --record has to name another folder")
+    recorded = {role: ReplayChatModel(folder, role=role) for role in ASKED}
+    return shared.Asked(
+        {role: each for role, each in recorded.items() if each.model_name not in ("", "none")}, {}
     )
-    _show(found, output(), way_on, judged="judge" in asked.models)
+
+
+def _write(found: Experiment, place: Path, results: list[Path]) -> None:
+    written, page = (place.with_name(f"{place.name}.{kind}") for kind in ("json", "html"))
+    write_experiment(written, found)
+    said = shared.said_in(found.report, *results)
+    write_html(page, found.report, said, title=f"Experiment: {found.suite}", tables=found.tables)
     note(f"The figures are in {written}, and the page is {page}.")
-    require_all_held(found.report, count, way_on)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The models that are asked, and their names, as the results depend on them."""
-
-    models: Mapping[str, BaseChatModel]
-    names: Mapping[str, str]
-
-    @classmethod
-    def chosen(cls, choices: Mapping[str, options.ModelChoice | None]) -> Self:
-        given = {role: each for role, each in choices.items() if each}
-        names = {ASKED[role]: each.name for role, each in given.items()}
-        return cls({role: each.chat_model() for role, each in given.items()}, names)
-
-    @classmethod
-    def replayed(cls, folder: Path) -> Self:
-        recorded = {role: ReplayChatModel(folder, role=role) for role in ASKED}
-        return cls({role: each for role, each in recorded.items() if each.model_name not in ("", "none")}, {})
 
 
 def _show(found: Experiment, console: Console, way_on: str, *, judged: bool) -> None:
     report = found.report
     show_broken(report.failed, "measured")
-    tell_stopped(report, way_on)
+    shared.tell_stopped(report, way_on)
     if notice := stand_in_notice(report.stand_ins):
         console.print(words(notice, "yellow"))
     console.print(words(f"{counted(len(report.conversations), 'conversation')} of {found.suite}", "bold"))
@@ -198,6 +212,7 @@ def _show(found: Experiment, console: Console, way_on: str, *, judged: bool) -> 
         console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
         for line in table.notes:
             console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
+    show_errors(report, console)
     undecided = sum(one.goal_completed is None for one in report.conversations)
     if undecided:
         way = "" if judged else "; give --judge to have them decided"

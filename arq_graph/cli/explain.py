@@ -42,17 +42,18 @@ def explain(
 ) -> None:
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""
     with existing_threads(db) as threads:
-        last = next(threads.list(None, limit=1), None)
-        latest = last.config["configurable"]["thread_id"] if last else None
+        if (last := next(threads.list(None, limit=1), None)) is None:
+            raise InputError("no conversation is kept yet: hold one first with `arq-graph chat AGENT.yaml`")
+        latest = last.config["configurable"]["thread_id"]
         id = thread or latest
-        found = threads.get_tuple({"configurable": {"thread_id": id}}) if id else None
-        about = ThreadNote.of(id, threads) if id else None
+        found = threads.get_tuple({"configurable": {"thread_id": id}})
+        about = ThreadNote.of(id, threads)
     turn = view.last_turn(found.checkpoint["channel_values"]) if found else None
-    if id is None:
-        raise InputError("no conversation is kept yet: hold one first with `arq-graph chat AGENT.yaml`")
     if turn is None:
-        there = f"; the latest is {latest!r}" if latest else ""
-        raise InputError(f"no conversation is kept in a thread {id!r}{there}; hold one, or name another")
+        said = (
+            f"no conversation is kept in a thread {id!r}; the latest is {latest!r}; hold one, or name another"
+        )
+        raise InputError(said)
     if as_json:
         made_with = about.model_dump(exclude={"guidelines"}) if about else {}
         print_json({"thread": id, **made_with, **turn.model_dump(mode="json")})

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,10 +77,21 @@ Judge = Annotated[
 UserModel = Annotated[
     _Words, Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model.")
 ]
-Runs = Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")]
+Runs = Annotated[
+    int | None, Option(min=1, show_default="1", help="How often each scenario is run with each arm.")
+]
+Only = Annotated[
+    _Words,
+    Option(metavar="CATEGORY,…", help="Only the scenarios of these categories, which is their `use_case`."),
+]
 Concurrency = Annotated[
     int, Option(min=1, help="How many conversations at once; with --workers, in each of them.")
 ]
+Workers = Annotated[
+    int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
+]
+Shard = Annotated[str, Option(metavar="I/N", help="Hold the I-th of N parts, with an N-th of the ceilings.")]
+Resume = Annotated[bool, Option("--resume", help="Go on with what is kept there; nothing is held twice.")]
 MaxCalls = Annotated[
     int | None,
     Option(
@@ -148,7 +159,19 @@ def choose_model(
     model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
 ) -> ModelChoice:
     """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow, which is said."""
-    return replace(_chosen(model, base_url), arguments=dict(map(_argument, arguments or ())))
+    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
+    if endpoint and not spec:
+        raise InputError(
+            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
+            "ARQ_GRAPH_MODEL"
+        )
+    if not spec:
+        spec = _WITH_A_KEY if os.environ.get(_KEY) else OFFLINE
+        note(_NO_KEY if spec == OFFLINE else f"{_KEY} is set: asking {spec}; --model takes another.")
+    if spec == OFFLINE:
+        endpoint = None  # the address is for others: users, or a judge
+    return ModelChoice(spec, endpoint, dict(map(_argument, arguments or ())))
 
 
 def _argument(given: str) -> tuple[str, Any]:
@@ -159,25 +182,6 @@ def _argument(given: str) -> tuple[str, Any]:
         return name.strip(), from_json(value)
     except ValueError:
         return name.strip(), value
-
-
-def _chosen(model: str | None, base_url: str | None) -> ModelChoice:
-    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
-    if spec == OFFLINE:
-        return ModelChoice(OFFLINE)  # the address is for others: users, or a judge
-    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
-    if spec:
-        return ModelChoice(spec, endpoint)
-    if endpoint:
-        raise InputError(
-            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
-            "ARQ_GRAPH_MODEL"
-        )
-    if os.environ.get(_KEY):
-        note(f"{_KEY} is set: asking {_WITH_A_KEY}; --model takes another.")
-        return ModelChoice(_WITH_A_KEY)
-    note(_NO_KEY)
-    return ModelChoice(OFFLINE)
 
 
 def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | None:
@@ -204,8 +208,10 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
     return found
 
 
-def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
-    """What a million tokens cost, by model."""
+def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
+    """What a million tokens cost, by model; a ceiling of cost needs to know."""
+    if max_cost is not None and not text:
+        raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10")
     prices = {}
     for part in text.split(",") if text else ():
         found = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", part.strip())

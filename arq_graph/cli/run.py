@@ -93,10 +93,11 @@ def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
         print_json(record)
         note(f"turn {turn.turn}: {used.calls} model calls, {outcome.seconds:.1f} s")
         return
-    what_to_do = "a tool call waits for an operator's word: run again with --approve to approve all of them"
-    if dialogue.way_on is not None:
-        decide = shlex.join(setup.command(dialogue.thread))
-        what_to_do += f", with `{shlex.join([*dialogue.way_on, '--approve'])}`, or decide with `{decide}`"
+    approve, decide = [*dialogue.way_on, "--approve"], setup.command(dialogue.thread)
+    what_to_do = (
+        f"a tool call waits for an operator's word: approve all of them with `{shlex.join(approve)}`, or decide with "
+        f"`{shlex.join(decide)}`"
+    )
     print_json({**record, "what_to_do": what_to_do})
     note(what_to_do)
     raise Exit(WAITING)

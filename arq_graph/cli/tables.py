@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 from arq_graph.cli.screen import note, printable, warn, warning, words
-from arq_graph.milestones.evaluation.moves import shares_of
-from arq_graph.milestones.reports.comparison import ArmComparison, Difference
-from arq_graph.milestones.reports.figures import Mean, Rate, Summary
+from arq_graph.milestones.reports.comparison import ArmComparison
+from arq_graph.milestones.reports.figures import Mean, Summary
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, Ended
 from arq_graph.milestones.reports.report import Report, stand_in_notice, write_report
-from arq_graph.milestones.reports.shown import NOT_KNOWN as NOT_KNOWN
-from arq_graph.milestones.reports.shown import number as number
-from arq_graph.milestones.reports.shown import percent as percent
-from arq_graph.milestones.reports.shown import probability as probability
+from arq_graph.milestones.reports.shown import (
+    NOT_KNOWN,
+    between,
+    change,
+    mean,
+    number,
+    percent,
+    points,
+    probability,
+    share,
+)
 from arq_graph.milestones.transcript import Transcript
 
 F = TypeVar("F")
@@ -40,18 +47,19 @@ ENDS: Mapping[Ended, str] = {
     "error": "an error",
 }
 
-Rows = Mapping[str, Summary]
-Column = tuple[str, Callable[[Summary], str]]
-
 
 def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
-    """Rows of a name and figures; on a narrow terminal they break and nothing is lost."""
+    """Rows of a name and figures; on a narrow terminal they break, names of one word last, and nothing is lost."""
+    rows = [(one_line(name), figures) for name, figures in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column(words(title), max_width=_NAME_WIDTH, overflow="fold", style="cyan")
+    most = min(_NAME_WIDTH, get_terminal_size().columns // 2)
+    whole = all(" " not in name and len(name) <= most for name, _ in rows)
+    title = fill(title, _NAME_WIDTH)
+    table.add_column(words(title), max_width=_NAME_WIDTH, no_wrap=whole, overflow="fold", style="cyan")
     for heading in headings:
         table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:
-        table.add_row(one_line(name), *map(words, figures))
+        table.add_row(name, *map(words, figures))
     return table
 
 
@@ -77,32 +85,6 @@ def listed(names: Sequence[str]) -> str:
     return "; ".join(map(one_line, names[:_SHOWN])) + more
 
 
-def share(rate: Rate) -> str:
-    """A share with its interval."""
-    return percent(rate.rate) + _interval(rate, ".0f", 100)
-
-
-def mean(of: Mean) -> str:
-    """A mean with its interval."""
-    return number(of.mean) + _interval(of, ".2f")
-
-
-def points(of: Difference) -> str:
-    """A difference of shares in percentage points, with its interval."""
-    return number(of.difference, "+.0f", 100) + _interval(of, "+.0f", 100)
-
-
-def change(of: Difference) -> str:
-    """A difference of rates, with its interval."""
-    return number(of.difference, "+.2f") + _interval(of, "+.2f")
-
-
-def _interval(of: Rate | Mean | Difference, form: str, times: int = 1) -> str:
-    if of.low is None or of.high is None:
-        return ""
-    return f" [{format(times * of.low, form)}, {format(times * of.high, form)}]"
-
-
 def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
     """Warn of the first records that are broken."""
     for one in broken[:_SHOWN]:
@@ -126,8 +108,7 @@ def show_report(report: Report, console: Console) -> None:
     console.print()
     for line in _remarks(report):
         console.print(words(line, "dim"))
-    for line in _errors(report):
-        console.print(words(line, "yellow"))
+    show_errors(report, console)
     unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
     for file in unreviewed[:_SHOWN]:
         console.print(
@@ -157,34 +138,55 @@ def write_outputs(
 def goals_table(report: Report) -> Table:
     """How far the conversations of each row got."""
     rows = _rows(report)
-    return _table("", _goals(rows), rows)
+    # What the customers came for leads, where the scenarios say; End may be reached by another road, too.
+    own = any(of.goal_reached is not None for of in rows.values())
+    came_for, title = (_reached, "customer's goal") if own else (_completed, "completed")
+    figures = {
+        name: [f"{of.conversations:,}", came_for(of), _goal(of), _progress(of)] for name, of in rows.items()
+    }
+    return columns("", ["n", title, "goal completion", "progress rate"], figures.items())
 
 
 def _tables(report: Report) -> Iterator[Table]:
     arms, rows = report.summary.arms, _rows(report)
     yield goals_table(report)
-    if repeated := {name: of for name, of in rows.items() if of.pass_hat_k}:
-        yield _table("pass^k", _pass_hat_k(repeated), repeated)
-    yield _table("mean of each", _WAY, rows)
+    if every := sorted({k for of in rows.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]:
+        shares = {name: of.pass_hat_k for name, of in rows.items() if of.pass_hat_k}
+        cells = ((name, [percent(of.get(k)) for k in every]) for name, of in shares.items())
+        yield columns("pass^k", [f"k = {k}" for k in every], cells)
+    yield columns(
+        "mean of each", ["turns", "calls", "wasted", "repeated", "forbidden"], map(_way, rows.items())
+    )
     for arm, of in arms.items() or {"": report.summary.overall}.items():
         if of.stops:
             yield _stops(of, arm)
     if any(of.model_calls.n for of in arms.values()):
-        yield _table("a conversation", _COSTS, arms)
-    reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
+        headings = ["model calls", "tokens read", "written", "seconds a turn"]
+        yield columns("a conversation", headings, map(_costs, arms.items()))
+    reasons = [reason for reason in ENDS if any(reason in of.ended for of in arms.values())]
     if any(reason != "user" for reason in reasons):
-        yield _table("ended by", [_ended_by(reason) for reason in reasons], arms)
+        ended = ((arm, [f"{of.ended.get(reason, 0):,}" for reason in reasons]) for arm, of in arms.items())
+        yield columns("ended by", [ENDS[reason] for reason in reasons], ended)
     if report.summary.comparisons:
         headings = ["pairs", "goal completion", "p", "progress rate", "p", "better"]
         yield columns("compared", headings, map(_pair, report.summary.comparisons))
 
 
-def _table(title: str, shown: Sequence[Column], rows: Rows) -> Table:
-    figures = ((name, [figure(summary) for _, figure in shown]) for name, summary in rows.items())
-    return columns(title, [heading for heading, _ in shown], figures)
+def _way(row: tuple[str, Summary]) -> tuple[str, list[str]]:
+    name, of = row
+    means = map(_mean, (of.turns, of.calls, of.wasted_calls, of.repeated_calls))
+    return name, [*means, f"{of.forbidden.count:,} ({percent(of.forbidden.rate)})"]
 
 
-def _rows(report: Report) -> Rows:
+def _costs(row: tuple[str, Summary]) -> tuple[str, list[str]]:
+    arm, of = row
+    return arm, [
+        *map(_mean, (of.model_calls, of.input_tokens, of.output_tokens)),
+        number(of.turn_seconds.mean),
+    ]
+
+
+def _rows(report: Report) -> Mapping[str, Summary]:
     """By use case, or by arm and kind of user: over different arms together no figure means anything."""
     rows: dict[str, Summary] = {}
     if not report.summary.arms:
@@ -195,17 +197,6 @@ def _rows(report: Report) -> Rows:
         if len(kinds) > 1:
             rows |= {f"{arm}, {kind}": cell for kind, cell in kinds.items()}
     return rows
-
-
-def _goals(rows: Rows) -> list[Column]:
-    """What the customers came for leads, where the scenarios say; End may be reached by another road, too."""
-    own = any(summary.goal_reached is not None for summary in rows.values())
-    return [
-        ("n", lambda summary: f"{summary.conversations:,}"),
-        ("customer's goal", _reached) if own else ("completed", _completed),
-        ("goal completion", _goal),
-        ("progress rate", _progress),
-    ]
 
 
 def _reached(summary: Summary) -> str:
@@ -219,50 +210,25 @@ def _reached(summary: Summary) -> str:
 
 def _completed(summary: Summary) -> str:
     least, most = summary.goal_at_least, summary.goal_at_most
-    between = f" to {most.count:,}" if most.count > least.count else ""
-    return f"{least.count:,}{between} of {least.n:,}"
+    return f"{between(f'{least.count:,}', f'{most.count:,}')} of {least.n:,}"
 
 
 def _goal(summary: Summary) -> str:
     least, most = summary.goal_at_least, summary.goal_at_most
     if most.count > least.count:
-        return f"{percent(least.rate)} to {percent(most.rate)}"
+        return between(percent(least.rate), percent(most.rate))
     return share(summary.goal_completion)
 
 
 def _progress(summary: Summary) -> str:
     least, most = summary.progress_at_least, summary.progress_at_most
     if summary.progress_rate.n < least.n:
-        return f"{number(least.mean)} to {number(most.mean)}"
+        return between(number(least.mean), number(most.mean))
     return mean(summary.progress_rate)
 
 
-def _pass_hat_k(rows: Rows) -> list[Column]:
-    every = sorted({k for summary in rows.values() for k in summary.pass_hat_k})[:_RUNS_SHOWN]
-    return [(f"k = {k}", lambda summary, k=k: percent(summary.pass_hat_k.get(k))) for k in every]  # type: ignore[misc]
-
-
-def _mean(of: Mean, form: str = "") -> str:
-    return number(of.mean, form or (".1f" if of.mean is None or of.mean < 1_000 else ",.0f"))
-
-
-_WAY: list[Column] = [
-    ("turns", lambda summary: _mean(summary.turns)),
-    ("calls", lambda summary: _mean(summary.calls)),
-    ("wasted", lambda summary: _mean(summary.wasted_calls)),
-    ("repeated", lambda summary: _mean(summary.repeated_calls)),
-    ("forbidden", lambda summary: f"{summary.forbidden.count:,} ({percent(summary.forbidden.rate)})"),
-]
-_COSTS: list[Column] = [
-    ("model calls", lambda summary: _mean(summary.model_calls)),
-    ("tokens read", lambda summary: _mean(summary.input_tokens)),
-    ("written", lambda summary: _mean(summary.output_tokens)),
-    ("seconds a turn", lambda summary: _mean(summary.turn_seconds, ".2f")),
-]
-
-
-def _ended_by(reason: Ended) -> Column:
-    return ENDS[reason], lambda summary: f"{summary.ended.get(reason, 0):,}"
+def _mean(of: Mean) -> str:
+    return number(of.mean, ".1f" if of.mean is None or of.mean < 1_000 else ",.0f")
 
 
 def _stops(summary: Summary, arm: str) -> Table:
@@ -306,13 +272,6 @@ def _remarks(report: Report) -> Iterator[str]:
         )
     if overall.agreement.mean is not None:
         yield f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict."
-    moves = {arm: shares_of(one for one in report.conversations if one.arm == arm) for arm in arms}
-    if any("think" in shares for shares in moves.values()):
-        told = (
-            ", ".join(f"{name} {percent(of)}" for name, of in shares.items()) for shares in moves.values()
-        )
-        listed = "; ".join(f"{one_line(arm)}: {shares}" for arm, shares in zip(moves, told, strict=True))
-        yield f"Moves of {listed}. Invalid is the share of the acts that were refused or failed."
     if report.summary.comparisons:
         yield (
             "Differences are the second arm minus the first, over the runs that both have. p is corrected for the "
@@ -320,14 +279,16 @@ def _remarks(report: Report) -> Iterator[str]:
         )
 
 
-def _errors(report: Report) -> Iterator[str]:
-    reasons = Counter(
-        (one.arm or "all", one.error.strip().partition("\n")[0])
-        for one in report.conversations
-        if one.error is not None
-    )
-    if reasons:
-        every = counted(reasons.total(), "conversation")
-        yield f"{every} ended in an error, measured as far as it had come:"
-    for (arm, reason), count in reasons.most_common(_SHOWN):
-        yield f"{one_line(arm)}: {count:,}: {printable(reason, _REASON)}"
+def show_errors(report: Report, console: Console) -> None:
+    """Say which conversations ended in an error, and in which; those of one arm with the same error stand together."""
+    wrong: dict[tuple[str, str], list[str]] = {}
+    for one in report.conversations:
+        if one.error is not None:
+            reason = one.error.strip().partition("\n")[0]
+            wrong.setdefault((one.arm or "all", reason), []).append(one.id)
+    if wrong:
+        every = counted(sum(map(len, wrong.values())), "conversation")
+        console.print(words(f"{every} ended in an error, measured as far as it had come:", "yellow"))
+    for (arm, reason), ids in sorted(wrong.items(), key=lambda each: -len(each[1]))[:_SHOWN]:
+        line = f"{one_line(arm)}: {len(ids):,}: {printable(reason, _REASON)} ({listed(ids)})"
+        console.print(words(line, "yellow"))

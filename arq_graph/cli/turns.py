@@ -13,9 +13,10 @@ from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import note, output, print_json, warn, words
-from arq_graph.cli.tables import columns, counted, number, show_broken
+from arq_graph.cli.tables import columns, counted, show_broken
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.reports.shown import number
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
 from arq_graph.milestones.turn_level.steps import read_steps

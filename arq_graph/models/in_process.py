@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import tool_call, tool_call_chunk
+from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -32,7 +32,7 @@ class InProcessChatModel(BaseChatModel):
     def stream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
-        """Answer a token at a time."""
+        """Answer in words a token at a time; calls come at the end."""
         yield from _tokens(self.invoke(input, config, **kwargs))
 
     async def astream(
@@ -45,24 +45,16 @@ class InProcessChatModel(BaseChatModel):
 
 def _tokens(message: AIMessage) -> Iterator[AIMessageChunk]:
     text = message.content if isinstance(message.content, str) else ""
-    yield from (AIMessageChunk(content=piece) for piece in _pieces(text))
-    for index, call in enumerate([*message.tool_calls, *message.invalid_tool_calls]):
-        given = call["args"] or ""
-        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        begun = tool_call_chunk(name=call["name"], args="", id=call["id"], index=index)
-        for part in (begun, *(tool_call_chunk(args=piece, index=index) for piece in _pieces(arguments))):
-            yield AIMessageChunk(content="", tool_call_chunks=[part])
+    yield from (AIMessageChunk(content=text[at : at + 4]) for at in range(0, len(text), 4))
     yield AIMessageChunk(
         content="" if text else message.content,
+        tool_calls=message.tool_calls,
+        invalid_tool_calls=message.invalid_tool_calls,
         additional_kwargs=message.additional_kwargs,
         response_metadata=message.response_metadata,
         usage_metadata=message.usage_metadata,
         chunk_position="last",
     )
-
-
-def _pieces(text: str) -> Iterator[str]:
-    return (text[at : at + 4] for at in range(0, len(text), 4))
 
 
 def message_of(text: str, prompt: str, tool: Mapping[str, Any] | None = None) -> AIMessage:

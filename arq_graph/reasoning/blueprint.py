@@ -1,13 +1,5 @@
 """Blueprints: Pydantic models whose fields are queries, answered in stages (ARQ paper, section 4).
 
-class Recommendation(ARQ):
-    '''Recommend one restaurant to the group.'''
-
-    diet: list[str] = reinstate("Every dietary constraint the group stated, word for word.")
-    in_range: list[Option] = query("Which restaurants are open and in range?")
-    answer: str = respond("The recommendation, in one sentence.")
-    fits_everyone: bool = verify("Does the answer respect every constraint above?", must_be=True)
-
 In the modes without queries an answer holds the response fields of its blueprint, with their types, constraints
 and field validators, and so do the blueprints inside the response. A model validator of the designer's sees that
 answer in every mode; a `when` that reads a query which was not asked counts as false.

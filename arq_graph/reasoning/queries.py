@@ -1,8 +1,4 @@
-"""Queries: what a field of a blueprint asks, and in which stage (ARQ paper, section 4).
-
-diet: list[str] = reinstate("Every dietary constraint the group stated, word for word.")
-answer: Annotated[str, respond("The recommendation, in one sentence.")]
-"""
+"""Queries: what a field of a blueprint asks, and in which stage (ARQ paper, section 4)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.conversation import App
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.models.resolve import chat_model
@@ -105,8 +105,8 @@ class Arms:
 
         An app has none, unless it was named as "module:app": then it is the module's.
         """
-        sources = {name: file for name, arm in self._arms.items() if (file := file_of(arm))} | self._functions
-        return {f"the code of the arm {name!r}": fingerprint(source) for name, source in sources.items()}
+        sources = {name: file_of(arm) or self._functions.get(name) for name, arm in self._arms.items()}
+        return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
 
     def make(self, one: Planned, lessons: Sequence[str] = ()) -> Made:
         """The app for one conversation; raises whatever the function or the world raises.
@@ -119,7 +119,12 @@ class Arms:
         if key in self._shared:
             return self._shared[key]
         world = one.scenario.fresh_world(one.seed)
-        agent = one.scenario.agent_in(world)
+        try:
+            agent = one.scenario.agent_in(world)
+        except SpecError as error:
+            if error.__cause__ is None:  # of the scenario, which it names
+                raise
+            raise SpecError(f"a method of the world of scenario {one.scenario.name!r} {error}") from error
         make = self._functions[one.arm]
         app = make(one.scenario, agent, self._model, **taken_by(make, world=world, lessons=lessons))
         if not _is_app(app):
@@ -139,6 +144,11 @@ class Arms:
         """What an arm that tries again notes of a trial that failed."""
         made_by: Any = self._functions[arm]
         return str(await made_by.areflect(self._model, said, lessons))
+
+
+def code_of(name: str) -> str:
+    """What a message, and the head of a results file, calls the code of an arm."""
+    return f"the code of the arm {name!r}"
 
 
 def taken_by(make: MakeApp, **given: Any) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import Field, JsonValue, model_validator
 
 from arq_graph.agent.parts import Id, Part
+from arq_graph.agent.spec_errors import Problem
 from arq_graph.errors import suggestion
+from arq_graph.milestones.findings import Schemas, unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
 from arq_graph.milestones.patterns import PatternText
@@ -131,35 +133,33 @@ class Expectation(Part):
             raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
         return self
 
-    def graph(self, tools: Collection[str], guidelines: Collection[str]) -> MilestoneGraph:
+    def unlike(self, schemas: Schemas | None, guidelines: Collection[str]) -> Iterator[Problem]:
+        """What is expected and the agent does not have: where it stands, and what is wrong."""
+        for index, name in enumerate(self.active or ()):
+            if name not in guidelines:
+                yield ("active", index), f"the agent has no guideline {name!r}{suggestion(name, guidelines)}"
+        for index, name in enumerate(self.may_call):
+            for _, said in unlike_tool(schemas, name, ()):
+                yield ("may_call", index), said
+        for index, call in enumerate(self.calls):
+            for place, said in unlike_tool(schemas, call.tool, call.arguments):
+                yield ("calls", index, *place), said
+
+    def graph(self, tools: Iterable[str]) -> MilestoneGraph:
         """The milestones that the answer is measured on.
 
         Args:
             tools: The agent's tools, by name; those that are not expected are forbidden.
-            guidelines: The ids of the agent's guidelines.
-
-        Raises:
-            ValueError: A guideline or a tool is none of the agent's.
         """
-        allowed = {*self.may_call, *(call.tool for call in self.calls)}
-        for what, known, named in (
-            ("guideline", guidelines, self.active or ()),
-            ("tool", tools, sorted(allowed)),
-        ):
-            if strange := [name for name in named if name not in known]:
-                near = suggestion(strange[0], known)
-                raise ValueError(f"expects the {what} {strange[0]!r}, which the agent does not have{near}")
-        once = {
-            call.tool: [each.arguments for each in self.calls if each.tool == call.tool]
-            for call in self.calls
-        }
+        steps = [*self._milestones()]
+        end = Milestone(name=END, type="NFC", dependencies=tuple(one.name for one in steps), requires="all")
+        watched = dict.fromkeys((*tools, *(call.tool for call in self.calls)))
         return MilestoneGraph(
-            _between_start_and_end(self._milestones()),
+            [Milestone(name=START, type="NFC"), *steps, end],
             forbidden=[
-                *(Forbidden(tool=name) for name in tools if name not in allowed),
                 *(
-                    Forbidden(tool=name, unless=rules)
-                    for name, rules in once.items()
+                    Forbidden(tool=name, unless=[call.arguments for call in self.calls if call.tool == name])
+                    for name in watched
                     if name not in self.may_call
                 ),
                 *(Forbidden(pattern=pattern, said_by="agent") for pattern in self.never),
@@ -192,12 +192,3 @@ def told_active(ids: Iterable[str]) -> str:
 
 def _said(name: str, pattern: Any) -> Milestone:
     return Milestone(name=name, type="NFC", check=Said(pattern=pattern, said_by="agent"))
-
-
-def _between_start_and_end(milestones: Iterable[Milestone]) -> Iterator[Milestone]:
-    yield Milestone(name=START, type="NFC")
-    names = []
-    for each in milestones:
-        names.append(each.name)
-        yield each
-    yield Milestone(name=END, type="NFC", dependencies=tuple(names), requires="all")

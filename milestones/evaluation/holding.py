@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
+from shlex import quote
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -42,6 +43,11 @@ MOST_OUT_OF_REACH = 3
 
 So do as many pieces of work in a row whose worker died.
 """
+
+_DEALT_ANEW = (
+    "it is another shard's file, or scenarios were added or moved, which deals all out anew: put them back, or give "
+    "new ones a suite of their own"
+)
 
 Done = Callable[[Planned, Outcome], None]
 Begin = Callable[[], Executor]
@@ -134,13 +140,12 @@ class Run:
                 before.setdefault(entry.record.id, entry.record)  # one that was held twice counts once
         known = [each for each in before.values() if each.scenario in self.scenarios]
         if left_out := {each.id for each in known} - {one.id for one in planned}:
-            runs = max(each.run or 1 for each in known)
-            arms = ",".join(sorted({each.arm or "" for each in known}))
-            raise InputError(
-                f"{len(left_out)} of the conversations that are kept would be left out: give --runs {runs} --arms "
-                f"{arms}, or more (in Python, runs=). If you gave these, it is another shard's file, or scenarios "
-                "were added or moved, which deals all out anew: put them back, or give new ones a suite of their own"
-            )
+            runs, arms = max(each.run or 1 for each in known), {each.arm or "" for each in known}
+            lacking = [f"--runs {runs} (in Python, runs=)"] if runs > max(one.run for one in planned) else []
+            if arms - {one.arm for one in planned}:
+                lacking.append(f"--arms {quote(','.join(sorted(arms)))}")
+            way = f"give {' and '.join(lacking)}, or more" if lacking else _DEALT_ANEW
+            raise InputError(f"{len(left_out)} of the conversations that are kept would be left out: {way}")
         return before
 
     def _works(self, still: deque[Planned], crew: Crew | None) -> Iterator[Work | None]:
@@ -289,6 +294,8 @@ class Run:
             scenario=scenario.name,
             goal=scenario.goal,
             probes=scenario.probes,
+            twin=scenario.twin,
+            expected=_expected(scenario),
             user=scenario.user.kind if scenario.user else None,
             run=one.run,
             seed=one.seed,
@@ -310,6 +317,16 @@ class Run:
             },
             turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
         )
+
+
+def _expected(scenario: Scenario) -> dict[str, Any]:
+    """What a reader may hold an answer against, without the examples."""
+    expected = scenario.expect
+    return (
+        expected.model_dump(mode="json", exclude={"reply", "wrong"}, exclude_defaults=True)
+        if expected
+        else {}
+    )
 
 
 def _broken(one: Planned, error: str, ended: Ended | None = "error") -> BrokenConversation:

@@ -9,6 +9,11 @@ from typing import Any
 from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.transcript import Call, Message, Result, Transcript
 
+SHARES = (
+    "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
+    "as not every arm tells of its thoughts; invalid: the share of the acts that were refused or failed."
+)
+
 
 def moves_of(transcript: Transcript, turns: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, Any]:
     """The fields of a record about an agent's moves; `turns` are those that its app's channel `moves` tells of.
@@ -32,13 +37,13 @@ def moves_of(transcript: Transcript, turns: Mapping[str, Iterable[Mapping[str, A
 
 
 def shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
-    """The shares of an arm's thoughts, utterances and acts, and of the acts that were refused or failed."""
+    """The shares of an arm's moves, as `SHARES` says; those that are not told are left out."""
     counts = Counter[str]()
     for one in records:
         counts.update(one.moves)  # what never happened is told, too
-    acts, invalid = counts["act"], counts.pop("invalid", 0)
-    shares = {name: count / (counts.total() or 1) for name, count in counts.items()}
-    return shares | ({"invalid": invalid / acts} if acts else {})
+    done = counts["speak"] + counts["act"]
+    of = {"think": counts["think"] + done, "speak": done, "act": done, "invalid": counts["act"]}
+    return {name: counts[name] / all_of for name, all_of in of.items() if all_of and name in counts}
 
 
 def _by(moves: Iterable[Mapping[str, Any]], label: str) -> dict[str, int]:

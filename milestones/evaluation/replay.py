@@ -6,15 +6,16 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
 from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.milestones.evaluation.arms import code_of
 from arq_graph.milestones.evaluation.recording import CallListener, Failed, ModelCall, request_of
-from arq_graph.milestones.evaluation.results import ASKED, Kept, Outcome, kept_in
+from arq_graph.milestones.evaluation.results import ASKED, VOTES, Kept, Outcome, kept_in
 from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.store import is_head, records_in
 from arq_graph.models.in_process import InProcessChatModel
@@ -26,6 +27,15 @@ from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 # A replay makes no call that was lost and made again, finds out no method, and waits for nobody.
 _COSTS = ("model_calls", "input_tokens", "output_tokens", "turn_seconds", "steps")
 _LIMITS = ("calls", "seconds")
+
+
+class Recorded(NamedTuple):
+    """What was held of a suite: its arms in their order, how many runs, which scenarios, and a judge's votes."""
+
+    arms: list[str]
+    runs: int
+    scenarios: frozenset[str]
+    votes: int
 
 
 class ReplayChatModel(InProcessChatModel):
@@ -52,6 +62,7 @@ class ReplayChatModel(InProcessChatModel):
     )
 
     _recorded: dict[tuple[str, str], Kept] = PrivateAttr(default_factory=dict)
+    _heads: dict[str, dict[str, str]] = PrivateAttr(default_factory=dict)
 
     def __init__(
         self, results: str | Path | Sequence[str | Path], role: str = "model", **fields: Any
@@ -68,6 +79,24 @@ class ReplayChatModel(InProcessChatModel):
         # Every request is known by whichever method it was asked; so the first is as good as the one that was found.
         endpoint_of(Bare(self)).methods = METHODS[:1]
 
+    def recorded(self, suite: str) -> Recorded:
+        """What was held of a suite.
+
+        Raises:
+            InputError: Nothing was.
+        """
+        held = [kept.record or kept.broken for (name, _), kept in self._recorded.items() if name == suite]
+        found = [each for each in held if each]
+        if not found:
+            named, known = ", ".join(map(str, self.results)), ", ".join(map(repr, self._heads))
+            raise InputError(f"{named}: nothing of the suite {suite!r} is recorded there, but of {known}")
+        head = self._heads[suite]
+        order = {code: place for place, code in enumerate(head)}
+        arms = sorted({each.arm or "" for each in found}, key=lambda arm: order.get(code_of(arm), len(order)))
+        runs = max(each.run or 1 for each in found)
+        scenarios = frozenset(each.scenario or "" for each in found)
+        return Recorded(arms, runs, scenarios, int(head.get(VOTES, 1)))
+
     def __reduce__(self) -> Any:
         """Workers read the files themselves."""
         return type(self), (self.results, self.role)
@@ -81,6 +110,7 @@ class ReplayChatModel(InProcessChatModel):
         for entry in records_in(file):
             if is_head(entry):
                 suite = entry["of"].get("the suite", "")
+                self._heads[suite] = self._heads.get(suite, {}) | entry["of"] | entry.get("parts", {})
                 self.model_name = self.model_name or entry["of"].get(ASKED[self.role], "")
             elif kept := kept_in(entry):
                 known_by = suite, str(entry.get("conversation", entry.get("id")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
-from arq_graph.milestones.evaluation.results import ASKED
+from arq_graph.milestones.evaluation.results import ASKED, kept_in
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
@@ -23,7 +24,7 @@ from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.store import RunStore
+from arq_graph.milestones.store import RunStore, records_in
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import model_name
 
@@ -70,6 +71,7 @@ async def aevaluate(
     workers: int | None = None,
     shard: str = "1/1",
     merge: Sequence[str | Path] = (),
+    spent_in: Sequence[str | Path] = (),
     depends_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
 ) -> Report:
@@ -111,6 +113,7 @@ async def aevaluate(
         shard: "2/5": hold the second of five parts, with a fifth of the ceilings, in a results file of its own.
         merge: The results files of shards, to be reported as one run; no conversation is held. One that was held twice
             counts once, and the report says which are missing.
+        spent_in: Results files of other suites, whose calls and cost count towards the ceilings, too.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
@@ -148,6 +151,8 @@ async def aevaluate(
     ceiling = Ceiling(max_calls, max_cost, settings.prices or {})
     if shards > 1:  # what is lent to this one, where all of them borrow, one after another
         ceiling = [ceiling.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
+    for entry in filter(None, map(kept_in, chain.from_iterable(records_in(Path(file)) for file in spent_in))):
+        ceiling.add(entry.calls, entry.cost)
     run = Run(
         known,
         {one.name: one for one in suite.scenarios},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from langchain_core.messages import BaseMessage
 from pydantic import Field, InstanceOf, JsonValue, model_validator
@@ -14,13 +14,15 @@ from arq_graph.agent.environment import Environment
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.spec_errors import Problem, misfits
 from arq_graph.agent.tools import as_tool
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
-from arq_graph.milestones.findings import require_sound
+from arq_graph.milestones.findings import unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
+from arq_graph.milestones.tool_schemas import Schema, argument_schemas
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import ScriptedUser, Text, User, UserSpec
 
@@ -68,9 +70,8 @@ class Scenario(Part):
         twin: The scenario that differs in one thing, and in what is expected.
 
     Raises:
-        SpecError: There is neither a user nor what one says, or nothing to measure on. The milestones cannot be
-            measured on or name a tool that the agent does not have, none of them serves the goal, something is expected
-            that the agent does not have, or there is a world and no agent.
+        SpecError: There is neither a user nor what one says, nothing to measure on, or a world and no agent; or what
+            the history, the milestones, the expectation, the variables or the goal name is not there.
     """
 
     name: Text
@@ -92,35 +93,62 @@ class Scenario(Part):
     @model_validator(mode="before")
     @classmethod
     def _measured_on_what_is_expected(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("expect") and not given.get("milestones"):
-            expected, agent = Expectation.model_validate(given["expect"]), given.get("agent")
-            if not isinstance(agent, Agent):
-                raise ValueError("expects something of an agent, and names no `agent`")
-            graph = expected.graph(agent.toolbox, [each.id for each in agent.guidelines])
-            return given | {"expect": expected, "milestones": graph}
-        return given
+        if not isinstance(given, dict) or given.get("milestones"):
+            return given
+        if not given.get("expect"):
+            raise ValueError("is measured on nothing; give `milestones`, or `says` and what to `expect`")
+        expected, agent = Expectation.model_validate(given["expect"]), given.get("agent")
+        if not isinstance(agent, Agent):
+            raise ValueError("expects something of an agent, and names no `agent`")  # noqa: TRY004
+        return given | {"expect": expected, "milestones": expected.graph(agent.toolbox)}
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Scenario:
-        graph = self.milestones
-        if (self.user is None) == (self.says is None):
-            raise ValueError("must have either a `user`, or what one `says`")
-        require_sound(graph)
-        graph.once(Rules)  # loads the functions that its checks name
-        if self.agent is None and self.world is not None:
-            raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
-        settable = [each.name for each in self.agent.variables if each.settable] if self.agent else []
-        if self.agent and (unknown := [name for name in self.variables if name not in settable]):
-            near = suggestion(unknown[0], settable)
-            raise ValueError(f"sets {unknown[0]!r}, which is no settable variable of its agent{near}")
-        if self.agent is not None and (errors := graph.check(self.tools).errors):
-            raise SpecError(errors[0].message, file=graph.file, line=errors[0].line)
+    def _fits_together(self) -> Self:
+        if wrong := [*self._wrong(self.milestones, self.agent)]:
+            raise misfits(*wrong)
+        return self
+
+    def _wrong(self, graph: MilestoneGraph, agent: Agent | None) -> Iterator[Problem]:
+        """What does not fit: where it stands, and what is wrong."""
+        if self.expect is not None and self.says is None:
+            yield (), "has `expect`, and no `says`: the message whose answer is meant"
+        elif (self.user is None) == (self.says is None):
+            yield (), "must have either a `user`, or what one `says`"
         if self.goal is not None and self.goal not in graph:
             near = suggestion(self.goal, graph)
-            raise ValueError(
-                f"has the goal {self.goal!r}, which is no milestone of {graph.file or 'its graph'}{near}"
-            )
-        return self
+            yield ("goal",), f"the goal {self.goal!r} is no milestone of {graph.file or 'its graph'}{near}"
+        schemas = self._schemas()
+        if self.expect is None and (errors := graph.check(schemas).errors):
+            several = SpecError.of_several([(one.line, one.message) for one in errors], file=graph.file)
+            yield ("milestones",), f"cannot be used: {several}"
+        try:
+            graph.once(Rules)  # loads the functions that its checks name
+        except SpecError as error:
+            yield ("milestones",), f"cannot be used: {error}"
+        if agent is None:
+            if self.world is not None:
+                yield (), "has a `world`, whose tools replace those of an agent, and names no `agent`"
+            return
+        settable = [each.name for each in agent.variables if each.settable]
+        for name in (each for each in self.variables if each not in settable):
+            near = suggestion(name, settable)
+            yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
+        for index, one in enumerate(self.history):
+            for place, said in unlike_tool(schemas, one.call, one.arguments) if one.call else ():
+                yield ("history", index, *place), said
+        if self.expect is not None:
+            for place, said in self.expect.unlike(schemas, [each.id for each in agent.guidelines]):
+                yield ("expect", *place), said
+
+    def _schemas(self) -> dict[str, Schema] | None:
+        """What each tool takes, or the world's method in its place; empty where only a made world could tell."""
+        world = getattr(self.world, "func", self.world)
+        schemas = argument_schemas(self.tools or ())
+        for name in schemas if world else ():
+            method: Any = getattr(world, name, None)
+            taken = inspect.signature(method).parameters if inspect.isroutine(method) else None
+            schemas[name] = {"properties": taken}
+        return None if self.tools is None else schemas
 
     @property
     def matches_only(self) -> bool:

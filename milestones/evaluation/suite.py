@@ -19,17 +19,10 @@ scenarios:
     - request: Where is my order?
       slots: {order_id: ORD-1002}
       accepts: [expedited shipping]
-- name: late boots, asked again          # one message, word for word, and what the answer to it must be
-  history:
-  - user: Where are my boots? The number is ORD-1002.
-  - {call: get_order, arguments: {order_id: ORD-1002}, result: {status: delayed}}
-  - agent: I am sorry, they are delayed.
-  says: And where are they now?
-  expect:
-    calls: [{tool: get_order, arguments: {order_id: ORD-1002}}]
-    says: [{pattern: delayed}, {criterion: does not apologise again}]
 include: [more.yaml]                     # further scenarios, of suites beside this one
 ```
+
+A scenario that `says` one message and what to `expect` of the answer is shown in `docs/evaluation.md`.
 """
 
 from __future__ import annotations
@@ -53,6 +46,7 @@ from pydantic import (
     InstanceOf,
     JsonValue,
     PrivateAttr,
+    ValidationError,
     ValidationInfo,
     model_validator,
 )
@@ -60,13 +54,18 @@ from pydantic import (
 from arq_graph.agent.modules import load
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spec_errors import Place, misfits
+from arq_graph.agent.spec_errors import Place, Problem, misfits
 from arq_graph.agent.yaml_file import read_model, read_text
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
+
+# `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
+_ARGUMENT = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
+
+_INSTEAD = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
 
 
 @dataclass(frozen=True)
@@ -248,65 +247,85 @@ class SuiteFile(Part):
     def _can_be_used(self, info: ValidationInfo) -> Self:
         document: Any = info.context
         folder: Path = document.folder
-        graph = cache(partial(_graph, folder))
+        graph = cache(lambda text, file: MilestoneGraph.parse_yaml(text, file=str(file)))
         fields: dict[str, Any] = {}
-        readers: dict[str, Callable[[str], Any]] = {
+        readers: dict[str, Callable[[Any], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
-            "milestones": lambda name: graph(name, _words_for(fields.get("world"))),
-            "world": lambda world: (
-                load(world, folder) if isinstance(world, str) else WorldEntry(**world).made(folder)
-            ),
+            "milestones": lambda name: graph(_filled(folder / name, fields.get("world")), folder / name),
+            "world": lambda world: load(world, folder) if isinstance(world, str) else world.made(folder),
         }
         made: list[Scenario] = []
-        wrong: dict[Place, str] = {}
+        included: list[Scenario] = []
+        wrong: list[Any] = []
+        for index, name in enumerate(self.include):
+            try:
+                included += Suite.from_yaml(folder / name).scenarios
+            except SpecError as error:
+                wrong += _told(("include", index), error)
+        names = None if wrong else {*(one.name for one in self.scenarios), *(one.name for one in included)}
         for index, entry in enumerate(self.scenarios):
             fields = self._fields(entry)
-            place: Place = ()
+            place: Place = ("scenarios", index)
+            wrong += _told(place, misfits(*_doubtful(entry, names)))
             try:
                 for key in [each for each in readers if fields.get(each)]:
                     place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
                     fields[key] = readers[key](fields[key])
                 place = ("scenarios", index)
                 made += _of_each_kind(fields)
-            except SpecError as error:
-                wrong[place] = f"cannot be used: {error}"
-        for index, name in enumerate(self.include):
-            try:
-                made += Suite.from_yaml(folder / name).scenarios
-            except SpecError as error:
-                wrong["include", index] = f"cannot be used: {error}"
+            except (SpecError, ValidationError) as error:
+                wrong += _told(place, error)
         if wrong:
-            raise misfits(*wrong.items())
-        if not made:
+            raise ValidationError.from_exception_data("suite file", wrong)
+        if not made and not included:
             raise misfits((("scenarios",), "has no scenario; give one, or `include` a file that has some"))
-        self._made = tuple(made)
+        self._made = _named_apart((*made, *included))
         return self
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
         """What an entry says, and the defaults for what it does not say."""
-        fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
-        whole = fields | own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
-        # What an entry says itself takes the place of a default of another kind.
-        dropped = {"says": ("user", "kinds"), "expect": ("milestones",)}
-        for key in {
-            other for mine, others in dropped.items() if mine in own for other in others
-        } - own.keys():
-            whole.pop(key, None)
-        # Pydantic would read them anew from what it wrote, without their lines.
-        return whole | {key: getattr(entry, key) for key in ("history", "expect") if key in own}
+        own = entry.model_fields_set
+        whole = {key: getattr(part, key) for part in (self.defaults, entry) for key in part.model_fields_set}
+        for key in ("user", "limits"):
+            parts = [getattr(part, key).model_dump(exclude_unset=True) for part in (self.defaults, entry)]
+            whole[key] = parts[0] | parts[1]
+        for mine, other in _INSTEAD:
+            if mine in own:
+                whole.pop(other, None)
+        if "user" not in own and not whole.get("user", {}).get("intents"):
+            whole.pop("user", None)  # defaults alone make no user
+        return whole
 
 
-def _words_for(world: Any) -> tuple[tuple[str, Any], ...]:
-    """The arguments that an entry gives to its world and that can stand in a text."""
-    given = world.items() if isinstance(world, Mapping) else ()
-    return tuple((name, value) for name, value in given if isinstance(value, str | int | float))
+def _filled(file: Path, world: Any) -> str:
+    """The text of a milestone file, with the values of the world's arguments in the places of their names."""
+    text = read_text(file, what="milestone file")
+    given = (world.model_extra or {}) if isinstance(world, WorldEntry) else {}
+    for found in _ARGUMENT.finditer(text):
+        if found[1] not in given:
+            said = f"`{found[0]}` stands for an argument that the world is not given{suggestion(found[1], given)}"
+            raise SpecError(said, file=str(file), line=text.count("\n", 0, found.start()) + 1)
+    return Template(text).safe_substitute(given)
 
 
-def _graph(folder: Path, name: str, arguments: tuple[tuple[str, Any], ...]) -> MilestoneGraph:
-    """The graph of a milestone file, with the values of the world's arguments in the places of their names."""
-    text = read_text(folder / name, what="milestone file")
-    text = Template(text).safe_substitute(dict(arguments)) if arguments else text
-    return MilestoneGraph.parse_yaml(text, file=str(folder / name))
+def _doubtful(entry: ScenarioEntry, names: set[str] | None) -> Iterator[Problem]:
+    """What would otherwise be taken as it stands: a name of no scenario of the suite, or of no value."""
+    if names and entry.twin and entry.twin not in (others := names - {entry.name}):
+        near = suggestion(entry.twin, others)
+        yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{near}"
+    for mine, other in _INSTEAD:
+        if {mine, other} <= entry.model_fields_set:
+            yield (other,), f"stands beside `{mine}`, which takes its place; leave one of them out"
+    if entry.expect and (found := _ARGUMENT.search(entry.expect.model_dump_json())):
+        said = f"has `{found[0]}`, which is replaced by a world's argument only in milestone files; write the value"
+        yield ("expect",), said
+
+
+def _told(place: Place, error: SpecError | ValidationError) -> list[Any]:
+    """What is wrong with what stands at a place, as Pydantic's errors."""
+    if isinstance(error, SpecError):
+        error = misfits(((), f"cannot be used: {error}"))
+    return [each | {"loc": (*place, *each["loc"])} for each in error.errors()]
 
 
 def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
@@ -315,4 +334,4 @@ def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
         of_kind = f" ({kind})" if kind else ""
         named = {"name": f"{fields['name']}{of_kind}", "task": f"{task}{of_kind}" if task else None}
         user = {"user": fields["user"] | ({"kind": kind} if kind else {})} if "user" in fields else {}
-        yield Scenario(**fields | named | user)
+        yield Scenario.model_validate(fields | named | user)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import ConfigDict, Field
+from typing import Any
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
@@ -17,13 +14,10 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite
-from arq_graph.milestones.experiments.tables import Subject, tables_of
-from arq_graph.milestones.reports.records import Record
-from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.shown import Table
+from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
+from arq_graph.milestones.experiments.tables import Experiment
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
-from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, turn_metrics
+from arq_graph.milestones.turn_level.metrics import StepOutcome, turn_metrics
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.sections import clean
 
@@ -34,33 +28,6 @@ SUITES = Path(__file__).parent.parent / "suites"
 _USUAL_ARMS = {"guidelines": "arq,cot,direct", "use_cases": "react,pre-act"} | dict.fromkeys(
     ("household", "shop", "booking"), "react,respact"
 )
-
-
-class Experiment(Record):
-    """What came of the arms on one suite.
-
-    Args:
-        schema_version: The version of this form, written as `schema`.
-        suite: The suite's name.
-        report: What was measured in its conversations.
-        matches: The scenarios in which nothing but the matcher was run.
-        turns: By arm, the figures over the suite's gold turns; empty where it has none.
-        ablated: By arm that leaves queries out, the step that they are left out of.
-    """
-
-    model_config = ConfigDict(populate_by_name=True, extra="ignore")
-
-    schema_version: Literal[1] = Field(default=1, alias="schema")
-    suite: str
-    report: Report
-    matches: tuple[str, ...] = ()
-    turns: Mapping[str, TurnMetrics] = {}
-    ablated: Mapping[str, str] = {}
-
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
-        """The papers' tables; the JSON holds them too, and of one that is read they are made anew."""
-        return tables_of(Subject(self.suite, self.report, frozenset(self.matches), self.turns, self.ablated))
 
 
 def suite_file(name: str | Path) -> Path:
@@ -96,30 +63,31 @@ async def aexperiment(
     arms: Mapping[str, Arm],
     *,
     results: Path,
-    model: Any = None,
     ablated: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Experiment:
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
 
     Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
-    Under a ceiling they are left out.
+    Under a ceiling they are left out; of shards, the first takes them all.
 
     Args:
         file: The suite's file.
         suite: Its scenarios, or those of them that are to be held.
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
-        model: The model of the arms.
         ablated: By arm that leaves queries out, the step that they are left out of.
         **settings: Those of `aevaluate`.
 
     Raises:
         InputError: As `aevaluate` raises.
     """
-    report = await aevaluate(suite, arms, model=model, results=results, record=True, **settings)
-    has_ceiling = settings.get("max_calls") or settings.get("max_cost")
-    golden = {} if has_ceiling else _golden(file, suite)
+    report = await aevaluate(suite, arms, results=results, record=True, **settings)
+    is_left_out = (
+        any(map(settings.get, ("max_calls", "max_cost"))) or read_shard(settings.get("shard", "1/1"))[0] > 1
+    )
+    golden = {} if is_left_out else _golden(file, suite)
+    model = settings.get("model")
     known = Arms(arms, model)
     asked = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
     turns = {}

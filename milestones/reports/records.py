@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.scoring import Score
@@ -73,7 +73,8 @@ class ConversationRecord(Record):
         reward: What the record itself says of its outcome (tau-bench's `reward`).
         arm: The app that held it, in an evaluation; so are those that follow.
         goal: The milestone that serves the user's goal, where the scenario names one.
-        probes: What the scenario is for, where it says so.
+        probes: What the scenario is for, where it says so; `twin` is the one that differs in one thing.
+        expected: What its answer must be, where it says so: guidelines, calls, and what is said or never said.
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         outcome: What the world itself says of how it ended, by name: shares from 0 to 1, counts, or whether.
@@ -120,6 +121,8 @@ class ConversationRecord(Record):
     scenario: str | None = None
     goal: str | None = None
     probes: str | None = None
+    twin: str | None = None
+    expected: Mapping[str, JsonValue] = {}
     user: str | None = None
     run: int | None = None
     seed: int | None = None

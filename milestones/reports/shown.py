@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from arq_graph.milestones.reports.records import Record
+
+if TYPE_CHECKING:
+    from arq_graph.milestones.reports.comparison import Difference
+    from arq_graph.milestones.reports.figures import Mean, Rate
 
 NOT_KNOWN = "-"
 
@@ -35,6 +41,38 @@ def percent(share: float | None) -> str:
 def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
     """A number, or that it is not known."""
     return NOT_KNOWN if value is None else format(times * value, form)
+
+
+def between(low: str, high: str) -> str:
+    """A range, or what it is where both ends are the same."""
+    return low if low == high else f"{low} to {high}"
+
+
+def share(rate: Rate) -> str:
+    """A share with its interval."""
+    return percent(rate.rate) + interval(rate.low, rate.high, ".0f", 100)
+
+
+def mean(of: Mean) -> str:
+    """A mean with its interval."""
+    return number(of.mean) + interval(of.low, of.high, ".2f")
+
+
+def points(of: Difference) -> str:
+    """A difference of shares in percentage points, with its interval."""
+    return number(of.difference, "+.0f", 100) + interval(of.low, of.high, "+.0f", 100)
+
+
+def change(of: Difference) -> str:
+    """A difference of rates, with its interval."""
+    return number(of.difference, "+.2f") + interval(of.low, of.high, "+.2f")
+
+
+def interval(low: float | None, high: float | None, form: str, times: int = 1) -> str:
+    """An interval behind a figure; nothing where there is none."""
+    if low is None or high is None:
+        return ""
+    return f" [{format(times * low, form)}, {format(times * high, form)}]"
 
 
 def probability(p: float | None) -> str:

@@ -1,4 +1,8 @@
-"""The public data of WebShop, MultiWOZ and ALFWorld as suites: a folder is read, and one for `evaluate` is written."""
+"""The public data of WebShop, MultiWOZ and ALFWorld as suites for `evaluate`.
+
+Each function reads a data set as it was unpacked in `folder`, writes a suite of at most `most` scenarios into the new
+folder `out`, and returns the suite's file. Where a file is missing or no JSON, or `out` exists, it raises `InputError`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.suites.household.world import CHANGES, LAMP, kind_of, preposition
 
 SUITES = Path(__file__).parent
+House = dict[str, list[str]]
 
 _WISHES = {
     "hotel": "I am looking for a place to stay.",
@@ -50,66 +55,47 @@ _ANY = ("", "dontcare", "dont care", "don't care", "do n't care", "not mentioned
 
 
 def webshop(folder: Path, out: Path, most: int = 100) -> Path:
-    """Write WebShop's products, and the tasks that people wrote for them, as a suite; return its file.
+    """WebShop's products, and the tasks that people wrote for them, from the smallest of the files of each name.
 
     Nothing is drawn by chance: a product without a price costs 100 dollars, of a range of prices the first holds, and a
     task's limit is the second multiple of ten above the price. In place of WebShop's factor for the kind of product,
     the query by which a product was collected is one more wanted attribute.
-
-    Args:
-        folder: Where `items_shuffle*.json`, `items_ins_v2*.json` and `items_human_ins.json` lie; the smallest is read.
-        out: The folder to write; it must not exist.
-        most: How many tasks, at most.
-
-    Raises:
-        InputError: A file is missing or no JSON, or `out` exists.
     """
     told, tasks = _read(folder, "items_ins_v2*.json"), _read(folder, "items_human_ins.json")
     products: dict[str, dict[str, Any]] = {}
     for item in _read(folder, "items_shuffle*.json"):
-        if item["asin"] != "nan" and item.get("name"):
-            products.setdefault(
-                item["asin"], _product(item, told.get(item["asin"], {}).get("attributes", ()))
-            )
+        id = item["asin"]
+        if id != "nan" and item.get("name") and id not in products:
+            products[id] = _product(item, told.get(id, {}).get("attributes", ()))
     scenarios = (
-        _purchase(product, task, f"{asin} {number}")
-        for asin, product in products.items()
-        for number, task in enumerate(tasks.get(asin, ()), start=1)
+        _purchase(product, task, f"{id} {number}")
+        for id, product in products.items()
+        for number, task in enumerate(tasks.get(id, ()), start=1)
         if task["instruction_attributes"]
     )
     return _write(out, "shop", islice(scenarios, most), {"catalogue.json": list(products.values())})
 
 
 def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
-    """Write MultiWOZ's database, and the goals of its dialogues, as a suite; return its file.
+    """MultiWOZ's database, and the goals of its dialogues.
 
     What a dialogue's customer tries first (`fail_info`, `fail_book`) the simulated one asks for, and falls back to what
     can be had; the desk refuses a booking that is to fail. Taxis are the shipped suite's. Dialogues that need the
     police or a hospital are left out.
-
-    Args:
-        folder: Where `data.json` and the `*_db.json` of hotels, restaurants, attractions and trains lie.
-        out: The folder to write; it must not exist.
-        most: How many dialogues, at most.
-
-    Raises:
-        InputError: A file is missing or no JSON, or `out` exists.
     """
-    files: dict[str, Any] = {"database.json": {"taxi": _read(SUITES / "booking", "database.json")["taxi"]}}
-    for domain in list(_WISHES)[:-1]:
-        files["database.json"][domain] = [_renamed(each) for each in _read(folder, f"{domain}_db.json")]
-    goals = {name.removesuffix(".json"): held["goal"] for name, held in _read(folder, "data.json").items()}
-    usable = {name: goal for name, goal in goals.items() if not (goal.get("police") or goal.get("hospital"))}
-    scenarios = []
-    for name, goal in islice(usable.items(), most):
+    found = [domain for domain in _WISHES if domain != "taxi"]
+    database = {domain: [_renamed(each) for each in _read(folder, f"{domain}_db.json")] for domain in found}
+    database["taxi"] = _read(SUITES / "booking", "database.json")["taxi"]
+    goals = ((name.removesuffix(".json"), each["goal"]) for name, each in _read(folder, "data.json").items())
+    usable = ((name, goal) for name, goal in goals if not (goal.get("police") or goal.get("hospital")))
+    scenarios, files = [], dict[str, Any]({"database.json": database})
+    for name, goal in islice(usable, most):
         given = {domain: goal[domain] for domain in _WISHES if goal.get(domain)}
         wishes = {domain: _wish(domain, each) for domain, each in given.items()}
-        tools = [f"find_{domain}s" for domain in wishes if domain != "taxi"]
-        tools += [f"book_{domain}" for domain, wish in wishes.items() if "book" in wish and domain != "taxi"]
-        tools += ["order_taxi"] if "taxi" in wishes else []
+        tools = list(_tools(wishes))
         graph = f"milestones/{'-'.join(tools)}.yaml"
         files[graph] = MilestoneGraph.from_actions(
-            ({"tool": tool} for tool in tools), ordered=False
+            ({"tool": each} for each in tools), ordered=False
         ).to_yaml()
         intents = [_intent(domain, each, wishes[domain]) for domain, each in given.items()]
         world = {"of": "world:BookingDesk", "goal": wishes}
@@ -118,27 +104,21 @@ def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
 
 
 def alfworld(folder: Path, out: Path, most: int = 134) -> Path:
-    """Write ALFWorld's houses and tasks as a suite; return its file.
+    """ALFWorld's houses and tasks, of `TASK-THING-None-PLACE-SCENE/TRIAL/game.tw-pddl`, as in `valid_unseen`.
 
     What is in a house, where it lies and what there is to do are ALFWorld's. The actions, and what they show, are the
     shipped household's: neither TextWorld nor a planner is needed, and figures are not those of ALFWorld's own engine.
     A basin is a sink, the lamp of a task `lamp 1`, and of the things for a pair two are kept. A house is left out where
     the lamp stands on the floor, or where the task cannot be done.
-
-    Args:
-        folder: Where the games lie: `TASK-THING-None-PLACE-SCENE/TRIAL/game.tw-pddl`, as in `json_2.1.1/valid_unseen`.
-        out: The folder to write; it must not exist.
-        most: How many tasks, at most.
-
-    Raises:
-        InputError: There is no such game, one is no JSON, or `out` exists.
     """
-    scenarios = list(islice(filter(None, map(_errand, sorted(folder.rglob("game.tw-pddl")))), most))
-    if not scenarios:
+    games = sorted(folder.rglob("game.tw-pddl"))
+    found = list(islice(filter(None, map(_errand, games)), most))
+    if not found:
         raise InputError(
             f"{folder} has no game.tw-pddl of ALFWorld: give the folder of the data set, unpacked"
         )
-    return _write(out, "household", scenarios, {})
+    houses = {scenario["name"]: house for scenario, house in found}
+    return _write(out, "household", [scenario for scenario, _ in found], {"houses.json": houses})
 
 
 def _read(folder: Path, pattern: str) -> Any:
@@ -152,9 +132,10 @@ def _read(folder: Path, pattern: str) -> Any:
 
 
 def _write(out: Path, shipped: str, scenarios: Iterable[Any], files: Mapping[str, Any]) -> Path:
+    """Copy the shipped suite with these scenarios and files in place of its own."""
     if out.exists():
         raise InputError(f"{out} exists: give a folder that is new")
-    shutil.copytree(SUITES / shipped, out, ignore=shutil.ignore_patterns("__pycache__", "suite.yaml", *files))
+    shutil.copytree(SUITES / shipped, out, ignore=shutil.ignore_patterns("__pycache__"))
     for name, data in files.items():
         (out / name).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
     suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": list(scenarios)}
@@ -163,19 +144,18 @@ def _write(out: Path, shipped: str, scenarios: Iterable[Any], files: Mapping[str
 
 
 def _product(item: Mapping[str, Any], attributes: Iterable[str]) -> dict[str, Any]:
-    prices = re.findall(r"\d[\d,]*(?:\.\d+)?", item.get("pricing") or "")
+    price = re.search(r"\d[\d,]*(?:\.\d+)?", item.get("pricing") or "")
     options = (item.get("customization_options") or {}).items()
     values = {name.lower(): _values(each["value"] for each in listed or ()) for name, listed in options}
     lines = item.get("small_description") or ()
+    lines = [item.get("full_description") or "", *([lines] if isinstance(lines, str) else lines)]
     return {
         "id": item["asin"],
         "name": item["name"],
         "kind": item["query"],
-        "price": float(prices[0].replace(",", "")) if prices else 100.0,
+        "price": float(price[0].replace(",", "")) if price else 100.0,
         "features": [each for each in attributes if each.strip()],
-        "description": "\n".join(
-            [item.get("full_description") or "", *([lines] if isinstance(lines, str) else lines)]
-        ),
+        "description": "\n".join(lines),
         "options": {name: listed for name, listed in values.items() if listed},
     }
 
@@ -184,18 +164,14 @@ def _purchase(product: Mapping[str, Any], task: Mapping[str, Any], name: str) ->
     limit = 10.0 * (product["price"] // 10 + 2)
     wanted = task.get("instruction_options") or ()
     options = _values(wanted.values() if isinstance(wanted, Mapping) else wanted)
+    attributes = [product["kind"], *task["instruction_attributes"]]
     request = f"{task['instruction'].rstrip(' .')}, and price lower than {limit:.2f} dollars"
     known = (each.partition(":") for each in task.get("options") or ())
     knowledge = {option.strip(): value.strip() for option, _, value in known if value.strip()}
-    goal = {
-        "attributes": [product["kind"], *task["instruction_attributes"]],
-        "options": options,
-        "price": limit,
-    }
     return {
         "name": name,
         "milestones": "with-options.yaml" if options else "without-options.yaml",
-        "world": {"of": "world:Shop", "goal": goal},
+        "world": {"of": "world:Shop", "goal": {"attributes": attributes, "options": options, "price": limit}},
         "user": {"role": "guide", "intents": [{"request": request}], "knowledge": knowledge},
     }
 
@@ -205,15 +181,18 @@ def _values(given: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, (each.strip().replace("/", " | ").lower() for each in given))))
 
 
-def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+def _renamed(values: Mapping[str, Any] | None) -> dict[str, Any]:
     """What is said in words, by our names for it; what does not matter is left out."""
-    said = {slot.lower(): value for slot, value in values.items() if isinstance(value, str)}
-    named = {_SLOTS.get(slot, slot): value for slot, value in said.items() if slot not in _LEFT_OUT}
-    return {slot: value for slot, value in named.items() if value.lower() not in _ANY}
+    said = {slot.lower(): value for slot, value in (values or {}).items() if isinstance(value, str)}
+    return {
+        _SLOTS.get(slot, slot): value
+        for slot, value in said.items()
+        if slot not in _LEFT_OUT and value.lower() not in _ANY
+    }
 
 
 def _wish(domain: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    find, book, full = (_renamed(given.get(key) or {}) for key in ("info", "book", "fail_book"))
+    find, book, full = (_renamed(given.get(key)) for key in ("info", "book", "fail_book"))
     request = [_SLOTS.get(each.lower(), each.lower()) for each in given.get("reqt", ())]
     if domain == "taxi":  # it is not found: all that is said of it is said of the booking
         return {"book": find, "request": request}
@@ -221,9 +200,16 @@ def _wish(domain: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in wish.items() if value}
 
 
+def _tools(wishes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for domain, wish in wishes.items():
+        yield "order_taxi" if domain == "taxi" else f"find_{domain}s"
+        if domain != "taxi" and "book" in wish:
+            yield f"book_{domain}"
+
+
 def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> dict[str, Any]:
     wanted = {**wish.get("find", {}), **wish.get("book", {})}
-    first = wanted | _renamed(given.get("fail_info") or {}) | _renamed(given.get("fail_book") or {})
+    first = wanted | _renamed(given.get("fail_info")) | _renamed(given.get("fail_book"))
     changed = [f"{slot} {value}" for slot, value in wanted.items() if first[slot] != value]
     asks = [_WISHES[domain], *(["Please book it."] if "book" in wish else [])]
     asks += [f"Please tell me: {', '.join(wish['request'])}."] if wish.get("request") else []
@@ -231,8 +217,8 @@ def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> d
     return intent | ({"fallback": f"Then rather with {', '.join(changed)}."} if changed else {})
 
 
-def _errand(game: Path) -> dict[str, Any] | None:
-    """One game of ALFWorld as a scenario; None where the household cannot have it."""
+def _errand(game: Path) -> tuple[dict[str, Any], House] | None:
+    """One game of ALFWorld as a scenario, and its house; None where the household cannot have it."""
     named = game.parent.parent.name.split("-")
     if len(named) != 5 or named[0] not in _ERRANDS or named[2] != "None":
         return None
@@ -240,46 +226,45 @@ def _errand(game: Path) -> dict[str, Any] | None:
     renamed = {"sinkbasin": "sink"} | ({target: "lamp"} if task == "light" else {})
     ends = "" if task == "light" else renamed.get(target, target)
     house = _house(str(_read(game.parent, game.name)["pddl_problem"]), renamed)
-    found = [(each, place) for place, held in house.items() for each in held if kind_of(each) == thing]
-    kinds = {kind_of(name) for place, held in house.items() for name in (place, *held)}
-    needed = {thing, ends or "lamp", *CHANGES.get(task, ())[:1]}
-    if not needed <= kinds or len(found) < 1 + (task == "two"):
+    lying = {each: place for place, held in house.items() for each in held}
+    found = sorted(each for each in lying if kind_of(each) == thing)
+    needed = {ends or "lamp", *CHANGES.get(task, ())[:1]}
+    if not needed <= set(map(kind_of, [*house, *lying])) or len(found) < 1 + (task == "two"):
         return None
-    for each, place in sorted(found)[2:] if task == "two" else ():
-        house[place].remove(each)
+    for each in found[2:] if task == "two" else ():
+        house[lying.pop(each)].remove(each)
     knowledge = {}
     for kind in (thing, "lamp") if task == "light" else (thing,):
-        places = [place for place, held in house.items() for each in held if kind_of(each) == kind]
-        where = (f"{preposition(place)} {place}" for place in places)
+        where = [f"{preposition(place)} {place}" for each, place in lying.items() if kind_of(each) == kind]
         knowledge[kind] = (" and " if task == "two" else " or ").join(where)
-    return {
-        "name": f"{game.parent.parent.name} {game.parent.name}",
+    name = f"{game.parent.parent.name} {game.parent.name}"
+    scenario = {
+        "name": name,
         "use_case": use_case,
         "milestones": f"{task}.yaml",
-        "world": {"of": "world:Household", "task": task, "thing": thing, "target": ends, "house": house},
+        "world": {"of": "world:Household", "task": task, "thing": thing, "target": ends, "house": name},
         "user": {"role": "guide", "intents": [words.format(thing, ends)], "knowledge": knowledge},
     }
+    return scenario, house
 
 
-def _house(problem: str, renamed: Mapping[str, str]) -> dict[str, list[str]]:
+def _house(problem: str, renamed: Mapping[str, str]) -> House:
     """The places of a planning problem, each with the things in it that can be moved, and the lamp if one is named."""
-    begins = problem.partition("(:goal")[0]
-    facts = [fact.split() for fact in re.findall(r"\(([^()]+)\)", begins)]
+    facts = [fact.split() for fact in re.findall(r"\(([^()]+)\)", problem.partition("(:goal")[0])]
     movable = {fact[1] for fact in facts if fact[0] == "pickupable"}
-    places = _numbered((fact for fact in facts if fact[0] == "receptacleType"), renamed)
-    things = _numbered((fact for fact in facts if fact[0] == "objectType"), renamed)
-    house: dict[str, list[str]] = {place: [] for place in places.values()}
+    places, things = (_numbered(facts, what, renamed) for what in ("receptacleType", "objectType"))
+    house: House = {place: [] for place in places.values()}
     for id, place in (fact[1:] for fact in facts if fact[0] == "inReceptacle"):
-        if place in places and (things.get(id) == LAMP or id in movable & things.keys()):
+        if place in places and id in things and (id in movable or things[id] == LAMP):
             house[places[place]].append(things[id])
     return house
 
 
-def _numbered(facts: Iterable[list[str]], renamed: Mapping[str, str]) -> dict[str, str]:
-    """Names such as `cabinet 2` for the ids of a problem, by facts that tell their types."""
+def _numbered(facts: Iterable[list[str]], what: str, renamed: Mapping[str, str]) -> dict[str, str]:
+    """Names such as `cabinet 2` for the ids of a problem, by the facts that tell their types."""
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for _, id, type_name in sorted(facts):
+    for _, id, type_name in sorted(fact for fact in facts if fact[0] == what):
         kind = type_name.removesuffix("Type").lower()
         kind = renamed.get(kind, kind)
         counts[kind] += 1

@@ -1,4 +1,4 @@
-"""What a user sees while a turn runs: typed events, LangGraph's own modes, and no token of a structured answer."""
+"""What a user sees while a turn runs: typed events, LangGraph's own modes, and what tells calls apart in traces."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import ScriptedChatModel, create_guided_agent
+from arq_graph import create_guided_agent
 from arq_graph.nodes import events
 from tests.apps.desk import desk, late, says, thread
-from tests.brain import Brain, brain
+from tests.brain import brain
 from tests.order_tools import A1
 
 ASKED = says("Where is A-1?")
@@ -35,16 +35,6 @@ def test_typed_events_tell_the_turn_as_it_runs(runs):
     assert (called.status, called.result) == ("success", "A-1 is late")
     assert (sent.content, sent.followed) == ("It is late.", ("G1", "G2", "G4"))
     assert sent.satisfied
-
-
-def test_no_call_switches_the_client_to_streaming_and_nothing_of_a_structured_answer_leaks():
-    class Streaming(ScriptedChatModel):
-        def _stream(self, *args, **kwargs):
-            raise AssertionError("a structured answer was streamed")
-
-    graph = create_guided_agent(Streaming(Brain({"G1": 9}, {"get_order": A1}, "It is late.")), desk())
-    shown = [(message.type, message.text) for message, _ in graph.stream(ASKED, stream_mode="messages")]
-    assert shown == [("ai", ""), ("tool", "A-1 is late"), ("ai", "It is late.")]
 
 
 def test_abandoning_a_call_does_not_stream_the_thread_anew():

@@ -34,12 +34,10 @@ def test_a_piped_conversation_is_answered_line_by_line_and_why_explains_the_last
 @pytest.mark.parametrize(
     ("answer", "ran", "shown"),
     [
-        ('e\n{"order_id": "B-9"}', ["cancel B-9"], 'order_id="B-9"'),
-        pytest.param("r\ntoo late", [], "did not allow this call: too late", marks=pytest.mark.slow),
-        pytest.param("s\nit was done by phone", [], "it was done by phone", marks=pytest.mark.slow),
-        ("what?\ne\nnonsense\n[]\n{}\napprove", ["cancel B-1"], '"cancelled": true'),
+        ("r\ntoo late", [], "did not allow this call: too late"),
+        ("what?\napprove", ["cancel B-1"], '"cancelled": true'),
     ],
-    ids=["edit", "reject", "respond", "unclear, then approve"],
+    ids=["reject", "unclear, then approve"],
 )
 def test_the_operator_is_asked_in_the_terminal(served, shop, answer, ran, shown):
     done = served("chat", shop, stdin=f"Cancel B-1\n{answer}\n")

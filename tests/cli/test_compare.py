@@ -41,24 +41,8 @@ def test_a_better_report_is_named_with_the_figures(cli, before, after):
     assert found["overall"]["goal_completion"]["p"] == 2 / 2**12
 
 
-def test_equal_reports_show_no_difference(cli, before):
-    done = cli("compare", before, before)
-    assert done.code == 0
-    assert done.out.count("no difference shown") == 2
-    assert "all 33% 33% +0 [+0, +0] 1.00 30 not shown" in done.words
-
-
 def test_reports_with_nothing_in_common_cannot_be_compared(cli, folder, before):
     done = cli("compare", before, written(folder / "b.json", True, use_case="refund"))
     assert done.code == 1
     assert "there is nothing to compare" in done.words
     assert "0 pairs" in done.out
-
-
-def test_a_file_that_is_no_report_is_named(cli, folder, before):
-    (folder / "b.json").write_text('{"schema": 1, "conversations": [')
-    done = cli("compare", before, "b.json")
-    assert (done.code, done.out) == (1, "")
-    assert "b.json: is no report" in done.words
-    assert "line 1" in done.words
-    assert cli("compare", before).code == 2

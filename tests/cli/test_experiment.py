@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +25,7 @@ name: florist
 defaults: {agent: agent.yaml}
 scenarios:
 - name: tulips
+  twin: lilies
   use_case: orders
   probes: An order makes one of two guidelines active.
   says: I would like to order tulips.
@@ -39,6 +43,7 @@ scenarios:
   says: And roses for tomorrow?
   expect: {says: [{criterion: is polite}]}
 """
+TULIPS = SUITE.partition("- name: lilies")[0]
 ROSES = """
 - name: roses
   says: Do you have roses?
@@ -53,8 +58,15 @@ class Says:
     def invoke(self, given, config=None):
         return {"messages": [*given["messages"], AIMessage(self.text)]}
 
+class Breaks(Says):
+    def invoke(self, given, config=None):
+        raise RuntimeError("kaputt")
+
 def knows(scenario, agent, model):
     return Says({"tulips": "active: card", "lilies": "active: roses"}.get(scenario.name, "We have red roses."))
+
+def breaks(scenario, agent, model):
+    return Breaks("")
 
 def guesses(scenario, agent, model):
     return Says("active: card")
@@ -68,25 +80,30 @@ def suite(folder: Path) -> Path:
     return folder / "suite.yaml"
 
 
+@pytest.fixture
+def tried(cli, suite):
+    """Hold an experiment on the florist's suite, offline."""
+
+    def hold(*options: str | Path, record: str = "kept", code: int = 0):
+        done = cli("experiment", suite, "--model", "offline", "--record", record, *options)
+        assert done.code == code, done.words
+        return done
+
+    return hold
+
+
 def rows(file: Path, title: str) -> dict[str, list[str]]:
-    tables = {table["title"]: table for table in json.loads(file.read_text())["tables"]}
-    return {row["name"]: row["cells"] for row in tables[title]["rows"]}
+    """The rows of a table, without how many cases each is of."""
+    table = {table["title"]: table for table in json.loads(file.read_text())["tables"]}[title]
+    first = table["columns"][0] == "n"
+    return {row["name"]: row["cells"][first:] for row in table["rows"]}
 
 
-def test_the_arms_figures_stand_in_the_papers_tables(cli, suite, folder):
-    done = cli(
-        "experiment",
-        suite,
-        "--arms",
-        "arms:knows,arms:guesses",
-        "--runs",
-        "2",
-        "--model",
-        "offline",
-        "--record",
-        "kept",
-    )
-    assert done.code == 0
+BOTH = ("--arms", "arms:knows,arms:guesses")
+
+
+def test_the_arms_figures_stand_in_the_papers_tables(tried, folder):
+    done = tried(*BOTH, "--runs", "2")
     figures = folder / "kept" / "florist.json"
     success = rows(figures, "success")
     assert [cell.partition(" [")[0] for cell in success["matcher alone"]] == ["100%", "50%"]
@@ -96,55 +113,127 @@ def test_the_arms_figures_stand_in_the_papers_tables(cli, suite, folder):
     assert "arms:knows → arms:guesses" in rows(figures, "arms in pairs")
     assert list(rows(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
     assert "4 conversations undecided; give --judge to have them decided." in done.words
-    assert "matcher alone 100%" in done.words
+    assert "matcher alone 2 100%" in done.words and "questions 3 " in done.words
+
+
+def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_answered(tried, folder):
+    tried("--arms", "arq")
     page = (folder / "kept" / "florist.html").read_text()
-    assert "where arms:knows and arms:guesses differ" in page
-    assert "An order makes one of two guidelines active." in page
+    for shown in (
+        "An order makes one of two guidelines active.",
+        '"twin":"lilies"',
+        '"expected":{"active":["card"]}',
+        '"expected":{"says":[{"pattern":"red roses"}],"never":["card"]}',
+        "condition_application_rationale",
+    ):
+        assert shown in page, shown
 
 
-def test_the_page_shows_what_the_model_answered(cli, suite, folder):
-    assert cli("experiment", suite, "--arms", "arq", "--model", "offline", "--record", "kept").code == 0
-    assert "condition_application_rationale" in (folder / "kept" / "florist.html").read_text()
-
-
-def test_published_figures_stand_beneath_those_of_the_same_arms(cli, suite, folder):
-    # A folder of the library's own suites is told by its name alone; a suite of one's own has nothing published.
-    done = cli("experiment", suite, "--model", "offline", "--arms", "arq,cot,direct", "--record", "kept")
-    assert done.code == 0
+def test_a_suite_of_one_s_own_has_nothing_published_and_the_modes_differ_in_tokens(tried, folder):
+    done = tried("--arms", "arq,cot,direct")
     assert "published" not in done.out
     assert "No evidence: the agent's model was a stand-in." in done.words
     tokens = rows(folder / "kept" / "florist.json", "output tokens of a call")
     assert int(tokens["matcher"][0]) > int(tokens["matcher"][2])
 
 
-def test_a_run_goes_on_and_comes_to_the_same(cli, suite, folder):
-    options = ("--model", "offline", "--arms", "arms:knows,arms:guesses")
-    assert cli("experiment", suite, *options, "--runs", "2", "--record", "whole").code == 0
-    assert cli("experiment", suite, *options, "--record", "parts").code == 0
-    assert cli("experiment", suite, *options, "--runs", "2", "--record", "parts").code == 1
-    assert cli("experiment", suite, *options, "--runs", "2", "--record", "parts", "--resume").code == 0
-    whole, parts = (
-        json.loads((folder / name / "florist.json").read_text())["tables"] for name in ("whole", "parts")
-    )
-    assert whole == parts
+def test_a_run_goes_on_with_no_fewer_runs_and_comes_to_the_same(tried, folder):
+    tried(*BOTH, "--runs", "2", record="whole")
+    tried(*BOTH, record="parts")
+    tried(*BOTH, "--runs", "2", record="parts", code=1)
+    tried(*BOTH, "--runs", "2", "--resume", record="parts")
+    whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
+    assert whole["tables"] == parts["tables"]
+    fewer = tried(*BOTH, "--resume", record="parts", code=1)
+    assert "8 of the conversations that are kept would be left out: give --runs 2" in fewer.words
 
 
-def test_a_recorded_run_is_replayed_without_a_model_and_comes_to_the_same(cli, suite, folder):
-    arms = ("--arms", "arq,direct")
-    assert (
-        cli("experiment", suite, *arms, "--model", "offline", "--judge", "offline", "--record", "kept").code
-        == 0
-    )
-    again = cli("experiment", suite, *arms, "--replay", "kept", "--record", "again")
-    assert again.code == 0
+def test_a_replay_alone_takes_arms_runs_and_votes_from_the_recording_and_comes_to_the_same(
+    cli, suite, tried, folder
+):
+    options = ("--runs", "2", "--judge", "offline", "--votes", "2", "--only", "questions")
+    tried("--arms", "direct,arq", *options)
+    again = cli("experiment", suite, "--replay", "kept", "--record", "again")
+    assert again.code == 0, again.words
+    assert "1 scenario of florist left out: not in the recording." in again.words
     assert (folder / "again" / "florist.json").read_bytes() == (folder / "kept" / "florist.json").read_bytes()
     agent = folder / "agent.yaml"
-    agent.write_text(
-        agent.read_text().replace("the customer orders tulips", "the customer orders any tulips")
-    )
-    changed = cli("experiment", suite, *arms, "--replay", "kept", "--record", "changed")
+    agent.write_text(agent.read_text().replace("asks about roses", "asks about any roses"))
+    changed = cli("experiment", suite, "--replay", "kept", "--record", "changed")
     assert changed.code != 0
     assert "differs from what it was" in changed.words
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            ("--model", "offline", "--judge", "offline"),
+            "leave out --model, --judge, which would change nothing",
+        ),
+        (("--record", "kept/."), "--record has to name another folder"),
+    ],
+)
+def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, tried, folder, options, told):
+    tried("--arms", "direct")
+    before = (folder / "kept" / "florist.results.jsonl").read_bytes()
+    done = cli("experiment", suite, "--replay", "kept", *options)
+    assert (done.code, told in done.words) == (2, True), done.words
+    assert (folder / "kept" / "florist.results.jsonl").read_bytes() == before
+
+
+@pytest.fixture
+def second(folder: Path, suite: Path) -> Path:
+    """Another suite beside the florist's."""
+    (folder / "second.yaml").write_text(f"defaults: {{agent: agent.yaml, use_case: more}}\nscenarios:{ROSES}")
+    return folder / "second.yaml"
+
+
+def test_several_suites_have_tables_of_their_own_and_one_ceiling(tried, second, folder):
+    options = (second, "--arms", "direct", "--concurrency", "1")
+    tried(*options, record="whole")
+    most = calls(folder / "whole" / "florist.json") + 1
+    done = tried(*options, "--max-calls", str(most))
+    assert "4 conversations of florist" in done.words and "0 conversations of second" in done.words
+    assert f"of {most} model calls are made: 1 conversation of the run missing" in done.words
+    on = tried(*options, "--max-calls", str(9 * most), "--resume")
+    assert "1 conversation of second" in on.words
+    assert list(rows(folder / "kept" / "second.json", "success")) == ["all"]
+    # What the second has used counts when the first goes on.
+    more = tried(*options, "--max-calls", str(most), "--resume", "--runs", "2")
+    assert f"of {most} model calls are made: 4 conversations of the run missing" in more.words
+
+
+def calls(file: Path) -> int:
+    return sum(one["model_calls"] for one in json.loads(file.read_text())["report"]["conversations"])
+
+
+def test_only_some_categories_are_tried_where_it_is_asked_for(cli, tried, second):
+    done = tried(second, *BOTH, "--only", "questions")
+    assert "6 conversations of florist" in done.words and "of second" not in done.words
+    assert (
+        "2 conversations"
+        in cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "orders").words
+    )
+    wrong = cli("evaluate", "suite.yaml", "--only", "question", "--model", "offline")
+    assert "there is no category (`use_case`) 'question'; did you mean `questions`?" in wrong.words
+
+
+def test_shards_and_workers_come_to_the_same(tried, folder):
+    tried("--arms", "direct", "--runs", "2", record="whole")
+    for shard in ("1/2", "2/2"):
+        tried("--arms", "direct", "--runs", "2", "--shard", shard, "--workers", "1", record="parts")
+    tried("--arms", "direct", "--runs", "2", "--merge", record="parts")
+    whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
+    assert without_times(whole) == without_times(parts)
+    none = tried("--merge", record="none", code=1)
+    assert "none holds no shards of florist: hold them with --shard 1/2" in none.words
+
+
+def without_times(experiment: dict[str, Any]) -> dict[str, Any]:
+    for one in experiment["report"]["conversations"]:
+        del one["turn_seconds"]
+    return experiment
 
 
 QUERIES = {
@@ -162,31 +251,30 @@ QUERIES = {
 }
 
 
-def test_each_query_of_a_step_has_a_row_with_what_it_wins_and_costs(cli, suite, folder):
-    suite.write_text(SUITE.partition("- name: lilies")[0])
-    done = cli("experiment", suite, "--ablate", "matcher", "--model", "offline", "--record", "kept")
-    assert done.code == 0
+def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(tried, suite, folder):
+    suite.write_text(TULIPS)
+    os.environ["COLUMNS"] = "80"
+    done = tried("--ablate", "matcher")
+    assert all(f"-{name}" in done.out for name in QUERIES), "a name breaks inside a word"
+    assert re.search("pairs +tokens", done.out), "a column is cut off"
     figures = folder / "kept" / "florist.json"
     worth = rows(figures, "arq without a query of matcher")
     assert set(worth) == {"arq", *(f"-{query}" for query in QUERIES)}
     whole = int(worth.pop("arq")[-1])
-    for query, (_, wins, p, _, tokens) in worth.items():
+    for query, (_, gains, p, _, tokens) in worth.items():
         left, _, saved = tokens.partition(" ")
-        assert (wins, p, int(left) < whole) == ("+0", "1.00", True), query
+        assert (gains, p, int(left) < whole) == ("+0", "1.00", True), query
         assert abs(int(saved.strip("()")) - (int(left) - whole)) <= 1, query  # each is rounded by itself
     # The arms that leave something out are compared with nothing else, and have no column of their own.
     titles = [table["title"] for table in json.loads(figures.read_text())["tables"]]
     assert not [title for title in titles if "pairs" in title or "differ" in title]
-    best = rows(figures, "success against tokens, best first")
-    assert set(best) == {"arq", *(f"arq -{query}" for query in QUERIES)}
 
 
-def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(cli, suite, folder):
-    suite.write_text(SUITE.partition("- name: lilies")[0] + ROSES)
-    steps = ("matcher:rationale,condition", "message:insights")
-    options = (*(part for step in steps for part in ("--ablate", step)), "--model", "offline")
-    assert cli("experiment", suite, *options, "--record", "kept").code == 0
-    assert cli("experiment", suite, *options, "--record", "kept", "--resume").code == 0
+def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(tried, suite, folder):
+    suite.write_text(TULIPS + ROSES)
+    options = ("--ablate", "matcher:rationale,condition", "--ablate", "message:insights")
+    tried(*options)
+    tried(*options, "--resume")
     figures = folder / "kept" / "florist.json"
     assert list(rows(figures, "arq without a query of matcher")) == [
         "arq",
@@ -197,26 +285,9 @@ def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(cli, s
     # What only the matcher answers says nothing of another step.
     assert rows(figures, "arq without a query of matcher")["-condition"][3] == "2"
     assert rows(figures, "arq without a query of message")["-insights"][3] == "1"
-    done = cli(
-        "experiment", suite, "--ablate", "planner:request", "--model", "offline", "--record", "planned"
-    )
-    assert done.code == 0
+    tried("--ablate", "planner:request", record="planned")
     plans = rows(folder / "planned" / "florist.json", "arq-pre-act without a query of planner")
     assert list(plans) == ["arq-pre-act", "-request"]
-
-
-@pytest.mark.parametrize(
-    ("ablated", "told"),
-    [
-        ("machter", "did you mean `matcher`?"),
-        ("matcher:score", "'score', which is part of the response"),
-        ("message:insigt", "did you mean `insights`?"),
-    ],
-)
-def test_what_cannot_be_left_out_is_told_with_what_can(cli, suite, ablated, told):
-    done = cli("experiment", suite, "--ablate", ablated, "--model", "offline")
-    assert done.code == 1
-    assert told in done.words
 
 
 BLUEPRINTS = """
@@ -231,14 +302,51 @@ class Polite(MessageBlueprint):
 
 class Other(ARQ):
     answer: str = respond("-")
+
+class Plain:
+    pass
 """
 
 
-def test_blueprints_of_one_s_own_are_arms(cli, suite, folder):
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--ablate", "machter"), "did you mean `matcher`?"),
+        (("--ablate", "matcher:score"), "'score', which is part of its response"),
+        (
+            ("--ablate", "matcher:foo"),
+            "the step matcher cannot be asked without 'foo', which is not one of its queries: condition,",
+        ),
+        (("--ablate", "message:insigt"), "did you mean `insights`?"),
+        (("--arms", "foo"), "there is no arm 'foo'; there are guided,"),
+        (
+            ("--arms", "respact+reflection"),
+            "there is no arm 'respact+reflection'; did you mean `respact+reflexion`?",
+        ),
+        (("--blueprint", "Polite"), "the blueprint 'Polite' must be written module:Class"),
+        (("--blueprint", "own:Plain"), "make it a subclass of MessageBlueprint or of Judgement"),
+        (("--blueprint", "own:Other"), "'own:Other' is not a blueprint for any step"),
+        (("--only", "order"), "did you mean `orders`?"),
+        (("--max-cost", "1"), "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
+        (
+            ("--arms", "create_agent", "household"),
+            "acted in with texts, and this arm calls tools; react and respact",
+        ),
+        (("suite.yaml",), "two of the suites have one name"),
+    ],
+)
+def test_what_cannot_be_tried_is_told_with_what_to_do(cli, suite, folder, options, told):
+    (folder / "own.py").write_text(BLUEPRINTS)
+    done = cli("experiment", suite, "--model", "offline", *options)
+    assert done.code in (1, 2)
+    assert told in done.words
+    assert not (folder / "experiment").exists()
+
+
+def test_blueprints_of_one_s_own_are_arms(tried, folder):
     (folder / "own.py").write_text(BLUEPRINTS)
     own = ("--blueprint", "own:Cautious", "--blueprint", "own:Polite")
-    done = cli("experiment", suite, *own, "--model", "offline", "--record", "kept")
-    assert done.code == 0
+    tried(*own)
     figures = folder / "kept" / "florist.json"
     tokens = rows(figures, "output tokens of a call")
     usual, cautious, polite = map(int, tokens["matcher"])
@@ -247,16 +355,40 @@ def test_blueprints_of_one_s_own_are_arms(cli, suite, folder):
     assert polite > usual == cautious
     assert "arq → own:Cautious" in rows(figures, "arms in pairs")
     (folder / "own.py").write_text(BLUEPRINTS.replace("How", "What"))
-    changed = cli("experiment", suite, *own, "--model", "offline", "--record", "kept", "--resume")
-    assert changed.code == 1
+    changed = tried(*own, "--resume", code=1)
     assert "the code of the arm 'own:Cautious'" in changed.words
-    other = cli("experiment", suite, "--blueprint", "own:Other", "--model", "offline")
-    assert "is not a blueprint for any step" in other.words
 
 
-def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(cli, suite, folder):
-    done = cli("experiment", suite, "--arms", "arq,react", "--model", "offline", "--record", "kept")
-    assert done.code == 0
+def test_what_changed_in_many_scenarios_is_told_once(tried, folder):
+    tried(*BOTH)
+    (folder / "agent.yaml").write_text(AGENT.replace("a florist.", "a kind florist."))
+    changed = tried(*BOTH, "--resume", code=1)
+    assert "another run: the agent's profile of 4 scenarios changed since." in changed.words
+
+
+def test_a_case_that_ends_in_an_error_is_named_with_its_arm(tried):
+    done = tried("--arms", "arms:breaks", "--only", "orders", code=1)
+    assert "arms:breaks: 1: RuntimeError: kaputt (tulips / arms:breaks / 1)" in done.words
+
+
+WORLD = """
+class Shop:
+    def order(self, flower: str):
+        return "ordered"
+"""
+
+
+def test_a_method_of_a_world_that_cannot_be_a_tool_is_told_before_the_run(tried, suite, folder):
+    (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
+    (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{WORLD}')
+    suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
+    done = tried("--arms", "direct", code=1)
+    assert "a method of the world of scenario 'roses' is 'order', which cannot be a tool" in done.words
+    assert "A tool has a docstring" in done.words
+
+
+def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(tried):
+    done = tried("--arms", "arq,react")
     assert "2 scenarios left out: react cannot say which guidelines are active." in done.words
     assert "4 conversations of florist" in done.words
 
@@ -275,7 +407,7 @@ scenarios:
 - name: place pen
   use_case: pick and place
   milestones: place.yaml
-  world: {of: world:Household, task: place, thing: pen, target: drawer, layout: 1}
+  world: {of: world:Household, task: place, thing: pen, target: drawer}
   user: {role: guide, intents: [Put a pen into a drawer.], knowledge: {pen: on shelf 2}}
 """
 
@@ -296,5 +428,3 @@ def test_what_speakers_do_in_a_world_stands_beside_what_the_paper_tells_of_it(cl
     assert rows(file, "success")["published"] == ["80.6%", "87.3%", "85.8%", ""]
     speech = rows(file, "what was said for what")
     assert speech["ReqForInstruction"][2] == "100%" and speech["status_update"][1].endswith("%")
-    shown = cli("evaluate", "house/suite.yaml", "--arms", "react", "--model", "offline")
-    assert "Moves of react: think" in shown.words and "were refused or failed" in shown.words

@@ -131,7 +131,7 @@ def test_several_files_and_several_use_cases(cli, chats, folder):
 def test_the_tools_may_come_from_the_agent_s_file(cli, shop, chats):
     done = cli("score", chats, "--milestones", "shop.yaml", "--agent", shop)
     assert done.code == 1
-    assert "is no tool of the agent" in done.words
+    assert "the agent has no tool" in done.words
 
 
 def test_what_nobody_decides_is_a_range_with_a_hint(cli, chats):

@@ -69,13 +69,19 @@ def test_a_missing_shard_is_told_and_what_was_held_twice_counts_once(cli, shards
     assert "--shard and --resume, for each part that is not done" in said
 
 
-@pytest.mark.parametrize("given", [("--arms", "desk:echo,desk:kaputt"), ("--runs", "4")])
-def test_runs_and_arms_that_are_not_given_again_are_not_left_out_silently(cli, shards, folder, given):
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--arms", "desk:echo,desk:kaputt"), "give --runs 4 (in Python, runs=), or more"),
+        (("--runs", "4"), "give --arms desk:echo,desk:kaputt, or more"),
+    ],
+)
+def test_runs_and_arms_that_are_not_given_again_are_not_left_out_silently(cli, shards, given, told):
     files = shards("1/2", "2/2", arms="desk:echo,desk:kaputt", code=1)
     for command in (files, ["--results", files[0], "--shard", "1/2", "--resume"]):
         done = cli("evaluate", "suite.yaml", *command, "--model", "offline", *given)
         assert (done.code, "conversations that are kept would be left out" in done.words) == (1, True)
-        assert "give --runs 4 --arms desk:echo,desk:kaputt, or more" in done.words
+        assert told in done.words
 
 
 def test_what_is_no_part_of_the_same_run_is_refused(cli, shards, shop, folder):

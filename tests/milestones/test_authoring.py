@@ -53,7 +53,7 @@ def wrong(**changes: dict[str, Any]) -> dict[str, Any]:
 
 
 MISTAKES = {
-    "'refnd' is no tool of the agent; did you mean `refund`": authored(
+    "the agent has no tool 'refnd'; did you mean `refund`": authored(
         draft("Start"),
         draft("get_order", "FC", "Start"),
         draft("refnd", "FC", "get_order"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from langchain_core.messages import AIMessage
 from arq_graph import Agent, Guideline, Variable, arms, create_guided_agent
 from arq_graph.errors import SpecError
 from arq_graph.milestones import Scenario, Suite, Verdict, evaluate
+from tests.milestones.conversations import graph_of
 from tests.milestones.evaluated import Answers, deed
 
 
@@ -182,22 +184,36 @@ def test_history_and_variables_reach_the_app_once():
     [
         ({"expect": {"active": ["cart"]}}, "did you mean `card`?"),
         ({"expect": {"may_call": ["get_stok"]}}, "did you mean `get_stock`?"),
+        ({"expect": {"calls": [{"tool": "order", "arguments": {"cuont": 1}}]}}, "did you mean `count`?"),
+        (
+            {"expect": {"calls": [{"tool": "order", "arguments": {"flower": {"regexp": "r"}}}]}},
+            "did you mean `regex`?",
+        ),
+        (
+            {"expect": {"active": []}, "history": [{"call": "get_stok", "result": 1}]},
+            "history[0]`: the agent has no tool 'get_stok'; did you mean `get_stock`?",
+        ),
+        (
+            {"expect": {"active": []}, "history": [{"call": "order", "arguments": {"when": 1}}]},
+            "history[0].arguments.when`: the tool 'order' has no argument 'when'; it takes flower, count",
+        ),
         ({"expect": {"active": [], "says": []}}, "for the matcher alone"),
         ({"expect": {"reply": "Hello."}}, "expects nothing"),
         ({"expect": {"says": [{}]}}, "either a `pattern` or a `criterion`"),
         ({"expect": {"active": []}, "history": [{"user": "Hi", "agent": "Hi"}]}, "one of `user`, `agent`"),
         ({"expect": {"active": []}, "history": [{"user": "Hi", "result": 1}]}, "no `call`"),
-        ({"expect": {"active": []}, "says": None}, "must have either a `user`"),
+        ({"expect": {"active": []}, "says": None}, "has `expect`, and no `says`"),
         ({"expect": {"active": []}, "agent": None}, "names no `agent`"),
         (
             {"expect": {"active": []}, "variables": {"teir": "gold"}},
-            "no settable variable of its agent; did you mean",
+            "the agent has no settable variable 'teir'; did you mean",
         ),
-        ({}, "`milestones` is missing"),
+        ({}, "give `milestones`, or `says` and what to `expect`"),
+        ({"milestones": graph_of("- {name: Start, type: NFC}"), "says": None}, "must have either a `user`"),
     ],
 )
 def test_what_cannot_be_expected_is_told(given: dict[str, Any], said: str):
-    with pytest.raises(SpecError, match=said.replace("?", r"\?")):
+    with pytest.raises(SpecError, match=re.escape(said)):
         scenario(**given)
 
 

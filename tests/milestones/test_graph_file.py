@@ -18,7 +18,7 @@ AS_PUBLISHED = """\
 milestones:
   - name: Start
     type: NFC
-    description: Conversation begins: nothing is known yet
+    description: Conversation begins
     dependencies: []
 
   - name: get_status
@@ -27,19 +27,13 @@ milestones:
     dependencies:
       - Start
       - escalate
-  - description: [sic] hands over
-      to a person: the customer's
-      last resort
-    name: escalate
+  - name: escalate
     type: FC
     dependencies: [get_status]
   - name: No
     type: Aggrigator
-    description: >
-      Folded: text
-      over lines
     dependencies: [escalate]
-  - {name: End, type: NFC, description: 'Quoted: as it should be', dependencies: [No]}
+  - {name: End, type: NFC, dependencies: [No]}
 """
 
 
@@ -48,15 +42,8 @@ def test_published_files_load_with_their_quirks_and_a_warning(tmp_path):
     file.write_text(AS_PUBLISHED)
     with pytest.warns(UserWarning, match=r"graph\.yaml.*line 7: a cycle"):
         graph = MilestoneGraph.from_yaml(file)
-    assert {one.name: one.description for one in graph.milestones} == {
-        "Start": "Conversation begins: nothing is known yet",
-        "get_status": 'Looks up the user\'s download, "as is"; may fail',
-        "escalate": "[sic] hands over to a person: the customer's last resort",
-        "No": "Folded: text over lines",
-        "End": "Quoted: as it should be",
-    }
-    # Quoting moved no line.
-    assert [one.line for one in graph.milestones] == [2, 7, 13, 19, 25]
+    assert [one.line for one in graph.milestones] == [2, 7, 13, 16, 19]
+    assert graph.milestone("get_status").description == 'Looks up the user\'s download, "as is"; may fail'
     assert graph.milestone("No").type == "Aggregator"
     [found] = graph.check()
     assert (found.severity, found.line) == ("warning", 7)
@@ -83,7 +70,7 @@ milestones:
     insured: no
     zip: 01234
     gift: false
-    options: {colour: red}
+    options: {equals: {colour: red}}
   requires: any
   weight: 2.5
   dependencies: Start
@@ -170,6 +157,8 @@ def test_any_name_and_any_value_survives_writing_and_reading(tool, arguments):
         ("- name: a\n  type: NFC\n  check: agent says so", 3, "module:function"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {regex: '('}", 4, "not a regular expression"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {min: 3, max: 1}", 4, "greater than"),
+        ("- name: a\n  type: FC\n  arguments:\n    x: {regexp: b}", 4, "`regexp`; did you mean `regex`"),
+        ("- name: a\n  type: FC\n  arguments:\n    x: {city: Rome}", 4, r"is written \{equals: "),
         ("- {name: a, type: FC}\n- {name: a, type: FC}", 2, "two milestones are named 'a'.*line 1"),
         ("forbidden:\n- {arguments: {a: 1}}\nmilestones: []", 2, "either a `tool`"),
     ],
@@ -215,7 +204,6 @@ START, A, END = "{name: Start, type: NFC}", "{name: a, type: FC}", "{name: End, 
         ),
         ((START, A, "{name: b, type: FC}", END), "warning", 3, "from 'b': a dead end"),
         ((START, A.replace("}", ", dependencies: [a, Start]}"), END), "warning", 2, "a cycle: 'a'"),
-        ((START, A.replace("}", ", arguments: {x: {regexp: b}}}"), END), "warning", 2, "mean `regex`"),
         ((START, "{name: End, type: NFC}"), "warning", 2, "End needs nothing"),
     ],
 )
@@ -231,6 +219,18 @@ def test_a_tool_that_the_agent_does_not_have_is_an_error():
     [error] = graph.check(tools=["get_discount", "cancel_order"]).errors
     assert (error.milestone, error.line) == ("cancelOrder", 2)
     assert "did you mean `cancel_order`" in error.message
+
+
+def test_an_argument_that_a_tool_does_not_have_is_an_error_wherever_it_stands():
+    graph = graph_of(
+        "forbidden:\n- {tool: a, unless: [{siez: 1}]}\n"
+        f"milestones:\n- {START}\n- {A.replace('}', ', arguments: {size: 1, siez: 2}}')}\n- {END}"
+    )
+    tool = {"name": "a", "parameters": {"properties": {"size": {"type": "integer"}}}}
+    assert [one.line for one in graph.check([tool]).errors] == [2, 5]
+    assert all("did you mean `size`" in one.message for one in graph.check([tool]).errors)
+    assert not graph.check([{"name": "a", "parameters": tool["parameters"] | {"additionalProperties": True}}])
+    assert not graph.check(["a"])
 
 
 def test_a_graph_that_cannot_be_measured_on_is_refused_with_its_line(tmp_path):

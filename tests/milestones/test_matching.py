@@ -62,7 +62,7 @@ def test_each_genuine_call_is_observed_and_none_that_failed_or_cannot_be_read(
         ("no", ["no"], [False, "yes"]),
         ("{equals: {min: 1}}", [{"min": 1}], [5]),
         (
-            "{city: Rome, days: [1, 2]}",
+            "{equals: {city: Rome, days: [1, 2]}}",
             [{"days": [1, 2], "city": "Rome"}],
             [{"city": "Rome", "days": [2, 1]}],
         ),

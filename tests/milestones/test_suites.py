@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -97,20 +99,36 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
     [
         ("seed: 7", "sead: 7", 2, "did you mean `seed`?"),
         ("  goal: buy", "  gaol: buy", 10, "did you mean `goal`?"),
-        ("goal: buy", "goal: bay", 9, "the goal 'bay', which is no milestone"),
+        ("goal: buy", "goal: bay", 10, "scenarios[0].goal`: the goal 'bay' is no milestone"),
         ("agent: agent.yaml", "agent: nope.yaml", 4, "No such file"),
-        ("  milestones: milestones.yaml\n", "", 8, "`milestones` is missing"),
+        ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, or `says` and what to `expect`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
-        ("world: shop:Shop", "world: shop:number", 9, "callable"),
+        ("world: shop:Shop", "world: shop:number", 12, "callable"),
         ("limits: {calls: 9}", "limits: {calls: 0}", 13, "limits.calls"),
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
-        ("user:\n    intents: [A lamp please]", "task: one", 9, "`user.intents` is missing"),
-        ("agent: agent.yaml", "agent: bare.yaml", None, "'buy' is no tool of the agent"),
+        ("user:\n    intents: [A lamp please]", "task: one", 9, "must have either a `user`"),
+        ("agent: agent.yaml", "agent: bare.yaml", None, "milestones.yaml:5: the agent has no tool 'buy'"),
         (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "has no scenario"),
         ("name: kinds", "name: lamp", 8, "two scenarios called 'lamp'"),
+        ("intents: [A lamp please]", "patience: 3", 14, "scenarios[0].user.intents` is missing"),
         ("- name: kinds", "- task: kinds", 16, "name` is missing"),
         ("  agent: agent.yaml\n", "", 8, "names no `agent`"),
+        (
+            "  goal: buy",
+            "  twin: kidns",
+            10,
+            "'kidns' is no other scenario of the suite; did you mean `kinds`?",
+        ),
+        ("  goal: buy", "  twin: lamp", 10, "'lamp' is no other scenario of the suite"),
+        (
+            "  goal: buy",
+            "  says: Hi\n  expect: {never: [$colour]}",
+            11,
+            "has `$colour`, which is replaced",
+        ),
+        ("  goal: buy", "  expect: {never: [no]}", 9, "has `expect`, and no `says`"),
+        ("  goal: buy", "  says: Hi", 14, "scenarios[0].user` stands beside `says`"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line: int | None, said: str):
@@ -121,6 +139,29 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
         Suite.from_yaml(file)
     assert said in str(error.value)
     assert line is None or f"{file}:{line}" in str(error.value) or f"line {line}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("colour: $color", "did you mean `colour`?"),
+        ("color: $colour", "has no argument 'color'"),
+        ("colour: $colour", ""),
+    ],
+)
+def test_a_milestone_file_names_arguments_of_the_world_and_of_its_tools(
+    folder: Path, argument: str, said: str
+):
+    (folder / "world.py").write_text(FILES["shop.py"].replace("self, seed", "self, colour, seed"))
+    goals = FILES["milestones.yaml"].replace(
+        "name: buy, type: FC", f"name: buy, type: FC, arguments: {{{argument}}}"
+    )
+    (folder / "milestones.yaml").write_text(goals)
+    world = "world: {of: world:Shop, colour: red}"
+    text = SUITE[: SUITE.index("- name: kinds")].replace("world: shop:Shop", world)
+    (folder / "suite.yaml").write_text(text)
+    with pytest.raises(SpecError, match=re.escape(said)) if said else nullcontext():
+        Suite.from_yaml(folder / "suite.yaml")
 
 
 def test_all_that_is_wrong_is_told_at_once(folder: Path):
@@ -134,4 +175,4 @@ def test_all_that_is_wrong_is_told_at_once(folder: Path):
         Suite.from_yaml(file)
     first, second = str(error.value).splitlines()
     assert first.startswith(f"{file}:12: `scenarios[0].agent` cannot be used: {folder / 'bad.yaml'}:3:")
-    assert second.startswith(f"{file}:16: `scenarios[1]` cannot be used: Scenario has the goal 'x'")
+    assert second.startswith(f"{file}:17: `scenarios[1].goal`: the goal 'x' is no milestone")

@@ -69,16 +69,6 @@ def test_an_exception_in_the_script_is_raised_and_a_call_too_many_is_named():
         model.bind(response_format=JSON_SCHEMA).invoke("Hi", config={"metadata": {"arq_module": "matcher"}})
 
 
-async def test_a_function_answers_each_call_and_may_be_async():
-    async def later(call):
-        await asyncio.sleep(0)
-        return call.text.upper()
-
-    model = ScriptedChatModel(lambda call: {"answer": call.text.upper()})
-    assert model.invoke("abc").content == '{"answer": "ABC"}'
-    assert (await ScriptedChatModel(later).ainvoke("abc")).content == "ABC"
-
-
 async def test_tasks_and_threads_share_one_script():
     message = AIMessage("same")  # one message may stand in it twice
     model = ScriptedChatModel([str(number) for number in range(100)] + [message, message])

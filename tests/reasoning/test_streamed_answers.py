@@ -68,13 +68,6 @@ def test_a_model_that_is_set_not_to_stream_does_not():
     assert (told, bool(endpoint.requests[0].body.get("stream"))) == ([{}, GOOD], False)
 
 
-def test_without_a_listener_nothing_is_streamed(runs):
-    with Endpoint([ok(GOOD)]) as endpoint:
-        reasoner = reasoner_with(endpoint.chat_model(streaming=True))
-        runs.call(reasoner.ask, reasoner.aask, Verdict, PROMPT)
-    assert not endpoint.requests[0].body.get("stream")
-
-
 def test_a_refusal_is_one_and_arguments_that_were_cut_off_are_not_taken_for_whole(runs):
     with Endpoint([refusal("I will not.")]) as endpoint:
         answer, _ = ask(runs, endpoint.chat_model())

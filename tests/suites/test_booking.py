@@ -174,6 +174,16 @@ def test_whoever_does_all_but_one_thing_right_has_not_completed_the_goal():
     assert (record.goal_completed, record.progress_rate) == (False, 1.0)
 
 
+def test_each_booking_has_a_reference_of_its_own_even_in_place_of_another():
+    world = desk({}, BOOKED)
+    booked = [
+        world.book_hotel(**BOOKED[1] | {"nights": 2}),
+        world.book_restaurant("Lisboa", 2, "monday", "19:00"),
+    ]
+    booked += [world.book_restaurant("Lisboa", 2, "monday", "20:00"), world.order_taxi(**TAXI[1])]
+    assert [each["reference"] for each in booked] == ["HO102", "RE103", "RE104", "TA105"]
+
+
 def test_trains_keep_their_times_and_what_does_not_matter_is_any():
     world = BookingDesk({})
     asked = {"departure": "Northgate", "destination": "Brackwater", "day": "friday"}

@@ -151,12 +151,6 @@ def test_a_use_case_has_customers_of_every_kind(use_case: str) -> None:
 
 
 @pytest.mark.parametrize(("use_case", "record"), GOLD)
-def test_a_gold_conversation_is_perfect_on_its_graph(use_case: str, record: dict[str, Any]) -> None:
-    found = measured(use_case, record["messages"])
-    assert (found.goal_completed, found.progress_rate) == (True, 1)
-
-
-@pytest.mark.parametrize(("use_case", "record"), GOLD)
 def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives(
     use_case: str, record: dict[str, Any]
 ) -> None:

@@ -53,6 +53,7 @@ function drawPlot() {
     svg("text", { class: "name", x: right + PLOT.names, y: arm.nameY + 4 }, arm.name,
       svg("tspan", { class: "tick", dx: 8 }, `${arm.text} · ${number(Math.round(arm.tokens))}`)))));
   const panel = byId("plot");
+  byId("hollow").hidden = !arms.some(({ name }) => name.includes(" -"));
   panel.hidden = false;
   panel.querySelector(".wide").append(drawn);
 }

@@ -154,6 +154,26 @@ function judgeOf(row) {
     ])));
 }
 
+// What the answer had to be, in the words of the suite.
+function expectedOf(row) {
+  if (row.expected === undefined) return null;
+  const { active, calls = [], may_call: allowed = [], says = [], never = [] } = row.expected;
+  const call = ({ tool, arguments: given = {} }) => `${tool}(${Object.entries(given).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")})`;
+  const lines = active !== undefined ? [["active, and no other", active]] : [
+    ["calls", calls.map(call)], ["may call", allowed],
+    ["says", says.map((one) => one.criterion ?? `/${one.pattern}/`)], ["never says", never.map((one) => `/${one}/`)],
+  ].filter(([label, all]) => all.length || label === "calls");
+  return el("section", { class: "expected" }, el("h3", {}, "Expected"), el("table", { class: "arguments" }, lines.map(([label, all]) => el("tr", {},
+    el("th", { scope: "row" }, label), el("td", {}, all.length ? all.map((text) => el("div", { dir: "auto" }, words(text))) : "nothing")))));
+}
+
+function twinOf(row) {
+  if (row.twin === undefined) return null;
+  const index = data.conversations.findIndex((one) => one.scenario === row.twin && one.arm === row.arm && one.run === row.run);
+  return el("p", {}, el("span", { class: "quiet" }, "Twin, which differs in one thing: "),
+    index < 0 ? words(row.twin) : button({ class: "link", onclick: () => go({ c: index }) }, words(row.twin)));
+}
+
 function answersOf(transcript) {
   const answers = (transcript && transcript.answers) || [];
   if (!answers.length) return null;
@@ -199,7 +219,7 @@ function drawReader(index) {
   const marks = marksOf(row);
   const instructions = transcript && transcript.instructions !== undefined ? data.instructions[transcript.instructions] : null;
   reader.replaceChildren(
-    readerHead(index, row), milestonesOf(row), ...[judgeOf(row), answersOf(transcript)].filter(Boolean),
+    readerHead(index, row), ...[twinOf(row), expectedOf(row)].filter(Boolean), milestonesOf(row), ...[judgeOf(row), answersOf(transcript)].filter(Boolean),
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
       ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))

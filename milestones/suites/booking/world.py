@@ -24,7 +24,7 @@ Values = Mapping[str, Value]
 HIDDEN = frozenset(("address", "phone", "postcode", "opening_hours", "entrance_fee"))
 """What a search does not show of an entity: it has to be looked up. A train's name is its number."""
 
-_PLACES = ("departure", "destination")  # which may be said with more words, such as an address
+_PLACES = ("departure", "destination")
 
 
 class Wish(Part):
@@ -56,6 +56,7 @@ class BookingDesk:
         self.bookings: dict[str, Values] = {}
         self._offered: dict[str, list[Values]] = {}
         self._told: dict[tuple[str, Value], set[str]] = defaultdict(set)
+        self._booked = 0  # how often, so that each booking has a reference of its own
 
     def find_hotels(
         self,
@@ -122,7 +123,7 @@ class BookingDesk:
         if {leave_at, arrive_by} == {"any"}:
             raise ValueError("a taxi needs a time to leave or to arrive")
         taxis = _database()["taxi"]
-        return self._book("taxi", {**locals(), "name": taxis[len(self.bookings) % len(taxis)]["name"]})
+        return self._book("taxi", {**locals(), "name": taxis[self._booked % len(taxis)]["name"]})
 
     def outcome(self) -> dict[str, bool | float]:
         """How it ended, by calls and bookings alone, in the manner of MultiWOZ's and AutoTOD's measures.
@@ -135,21 +136,15 @@ class BookingDesk:
         offers: dict[str, list[Values]] = {
             domain: self._offer(domain, wish) for domain, wish in self.wishes.items()
         }
-        inform = True
-        success = {
-            domain for domain, wish in self.wishes.items() if wish.book is not None
-        } == self.bookings.keys()
+        to_book = {domain for domain, wish in self.wishes.items() if wish.book is not None}
+        inform, success = True, self.bookings.keys() == to_book
         for domain, wish in self.wishes.items():
             offer, booking = offers[domain], self.bookings.get(domain, {})
             inform &= bool(offer) and all(_meets(each, wish.find) for each in offer)
             success &= any(self._told[domain, each["name"]].issuperset(wish.request) for each in offer)
             for slot, value in (wish.book or {}).items():
-                has, names = (
-                    _plain(booking.get(slot, "")),
-                    [each["name"] for each in offers.get(str(value), ())],
-                )
-                right = map(_plain, names or [value])
-                success &= any(has == each or (slot in _PLACES and each in has) for each in right)
+                meant = [each["name"] for each in offers.get(str(value), ())] or [value]
+                success &= any(_is_said(slot, booking.get(slot, ""), each) for each in meant)
         return {"inform": inform, "success": inform and success}
 
     def _offer(self, domain: str, wish: Wish) -> list[Values]:
@@ -174,16 +169,16 @@ class BookingDesk:
 
     def _book(self, domain: Any, asked: dict[str, Any]) -> dict[str, Any]:
         entity = self._entity(domain, asked["name"])
-        booking = {slot: value for slot, value in asked.items() if isinstance(value, Value)} | {
-            "name": entity["name"]
-        }
+        values = {slot: value for slot, value in asked.items() if isinstance(value, Value)}
+        booking = values | {"name": entity["name"]}
         for full in self.wishes[domain].full if domain in self.wishes else ():
             if all(_plain(booking.get(slot, "")) == _plain(value) for slot, value in full.items()):
                 raise ValueError(
                     "this could not be booked: nothing is free then, but perhaps at another time"
                 )
         self.bookings[domain] = booking
-        result = {"reference": f"{domain[:2].upper()}{100 + len(self.bookings)}", **booking}
+        self._booked += 1
+        result = {"reference": f"{domain[:2].upper()}{100 + self._booked}", **booking}
         result |= entity if domain == "taxi" else {}
         self._told[domain, entity["name"]].update(result)
         return result
@@ -203,6 +198,11 @@ def _meets(entity: Values, asked: Values) -> bool:
         if wanted != "any" and not by_slot.get(slot, has == wanted):
             return False
     return True
+
+
+def _is_said(slot: str, has: Value, wanted: Value) -> bool:
+    """Whether a booking has a value; a place may be named with more words, such as its address."""
+    return _plain(has) == _plain(wanted) or (slot in _PLACES and _plain(wanted) in _plain(has))
 
 
 def _plain(value: Value) -> str:

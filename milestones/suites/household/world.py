@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from random import Random
-from typing import Literal
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Literal, get_args
 
 from arq_graph.agent.environment import Observation
-from arq_graph.errors import InputError, checked
+from arq_graph.errors import InputError
+
+HOUSES = Path(__file__).with_name("houses.json")
+"""The houses by name: their places, each with what lies there when a task begins."""
 
 Task = Literal["place", "light", "clean", "heat", "cool", "two"]
-
-_KITCHEN = (
-    "fridge 1, microwave 1, sink 1, stove 1, counter 1, counter 2, cabinet 1, cabinet 2, cabinet 3, bin 1"
-)
-_REST = "sofa 1, low table 1, shelf 1, shelf 2, drawer 1, drawer 2, bed 1, desk 1, wardrobe 1, side table 1"
-PLACES = tuple(f"{_KITCHEN}, {_REST}".split(", "))
-
-THINGS = {
-    "mug": ("cabinet", "counter", "shelf", "desk"),
-    "plate": ("cabinet", "counter", "low table"),
-    "spoon": ("drawer", "counter", "sink"),
-    "potato": ("counter", "bin", "low table"),
-    "tomato": ("counter", "fridge", "sink"),
-    "egg": ("counter", "fridge", "cabinet"),
-    "cloth": ("sink", "cabinet", "drawer"),
-    "book": ("shelf", "bed", "desk", "sofa"),
-    "pillow": ("bed", "wardrobe", "low table"),
-    "pen": ("desk", "drawer", "shelf"),
-    "key": ("side table", "wardrobe", "shelf"),
-    "watch": ("side table", "drawer", "sofa"),
-}
-"""The kinds of things, and the kinds of places where each may lie."""
-
 CLOSED = ("fridge", "microwave", "cabinet", "drawer", "wardrobe", "safe")
 CHANGES = {"clean": ("sink", "clean"), "heat": ("microwave", "hot"), "cool": ("fridge", "cold")}
 """The actions that change a thing: where each can be done, and what the thing then is."""
 LAMP = "lamp 1"
-House = Mapping[str, Sequence[str]]
-"""The places of a house, each with what lies there."""
 
 
 def kind_of(name: str) -> str:
     """What a thing or a place is: `mug` for `mug 2`."""
     return name.rpartition(" ")[0]
+
+
+def preposition(place: str) -> str:
+    """How a thing lies there: `in` a drawer, `on` a desk."""
+    return "in" if kind_of(place) in {*CLOSED, "sink", "bin"} else "on"
 
 
 class Household:
@@ -56,33 +41,35 @@ class Household:
 
     Args:
         task: `place` a thing, or `two`; `clean`, `heat` or `cool` one and place it; look at one in the lamp's `light`.
-        thing: The kind of thing, one of `THINGS`.
+        thing: The kind of thing, of which enough must lie in the house.
         target: The kind of place where it ends; empty for `light`.
-        layout: What chance depends on; the same arguments make the same house.
-        house: A house of your own, in place of one that is laid out by chance.
+        house: One of `HOUSES`.
 
     Attributes:
         done: Whether the task is done.
         score: None, as it is not shown how far one is.
-        conditions: The share of what the task takes that is done: taken, changed, placed.
         where: The place of each thing that is not held, and of the lamp.
 
     Raises:
-        InputError: There is no such task, thing or place.
+        InputError: There is no such task, house, thing or place.
     """
 
-    def __init__(
-        self, task: Task, thing: str, target: str = "", layout: int = 0, house: House | None = None
-    ) -> None:
-        self.house = house or _laid_out(task, thing, target, layout)
-        things = {kind_of(each) for lying in self.house.values() for each in lying}
-        targets = {""} if task == "light" else set(map(kind_of, self.house))
-        checked("task", task, Task)
-        for name, given, there in (("thing", thing, things), ("target", target, targets)):
-            if given not in there:
-                raise InputError(f"{name} is {given!r}; it must be one of {', '.join(sorted(there))}")
+    score: float | None = None
+
+    def __init__(self, task: Task, thing: str, target: str = "", house: str = "cottage") -> None:
+        self.house = _houses().get(house, {})
+        self._count = 2 if task == "two" else 1
+        kinds = Counter(kind_of(each) for lying in self.house.values() for each in lying if each != LAMP)
+        checks: list[tuple[str, str, Iterable[str]]] = [
+            ("task", task, get_args(Task)),
+            ("house", house, _houses()),
+            ("thing", thing, [kind for kind, count in kinds.items() if count >= self._count]),
+            ("target", target, [""] if task == "light" else {kind_of(place) for place in self.house}),
+        ]
+        for name, given, choices in checks:
+            if given not in choices:
+                raise InputError(f"{name} is {given!r}; it must be one of {', '.join(sorted(choices))}")
         self.task, self.thing, self.target = task, thing, target
-        self.score: float | None = None
         self.reset()
 
     def reset(self) -> str:
@@ -90,8 +77,7 @@ class Household:
         self.where = {thing: place for place, things in self.house.items() for thing in things}
         self._states: dict[str, set[str]] = {thing: set() for thing in self.where if thing != LAMP}
         self._closed = {place for place in self.house if kind_of(place) in CLOSED}
-        self._at, self._held = "", ""
-        self._measure()
+        self._at, self._held, self.done = "", "", False
         return f"You are in the middle of a small house. Around you there are {', '.join(self.house)}."
 
     def actions(self) -> Sequence[str]:
@@ -103,12 +89,12 @@ class Household:
         if self.done or action not in (possible := self._possible()):
             return Observation("Nothing happens.", valid=False)
         shown = possible[action]()
-        self._measure()
+        self.done = self._is_done()
         return Observation(shown)
 
-    def outcome(self) -> dict[str, float | bool]:
-        """Whether the task is done, and the share of what it takes."""
-        return {"success": self.done, "conditions": self.conditions}
+    def outcome(self) -> dict[str, bool]:
+        """`success`: whether the task is done."""
+        return {"success": self.done}
 
     def _possible(self) -> dict[str, Callable[[], str]]:
         here, held, kind = self._at, self._held, kind_of(self._at)
@@ -132,14 +118,12 @@ class Household:
         return [thing for thing, place in self.where.items() if place == self._at]
 
     def _look(self, at: str = "") -> str:
-        self._at = at or self._at
-        if self._at in self._closed or not self._at:
-            return (
-                f"You are at {self._at}. It is closed." if self._at else "You are in the middle of the house."
-            )
-        return (
-            f"{preposition(self._at).capitalize()} {self._at} you see {', '.join(self._seen()) or 'nothing'}."
-        )
+        self._at = at = at or self._at
+        if not at:
+            return "You are in the middle of the house."
+        if at in self._closed:
+            return f"You are at {at}. It is closed."
+        return f"{preposition(at).capitalize()} {at} you see {', '.join(self._seen()) or 'nothing'}."
 
     def _inventory(self) -> str:
         return f"You hold {self._held or 'nothing'}."
@@ -159,44 +143,29 @@ class Household:
         return f"You put {thing} {preposition(self._at)} {self._at}."
 
     def _change(self, verb: str, state: str) -> str:
-        undone = {"hot": {"cold"}, "cold": {"hot"}}.get(state, set())
-        self._states[self._held] = self._states[self._held] - undone | {state}
+        opposite = {"hot": "cold", "cold": "hot"}.get(state, "")
+        self._states[self._held].discard(opposite)
+        self._states[self._held].add(state)
         return f"You {verb} {self._held} in {self._at}. It is {state} now."
 
     def _use_lamp(self) -> str:
-        self._states.get(self._held, set()).add("lit")
-        return f"You switch {LAMP} on{f', and look at {self._held} in its light' if self._held else ''}."
+        if not self._held:
+            return f"You switch {LAMP} on."
+        self._states[self._held].add("lit")
+        return f"You switch {LAMP} on, and look at {self._held} in its light."
 
-    def _measure(self) -> None:
-        wanted = [list(self._conditions(thing)) for thing in self._states if kind_of(thing) == self.thing]
-        furthest = sorted(wanted, key=sum)[-2 if self.task == "two" else -1 :]
-        met = [condition for conditions in furthest for condition in conditions]
-        self.conditions, self.done = sum(met) / len(met), all(met)
-
-    def _conditions(self, thing: str) -> Iterator[bool]:
-        yield "taken" in self._states[thing]
-        if self.task in CHANGES:
-            yield CHANGES[self.task][1] in self._states[thing]
-        is_placed = kind_of(self.where.get(thing, "")) == self.target
-        yield is_placed if self.target else "lit" in self._states[thing]
-
-
-def preposition(place: str) -> str:
-    """How a thing lies there: `in` a drawer, `on` a desk."""
-    return "in" if kind_of(place) in {*CLOSED, "sink", "bin"} else "on"
+    def _is_done(self) -> bool:
+        """Whether as many things as the task takes were changed as it says, and lie where they belong."""
+        state = CHANGES[self.task][1] if self.task in CHANGES else "taken" if self.target else "lit"
+        ready = [
+            each for each, states in self._states.items() if kind_of(each) == self.thing and state in states
+        ]
+        if self.target:
+            ready = [each for each in ready if kind_of(self.where.get(each, "")) == self.target]
+        return len(ready) >= self._count
 
 
-def _laid_out(task: Task, thing: str, target: str, layout: int) -> House:
-    """The house with things by chance, none of those that the task is about where it ends or is changed."""
-    chance = Random(f"{layout}/{task}/{thing}/{target}")
-    house: dict[str, list[str]] = {place: [] for place in PLACES}
-    for kind, usual in THINGS.items():
-        count, elsewhere = chance.randint(0, 2), {target}
-        if kind == thing:
-            count = 2 if task == "two" else 1
-            elsewhere.add(CHANGES.get(task, ("",))[0])
-        may_lie = [each for each in PLACES if kind_of(each) in set(usual) - elsewhere]
-        for number in range(1, count + 1):
-            house[chance.choice(may_lie or PLACES)].append(f"{kind} {number}")
-    house[chance.choice(["desk 1", "side table 1", "low table 1"])].append(LAMP)
-    return house
+@cache
+def _houses() -> dict[str, Mapping[str, Sequence[str]]]:
+    found: dict[str, Mapping[str, Sequence[str]]] = json.loads(HOUSES.read_text(encoding="utf-8"))
+    return found

@@ -16,11 +16,6 @@ from arq_graph.models.offline.stems import stems
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
 PER_PAGE = 8
-MOST_FOUND = 40
-"""How many products a search finds at most."""
-
-_WEIGHTS = (4, 2, 1)
-"""What a word that was searched for counts in a product's name and kind, in its features, and anywhere else."""
 _ACTION = re.compile(r"\s*(search|click)\s*:\s*(\S.*?)\s*", re.DOTALL)
 
 
@@ -148,29 +143,24 @@ class Shop:
 
 
 def search(words: str) -> list[Product]:
-    """The products that a search finds, best first; those that fit equally well in the catalogue's order.
+    """The products with any of the words; best first, and those that fit equally well in the catalogue's order.
 
-    A word counts the more the fewer products have it, and by where it stands.
+    A word counts the more the fewer products have it.
     """
-    products, places = _catalogue()
+    products, having = _catalogue()
     scores: Counter[int] = Counter()
-    for stem in sorted(stems(words)):
-        for number, weight in (at := places.get(stem, Counter())).items():
-            scores[number] += weight * round(1000 * math.log(1 + len(products) / len(at)))
-    return [products[number] for number in sorted(scores, key=lambda each: (-scores[each], each))][
-        :MOST_FOUND
-    ]
+    for found in (having[stem] for stem in stems(words) & having.keys()):
+        scores.update(dict.fromkeys(found, round(1000 * math.log(1 + len(products) / len(found)))))
+    return [products[number] for number in sorted(scores, key=lambda each: (-scores[each], each))]
 
 
 @cache
-def _catalogue() -> tuple[list[Product], dict[str, Counter[int]]]:
-    """The products, and for each stem how much it counts in which of them."""
+def _catalogue() -> tuple[list[Product], dict[str, set[int]]]:
+    """The products, and for each stem the numbers of those that have it."""
     products = [Product.model_validate(each) for each in json.loads(CATALOGUE.read_text(encoding="utf-8"))]
-    places: dict[str, Counter[int]] = {}
+    having: dict[str, set[int]] = {}
     for number, each in enumerate(products):
-        values = " ".join(value for values in each.options.values() for value in values)
-        texts = (f"{each.name} {each.kind}", " ".join(each.features), f"{each.description} {values}")
-        for text, weight in zip(texts, _WEIGHTS, strict=True):
-            for stem in stems(text):
-                places.setdefault(stem, Counter())[number] += weight
-    return products, places
+        values = (value for values in each.options.values() for value in values)
+        for stem in stems(" ".join((each.name, each.kind, *each.features, each.description, *values))):
+            having.setdefault(stem, set()).add(number)
+    return products, having

@@ -36,10 +36,6 @@ Receipt = Annotated[str, "The number on the receipt, like RC-4471."]
 Address = Annotated[str, "The new address: street, number and town."]
 
 
-def _shown(record: Record, *keys: str) -> Record:
-    return {key: record[key] for key in keys if key in record}
-
-
 class _Desk:
     """A desk with records of its own; `seed` decides what happens by chance."""
 
@@ -64,6 +60,10 @@ class _Desk:
         self._read(self._records["by_name"][0], number)
         return {"case": f"CASE-{number[-4:]}", "answer_within": "5 working days"}
 
+    def _shown(self, kind: str, number: str, *keys: str) -> Record:
+        record = self._read(kind, number)
+        return {key: record[key] for key in keys if key in record}
+
     def _read(self, kind: str, number: str) -> Any:
         if number in self._slow:
             self._slow.remove(number)
@@ -78,11 +78,11 @@ class OrderDesk(_Desk):
 
     def get_order(self, order_id: Order) -> Record:
         """Look an order up: what was ordered and what was charged."""
-        return {"order_id": order_id, **_shown(self._read("orders", order_id), "lines", "payments")}
+        return {"order_id": order_id, **self._shown("orders", order_id, "lines", "payments")}
 
     def get_packing_record(self, order_id: Order) -> Record:
         """Look up what was packed for an order, where each parcel is, and whether it was packed as ordered."""
-        return _shown(self._read("orders", order_id), "parcels", "check")
+        return self._shown("orders", order_id, "parcels", "check")
 
     def check_stock(self, sku: Sku) -> Record:
         """Look up how many of an article can be sent."""
@@ -124,7 +124,7 @@ class InternetDesk(_Desk):
 
     def check_outage(self, area: Area) -> Record:
         """Look up whether the network is down in an area."""
-        return {"area": area, **_shown(self._read("areas", area), "outage", "cause", "until")}
+        return {"area": area, **self._shown("areas", area, "outage", "cause", "until")}
 
     def measure_line(self, modem_id: Modem) -> Record:
         """Measure the line of a modem from the network's side: its latency, and a verdict."""
@@ -169,7 +169,7 @@ class GiftCardDesk(_Desk):
 
     def check_card(self, card_number: Card) -> Record:
         """Look a gift card up: its status, until when it is valid, and where it was used."""
-        return _shown(self._read("cards", card_number), "status", "valid_until", "used")
+        return self._shown("cards", card_number, "status", "valid_until", "used")
 
     def verify_pin(self, card_number: Card, pin: Pin) -> Record:
         """Check the PIN of a card; if it is right, the balance is told, too."""
@@ -231,11 +231,11 @@ class DownloadDesk(_Desk):
 
     def get_purchase(self, order_id: Purchase) -> Record:
         """Look a purchase up: its title and what kind of thing it is."""
-        return {"order_id": order_id, **_shown(self._read("purchases", order_id), "title", "kind")}
+        return {"order_id": order_id, **self._shown("purchases", order_id, "title", "kind")}
 
     def get_download_status(self, order_id: Purchase) -> Record:
         """Look up whether a purchase can be downloaded, how often it was, and whether its file is intact."""
-        return _shown(self._read("purchases", order_id), "status", "downloads_used", "file", "expected")
+        return self._shown("purchases", order_id, "status", "downloads_used", "file", "expected")
 
     def send_new_link(self, order_id: Purchase) -> Record:
         """Make a new link to an intact file, where the link has expired or the file is damaged."""
@@ -275,8 +275,8 @@ class DeliveryDesk(_Desk):
 
     def track_parcel(self, tracking_number: Parcel) -> Record:
         """Look up where a parcel is, and when it is expected."""
-        keys = ("sender", "status", "expected", "note", "duty", "needs", "days")
-        return _shown(self._read("parcels", tracking_number), *keys)
+        told = ("sender", "status", "expected", "note", "duty", "needs", "days")
+        return self._shown("parcels", tracking_number, *told)
 
     def list_times(self, tracking_number: Parcel) -> Record:
         """List the times at which a parcel can be brought again; there may be none."""
