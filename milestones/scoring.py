@@ -187,13 +187,14 @@ def _scored(graph: MilestoneGraph, transcript: Transcript, seen: Observations, s
     """The score once a judge was heard, with a remark for each verdict that did not count."""
     observations, objections = apply_verdicts(graph, transcript, seen, said)
     remarks = tuple(Remark(verdict.milestone, f"not counted: {why}") for verdict, why in objections)
-    low = high = reach(graph, observations)
-    worst = best = goal_completed(graph, low, observations.forbidden)
-    least = most = progress_rate(graph, low)
-    if observations.undecided:
-        high = reach(graph, observations, optimistic=True)
-        best = goal_completed(graph, high, observations.forbidden)
-        most = progress_rate(graph, high)
+
+    def measured(*, optimistic: bool) -> tuple[dict[str, int], bool | None, float | None]:
+        reached = reach(graph, observations, optimistic=optimistic)
+        completed = goal_completed(graph, reached, observations.forbidden)
+        return reached, completed, progress_rate(graph, reached)
+
+    low, worst, least = measured(optimistic=False)
+    high, best, most = measured(optimistic=True) if observations.undecided else (low, worst, least)
     return Score(
         worst if worst == best else None,
         None if least is None or most is None else (least, most),

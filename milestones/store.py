@@ -50,15 +50,16 @@ class RunStore:
         resume: bool = True,
     ) -> None:
         self.file = Path(file)
+        self._place = f"results cannot be kept in {file}"
         self._head: dict[str, Any] = {"arq_graph": kind, "version": VERSION, "of": dict(of)}
         self._head["parts"] = dict(parts or {})
         self.parts_before: dict[str, str] = {}
         self._resume = resume
         self._size = 0
-        with self._failures_told():
+        with failures_told(self._place):
             # A device may have no end, and a pipe may never have a beginning.
             if self.file.exists() and not self.file.is_file():
-                raise InputError(f"results cannot be kept in {self.file}: it is no regular file")
+                raise InputError(f"{self._place}: it is no regular file")
             # Without a buffer, nothing is left over that a close would write again.
             self._stream = self.file.open("ab", buffering=0)
             try:
@@ -87,7 +88,7 @@ class RunStore:
         if self.file.suffix == ".gz":
             raise InputError(f"{self.file} is compressed: unpack it to go on with it, or name another file")
         before = os.fstat(self._stream.fileno()).st_size
-        with self._failures_told():
+        with failures_told(self._place):
             try:
                 # One write for one line; only a full disk takes less than all of it.
                 left = memoryview(line)
@@ -105,15 +106,8 @@ class RunStore:
 
     def close(self) -> None:
         """Close the file."""
-        with self._failures_told():
+        with failures_told(self._place):
             self._stream.close()
-
-    @contextmanager
-    def _failures_told(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, EOFError) as error:
-            raise InputError(f"results cannot be kept in {self.file}: {_why(error)}") from None
 
     def _read(self) -> None:
         """Look at the heads, and cut off what follows the last whole line."""
@@ -164,11 +158,18 @@ def records_in(file: Path) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: The file cannot be read.
     """
+    with failures_told(f"{file} cannot be read"), opened(file) as lines:
+        yield from filter(None, map(_object, lines))
+
+
+@contextmanager
+def failures_told(place: str) -> Iterator[None]:
+    """What fails while a file is read or written becomes an `InputError` that says where."""
     try:
-        with opened(file) as lines:
-            yield from filter(None, map(_object, lines))
+        yield
     except (OSError, EOFError) as error:
-        raise InputError(f"{file} cannot be read: {_why(error)}") from None
+        # What is wrong with a compressed file is no system's error.
+        raise InputError(f"{place}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def opened(file: Path) -> BinaryIO:
@@ -195,12 +196,6 @@ def _lock(stream: FileIO, file: Path) -> None:
     # The run that had it may have taken it away meanwhile.
     if not os.path.samestat(os.fstat(stream.fileno()), file.stat()):
         raise taken
-
-
-def _why(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(
-        error
-    )  # what is wrong with a compressed file is no system's error
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -32,25 +32,25 @@ def tool_name(tool: Any) -> str:
 
 def argument_schemas(tools: Any) -> dict[str, Schema]:
     """The JSON schema of each tool's arguments, by the tool's name; tools without one are left out."""
-    if isinstance(tools, Mapping):
-        known = [
-            (name, each if isinstance(each, Mapping) else _schema_of(each)) for name, each in tools.items()
-        ]
-    else:
-        known = [(tool_name(each), _schema_of(each)) for each in tools]
-    return {name: schema for name, schema in known if schema is not None}
+    known = {name: _schema_of(each) for name, each in _named(tools)}
+    return {name: schema for name, schema in known.items() if schema is not None}
 
 
 def tool_definitions(tools: Any) -> list[dict[str, Any]]:
     """What tools say of themselves, as OpenAI's functions: `name`, `description` and `parameters`."""
+    return [*{name: _definition(name, each) for name, each in _named(tools)}.values()]
+
+
+def _named(tools: Any) -> Iterator[tuple[str, Any]]:
+    """Tools with their names; of a mapping each value is a tool, or the schema of one's arguments."""
     if isinstance(tools, Mapping):
-        known = argument_schemas(tools)
-        return [{"name": name, **({"parameters": known[name]} if name in known else {})} for name in tools]
-    return [*{definition["name"]: definition for definition in map(_definition, tools)}.values()]
+        for name, each in tools.items():
+            yield name, {"name": name, "parameters": each} if isinstance(each, Mapping) else each
+    else:
+        yield from ((tool_name(each), each) for each in tools)
 
 
-def _definition(tool: Any) -> dict[str, Any]:
-    name = tool_name(tool)
+def _definition(name: str, tool: Any) -> dict[str, Any]:
     if isinstance(tool, str):
         return {"name": name}
     if not isinstance(tool, Mapping):
@@ -59,8 +59,7 @@ def _definition(tool: Any) -> dict[str, Any]:
         except Exception as error:
             raise ToolError(f"the tool {name!r} cannot be described: {error}") from error
         return described
-    function = tool.get("function", tool)
-    description, schema = function.get("description"), _schema_of(tool)
+    description, schema = tool.get("function", tool).get("description"), _schema_of(tool)
     told = {"description": str(description)} if description else {}
     return {"name": name, **told, **({"parameters": schema} if schema is not None else {})}
 

@@ -103,23 +103,20 @@ class ApproveCalls(Node):
         if len(answer.decisions) != len(calls):
             raise ValueError(f"{len(calls)} calls wait for a decision each, got {len(answer.decisions)}")
         for number, (call, decision) in enumerate(zip(calls, answer.decisions, strict=True)):
-            if why := self._misfit(call["name"], decision):
-                raise ValueError(f"decisions[{number}] on {call['name']!r}: {why}")
+            name, edited, why = call["name"], decision.edited_action, ""
+            if decision.type == "respond" and decision.message is None:
+                why = '"respond" needs "message", which is taken for the tool\'s result'
+            elif decision.type == "edit" and (edited is None or edited.name != name):
+                fits = f'{{"name": "{name}", "args": {{…}}}}; it may change no more than args'
+                why = f'"edit" needs "edited_action": {fits}'
+            elif decision.type == "edit" and edited:
+                why = "; ".join(
+                    f"{each.argument.name if each.argument else 'args'}: {each.message or each.kind}"
+                    for each in self._tools[name].validate(edited.args)
+                )
+            if why:
+                raise ValueError(f"decisions[{number}] on {name!r}: {why}")
         return answer
-
-    def _misfit(self, name: str, decision: Decision) -> str:
-        """What is wrong with a decision on a call of a tool; empty if nothing is."""
-        if decision.type == "respond" and decision.message is None:
-            return '"respond" needs "message", which is taken for the tool\'s result'
-        if decision.type != "edit":
-            return ""
-        edited, tool = decision.edited_action, self._tools[name]
-        if edited is None or edited.name != name:
-            return f'"edit" needs "edited_action": {{"name": "{name}", "args": {{…}}}}; it may change no more than args'
-        return "; ".join(
-            f"{each.argument.name if each.argument else 'args'}: {each.message or each.kind}"
-            for each in tool.validate(edited.args)
-        )
 
     def _carried_out(self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]) -> Update:
         """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""

@@ -348,14 +348,11 @@ def _examples(name: str) -> list[tuple[Any, Any, list[ToolArguments]]]:
     """Each situation of a data file with its answer and its tools."""
     import yaml  # when it is used: importing is quicker
 
+    def tool(name: str, schema: dict[str, Any]) -> ToolArguments:
+        return ToolArguments(StructuredTool(name=name, description=name, args_schema=schema, func=dict))
+
     found = yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
     return [
-        (each["situation"], each["answer"], [_tool(*tool) for tool in each.get("tools", {}).items()])
+        (each["situation"], each["answer"], [tool(*one) for one in each.get("tools", {}).items()])
         for each in found
     ]
-
-
-def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:
-    return ToolArguments(
-        StructuredTool(name=name, description=name, args_schema=schema, func=lambda **_: None)
-    )

@@ -68,14 +68,7 @@ def put(
 
     The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the text
     asks something itself or could hide the question, that goes alone. The event, if there is a question, is for behind
-    the one of the reply.
-
-    Args:
-        agent: The specification.
-        state: Where agreements stand.
-        text: What the reply says above the question, or where no call waits, the whole of it.
-        calls: The calls that wait; may be none.
-        metadata: What the message keeps as its `response_metadata`.
+    the one of the reply. `calls` may be none; then the text is the whole of it.
     """
     reply = spoken_by(agent.name, text, response_metadata=dict(metadata or {}))
     if not calls:

@@ -27,7 +27,7 @@ from arq_graph.nodes.judgements import (
     undecided,
 )
 from arq_graph.nodes.preselection import Preselection, need_of
-from arq_graph.nodes.spec_sections import shown_guideline, shown_variables, state_for_functions
+from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables, state_for_functions
 from arq_graph.nodes.turns import abandoned_calls, folded, is_of_later_use, left_open, matches_of_turn
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
@@ -214,7 +214,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 )
             ]
 
-        last = conversation.last_customer_line
         unfinished = [id for id in ids if id in granting]
         listed = {
             "holds": [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)],
@@ -225,20 +224,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
             ],
             "unfinished": unfinished,
         }
-        now: dict[str, Any] = {"turn": last.id if last else None, "judge": ids}
-        now |= {name: value for name, value in listed.items() if value}
+        now = shown_now(conversation, {"judge": ids}, listed)
         tail = {"variables": shown_variables(self.agent, state), "now": now}
         prompt = self.prompt(conversation, tail, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
     def _conditions_in_code(self, state: Reader) -> Generator[Task, Any, dict[str, bool]]:
-        known: dict[str, bool] = {}
-        given = state_for_functions(self.agent, state)
-        for guideline in self._in_code:
-            if guideline.condition is None:
-                known[guideline.id] = True
-            elif callable(guideline.condition):
-                known[guideline.id] = yield from _holds(guideline.id, guideline.condition, given)
+        given, known = state_for_functions(self.agent, state), {}
+        for each in self._in_code:
+            known[each.id] = each.condition is None or (yield from _holds(each, given))
         return known
 
     def _match(
@@ -328,17 +322,18 @@ def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
     return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, score=score, **told)
 
 
-def _holds(id: str, condition: Callable[..., Any], given: Mapping[str, Any]) -> Generator[Task, Any, bool]:
+def _holds(guideline: Guideline, given: Mapping[str, Any]) -> Generator[Task, Any, bool]:
     """What a condition that is a function says; a text is an error, since "no" is true, too."""
+    condition: Any = guideline.condition
     cause = None
     try:
         holds = yield partial(condition, given)
+        if not isinstance(holds, str):
+            return bool(holds)
         what = f"returned {holds!r:.60}"
     except Exception as error:
-        holds, cause, what = None, error, f"raised {type(error).__name__}: {error}"
-    if not cause and not isinstance(holds, str):
-        return bool(holds)
+        cause, what = error, f"raised {type(error).__name__}: {error}"
     raise SpecError(
-        f"the condition of guideline {id} {what}; it is called with a dict of the messages, the "
+        f"the condition of guideline {guideline.id} {what}; it is called with a dict of the messages, the "
         "variables and the channels that the matcher's reads= names, and must return True or False for any"
     ) from cause

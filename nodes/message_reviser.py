@@ -18,7 +18,7 @@ from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import active_scores, granted_tools
 from arq_graph.nodes.reply_stream import ReplyStream
-from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
+from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks, unfit, violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -248,7 +248,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         active: Mapping[str, int],
         waiting: Sequence[ToolInsight],
     ) -> dict[str, Any]:
-        last, staged = conversation.last_customer_line, [line.id for line in conversation.results]
+        staged = [line.id for line in conversation.results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
         used = {line.call["name"] for line in conversation.results if line.call}
         used |= granted_tools(self.agent, state).keys()
@@ -266,7 +266,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 if name in used
             ],
             "insights": [{"id": f"I{number}", **each} for number, each in enumerate(told, start=1)],
-            "now": {"turn": last.id if last else None, **({"staged": staged} if staged else {})},
+            "now": shown_now(conversation, {}, {"staged": staged}),
         }
 
     def _set_aside(self, state: Reader) -> Iterator[dict[str, Any]]:

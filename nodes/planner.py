@@ -37,7 +37,7 @@ Fault = tuple[str, str, bool]
 """Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
 
 
-class Situation(Proposals[Proposal]):
+class Situation(Proposals):
     """What a planner's answers are held against: this turn's plan so far, and the results, those new to it apart."""
 
     def __init__(self, gate: Gate, settled: Settled, max_steps: int) -> None:
@@ -136,10 +136,18 @@ class Planner(Strategy):
         progress = gate.state.record("progress", Progress)
         milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
         counts, further = {"steps_left": situation.steps_left}, {"next_milestones": milestones}
-        return {
-            **self.standing(gate, situation.settled, counts, further),
-            "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
-        }
+        tail = {**self.standing(gate, situation.settled, counts, further), "plan": None}
+        if plan := situation.plan:
+            shown: dict[str, Any] = {
+                "version": plan.version,
+                "previous_steps": plan.previous_steps,
+                "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
+                "call": plan.call and plan.call.model_dump(exclude_defaults=True),
+                "told_by": [line.id for line in situation.new_results],
+                "changes": [change.model_dump() for change in plan.changes],
+            }
+            tail["plan"] = {name: value for name, value in shown.items() if value or name == "steps"}
+        return tail
 
     def _update(self, situation: Situation, answer: Answer[Any]) -> Update:
         gate, before, proposed = situation.gate, situation.plan, situation.checked[-1]
@@ -168,19 +176,6 @@ class Planner(Strategy):
         reply, agreements, asked = put(self.agent, gate.state, content, waiting)
         gate.state.emit(asked)
         return {**update, **agreements, **self.update(gate, decided, [reply])}
-
-
-def _shown_plan(plan: Plan, situation: Situation) -> dict[str, Any]:
-    """This turn's plan so far as the prompt shows it, with the ids of what its call has told."""
-    shown: dict[str, Any] = {
-        "version": plan.version,
-        "previous_steps": plan.previous_steps,
-        "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
-        "call": plan.call and plan.call.model_dump(exclude_defaults=True),
-        "told_by": [line.id for line in situation.new_results],
-        "changes": [change.model_dump() for change in plan.changes],
-    }
-    return {name: value for name, value in shown.items() if value or name == "steps"}
 
 
 class PreActPlanner(Planner):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Tag, create_model
 
@@ -158,15 +158,12 @@ class Proposal:
         return self.call.tool if self.call else None
 
 
-P = TypeVar("P", bound=Proposal)
-
-
-class Proposals(Generic[P]):
+class Proposals:
     """What the answers to one question propose, the newest last; `still_wanted` is what it says of calls that wait."""
 
     def __init__(self, gate: Gate, settled: Settled) -> None:
         self.gate, self.settled = gate, settled
-        self.checked: list[P] = []
+        self.checked: list[Any] = []
         self.still_wanted: Sequence[str] = ()
 
     @property

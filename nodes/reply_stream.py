@@ -22,12 +22,8 @@ _MAX_PENDING = 240
 class ReplyStream:
     """Writes what an answer's last revision says to `stream_mode="custom"`, as the answer grows.
 
-    Once a revision holds something that must not show, nothing more of it goes out.
-
-    Args:
-        state: The reviser's view of the state, which writes for it.
-        must_not_show: Whether a text, of which the end may still be missing, holds what must not show.
-        draft: What an empty content stands for.
+    Once a revision holds something that must not show, nothing more of it goes out; the end of what is looked at may
+    still be missing. An empty content stands for the draft.
     """
 
     state: Reader

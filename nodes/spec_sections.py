@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, get_origin
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.errors import suggestion
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.reasoning.conversation import Conversation
 
 
 def designed(agent: Agent) -> dict[str, Any]:
@@ -43,6 +42,15 @@ def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, An
     }
 
 
+def shown_now(
+    conversation: Conversation, told: Mapping[str, Any], listed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The section `now`: the line that began the turn, and what is told; of what is listed, what holds something."""
+    last = conversation.last_customer_line
+    filled = {name: value for name, value in listed.items() if value}
+    return {"turn": last.id if last else None, **told, **filled}
+
+
 def values_of_variables(agent: Agent, state: Reader) -> dict[str, Any]:
     """The context variables with this thread's values, or their defaults; None for those without a value."""
     return {variable.name: variable.value for variable in agent.variables} | state.mapping("variables")
@@ -61,18 +69,10 @@ def state_for_functions(agent: Agent, state: Reader) -> Any:
 
 
 def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:
-    """The context variables with this thread's values, or their defaults; those without a value are left out.
-
-    A thread may hold names that nobody declared; one that looks like a slip is told.
-    """
+    """The context variables with this thread's values, or their defaults; those without a value are left out."""
     described = {each.name: {"description": each.description} for each in agent.variables}
-    values = values_of_variables(agent, state)
-    for name in values.keys() - described.keys():
-        if near := suggestion(name, described):
-            told = f"the state's `variables` hold {name!r}, which agent {agent.name!r} does not declare{near}"
-            warnings.warn(told, stacklevel=2)
     return [
         {"id": f"V{number}", "name": name, **described.get(name, {}), "value": value}
-        for number, (name, value) in enumerate(values.items(), start=1)
+        for number, (name, value) in enumerate(values_of_variables(agent, state).items(), start=1)
         if value is not None
     ]

@@ -16,7 +16,7 @@ from arq_graph.nodes.channels import Reader, Update
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, active_scores
-from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
+from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of, spoken_by
 from arq_graph.reasoning.answer import Complaint, Question
@@ -85,7 +85,7 @@ class Strategy(AgentNode[ARQ]):
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
         active = list(active_scores(self.agent, gate.state))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
-        results, last = gate.conversation.results, gate.conversation.last_customer_line
+        results = gate.conversation.results
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]
         listed = {
             "active": active,
@@ -97,18 +97,11 @@ class Strategy(AgentNode[ARQ]):
             "refused": [{**call, "why": each.problem} for each, call in shown if each.kind != "confirm"],
             **further,
         }
-        now = {
-            "turn": last.id if last else None,
-            "candidates": [
-                name for name in self.agent.toolbox if name in gate.granted and not objection(name)
-            ],
-            **counts,
-            **{name: value for name, value in listed.items() if value},
-        }
+        candidates = [name for name in self.agent.toolbox if name in gate.granted and not objection(name)]
         return {
             "variables": shown_variables(self.agent, gate.state),
             "active_guidelines": guidelines if self.agent.guidelines else None,
-            "now": now,
+            "now": shown_now(gate.conversation, {"candidates": candidates, **counts}, listed),
         }
 
     def question(

@@ -190,15 +190,14 @@ class ToolArguments:
 
 def _model_of(tool: BaseTool) -> type[BaseModel] | None:
     """The model that validates a tool's arguments; None where its JSON schema does."""
-    model: Any = tool.tool_call_schema
-    if isinstance(model, dict) or not issubclass(model, BaseModel):
-        return None
-    whole = tool.args_schema
-    if isinstance(whole, type) and issubclass(whole, BaseModel):
-        # LangChain's reduced model has lost the validators; without injected arguments the whole one serves.
-        model = whole if whole.model_fields.keys() == model.model_fields.keys() else model
-    found: type[BaseModel] = model
-    return found
+    # LangChain's reduced model has lost the validators; without injected arguments the whole one serves.
+    whole, reduced = (
+        model if isinstance(model, type) and issubclass(model, BaseModel) else None
+        for model in (tool.args_schema, tool.tool_call_schema)
+    )
+    return (
+        whole if whole and reduced and whole.model_fields.keys() == reduced.model_fields.keys() else reduced
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -235,13 +234,7 @@ def _inlined(schema: Any, definitions: Mapping[str, Any], seen: tuple[str, ...] 
         if name in seen or name not in definitions or place not in ("#/$defs", "#/definitions"):
             raise NotStrict(f"{reference} refers to itself or to nothing")
         return _inlined(definitions[name], definitions, (*seen, name))
-    inlined = {key: _inlined(value, definitions, seen) for key, value in schema.items() if key != "default"}
-    if isinstance(properties := schema.get("properties"), Mapping):
-        # Names of the tool's own choice, `default` and `$ref` among them.
-        inlined["properties"] = {
-            name: _inlined(value, definitions, seen) for name, value in properties.items()
-        }
-    return inlined
+    return {key: _inlined(value, definitions, seen) for key, value in schema.items()}
 
 
 def _type_in_words(property: Any) -> str:

@@ -19,7 +19,7 @@ from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import StillWanted, property_of
-from arq_graph.nodes.spec_sections import shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import shown_now, shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import rounds_of_turn
@@ -175,21 +175,17 @@ class ToolCaller(Strategy):
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
     def _question(self, tool: str, gate: Gate, settled: Settled) -> Question[Any]:
-        conversation, last = gate.conversation, gate.conversation.last_customer_line
         listed = {
             "other_candidates": [each for each in self.tools if each in gate.granted and each != tool],
-            "staged": [line.id for line in conversation.results],
+            "staged": [line.id for line in gate.conversation.results],
             "awaiting_confirmation": [each for each in settled.shown() if each["tool"] == tool],
         }
-        now = {
-            "turn": last.id if last else None,
-            "candidates": [tool] if tool in gate.granted else [],
-            "active": list(gate.granted.get(tool, ())),
-            **{name: value for name, value in listed.items() if value},
-        }
+        granting = gate.granted.get(tool, ())
+        told = {"candidates": [tool] if tool in gate.granted else [], "active": list(granting)}
+        now = shown_now(gate.conversation, told, listed)
         tail = {"variables": shown_variables(self.agent, gate.state), "now": now, "ahead": gate.state.ahead}
-        prompt = self.prompt(conversation, tail, head=self.heads[tool])
-        return Question(self.blueprints[tool], prompt, name=tool, guidelines=gate.granted.get(tool, ()))
+        prompt = self.prompt(gate.conversation, tail, head=self.heads[tool])
+        return Question(self.blueprints[tool], prompt, name=tool, guidelines=granting)
 
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:

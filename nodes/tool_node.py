@@ -34,7 +34,6 @@ ToolResult = ToolMessage | Command[Any]
 def route_calls(
     agent: Agent,
     *,
-    tools: str = "tools",
     approve: str | None = "approve",
     again: str | None = None,
     otherwise: str | Sequence[str] = "message",
@@ -47,8 +46,7 @@ def route_calls(
 
     Args:
         agent: The specification.
-        tools: Name of the node that runs tools.
-        approve: Name of the node that asks an operator; None behind that node itself.
+        approve: Name of the node that asks an operator; None behind that node itself. Tools run in the node `tools`.
         again: Name of the tool caller's node, behind a second look: it has another round where a tool that it did not
             consider has become available.
         otherwise: Where to go without a call; may be several nodes.
@@ -62,7 +60,7 @@ def route_calls(
         if any(call["name"] in asked for call in calls):
             return approve
         if calls:
-            return [Send(tools, [call]) for call in calls]
+            return [Send("tools", [call]) for call in calls]
         if again:
             considered = {each.tool for each in reader.of_turn("tool_insights", ToolInsight, reader.turn)}
             if granted_tools(agent, reader).keys() - considered:

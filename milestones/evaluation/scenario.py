@@ -23,9 +23,8 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.tool_schemas import Schema, argument_schemas
-from arq_graph.milestones.users.scripted import ScriptedUser
 from arq_graph.milestones.users.simulated import make_user
-from arq_graph.milestones.users.spec import Text, User, UserSpec
+from arq_graph.milestones.users.spec import ScriptedUser, Text, User, UserSpec
 
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""

@@ -76,9 +76,6 @@ def in_question(graph: MilestoneGraph, observations: Observations) -> tuple[Mile
 
     They are the NFCs that nothing decided and the FCs whose calls may be vetoed, as far as they could be
     reached at all: what is out of reach even if all that is undecided were observed changes no measure.
-
-    Raises:
-        SpecError: The graph cannot be measured on.
     """
     at_most = reach(graph, observations, optimistic=True)  # an FC is in it only where code saw a call
     return tuple(

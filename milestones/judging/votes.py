@@ -10,7 +10,6 @@ from typing import Any
 from arq_graph.errors import ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judgement, Remark
-from arq_graph.milestones.judging.shown import milestone_ids
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Transcript
@@ -23,6 +22,11 @@ Ballot = tuple[Verdict, str]
 """One vote on one milestone: undecided where its evidence does not hold, and beside it the objection that says so."""
 
 
+def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
+    """An id for each milestone, by its name: `M1`, `M2`, … in the graph's order, whatever is asked of them."""
+    return {milestone.name: f"M{number}" for number, milestone in enumerate(graph.milestones, start=1)}
+
+
 @dataclass(frozen=True)
 class Hearing:
     """One conversation before a model as judge; its votes are held against what happened."""
@@ -32,11 +36,7 @@ class Hearing:
     observations: Observations
 
     def judgement(self, batch: Sequence[Milestone], votes: Sequence[Vote]) -> Judgement:
-        """What more than half of the votes on some milestones say; those that failed are missing.
-
-        Raises:
-            ReasoningError: All votes failed.
-        """
+        """What more than half of the votes on some milestones say; if all failed, the first error is raised."""
         given = [vote for vote in votes if isinstance(vote, Answer)]
         failed = [vote for vote in votes if isinstance(vote, ReasoningError)]
         if not given:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.store import is_head, opened
+from arq_graph.milestones.store import failures_told, is_head, opened
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
@@ -77,9 +77,12 @@ def _records_in(path: Path) -> Iterator[Any]:
     What cannot be read is given as an `InputError` in its place: a broken line does not stop the rest.
     """
     try:
-        with TextIOWrapper(opened(path), encoding="utf-8-sig") as stream:
+        with (
+            failures_told(f"{path} cannot be read"),
+            TextIOWrapper(opened(path), encoding="utf-8-sig") as stream,
+        ):
             lines = filter(str.strip, stream)
-            begins = [line for line in (next(lines, None), next(lines, None)) if line is not None]
+            begins = [*islice(lines, 2)]
             if not begins:
                 raise InputError(f"{path} is empty: it holds no conversation")
             is_json = len(begins) == 1 or isinstance(_load(begins[0]), InputError)
@@ -89,8 +92,6 @@ def _records_in(path: Path) -> Iterator[Any]:
                 yield from whole if isinstance(whole, list) else [whole]
             else:
                 yield from map(_load, chain(begins, lines))
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is no UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -91,10 +92,7 @@ def _call(text: str, index: int) -> tuple[Any, Any, str]:
 def _arguments(text: str) -> Any:
     """What stands between the single quotes, where an apostrophe may or may not be escaped."""
     for written in (text, text.replace("\\'", "'")):
-        try:
-            value = _DECODER.decode(written)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, Mapping):
-            return value
+        with suppress(ValueError, RecursionError):
+            if isinstance(value := _DECODER.decode(written), Mapping):
+                return value
     return text

@@ -11,6 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -73,10 +74,7 @@ def _literal(text: str) -> Mapping[str, Any] | None:
     if not text or text == "None":
         return {}
     for read in (ast.literal_eval, json.loads):
-        try:
-            value = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-            continue
-        if isinstance(value, Mapping):
-            return value
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            if isinstance(value := read(text), Mapping):
+                return value
     return None

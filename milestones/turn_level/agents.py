@@ -41,22 +41,11 @@ def predictor(agent: Any, *, tools: Any = None) -> Predict:
             "the history"
         )
     asked: Runnable[Any, Any] = agent if isinstance(agent, Runnable) else RunnableLambda(agent)
-
-    async def predict(step: TurnStep) -> Any:
-        return await asked.ainvoke(step.history())
-
-    return predict
+    return lambda step: asked.ainvoke(step.history())
 
 
 def openai_definitions(tools: Any) -> list[dict[str, Any]]:
-    """Tools as a model is told of them, as OpenAI definitions, each name once.
-
-    Args:
-        tools: OpenAI definitions, LangChain tools or functions, or JSON schemas of the arguments by name.
-
-    Raises:
-        ToolError: A tool has no name or nothing but a name, or cannot be described.
-    """
+    """Tools as a model is told of them, as OpenAI definitions, each name once."""
     if not isinstance(tools, Mapping) and any(isinstance(tool, str) for tool in tools):
         raise ToolError(
             "a name alone tells a model nothing of a tool; give OpenAI tool definitions, or schemas by name"

@@ -26,8 +26,6 @@ from arq_graph.milestones.turn_level.steps import Dataset, TurnStep, read_steps
 
 MAX_ERROR = 500
 
-Similarity = Callable[[str, str], float]
-
 
 @dataclass(frozen=True)
 class TurnEvaluation:
@@ -63,7 +61,6 @@ async def aevaluate_turns(
     dataset: Dataset,
     *,
     tools: Any = None,
-    similarity: Similarity = lexical_similarity,
     limit: int | None = None,
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
@@ -74,8 +71,8 @@ async def aevaluate_turns(
     """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
 
     Each step is asked with the true history before it, whatever the agent said at earlier steps, and once. A step
-    on which the agent raises counts as not matched, and does not stop the rest; nor does one on which the
-    similarity raises, which is left without a similarity.
+    on which the agent raises counts as not matched, and does not stop the rest. How similar two final answers are is
+    ROUGE-L, which compares words (`metrics.lexical_similarity`).
 
     Args:
         agent: A chat model or its name: it is given the record's instructions as system message, the history and
@@ -85,8 +82,6 @@ async def aevaluate_turns(
         dataset: A file that `read_transcripts` reads, a transcript, or transcripts.
         tools: The tools that are bound to a chat model: OpenAI definitions, LangChain tools, or schemas by name;
             None: those of each record. Other agents have their own.
-        similarity: How similar two final answers are: a function of two texts, 0 to 1, such as the cosine of their
-            embeddings (Pre-Act takes BGE). By itself ROUGE-L, which compares words.
         limit: How many steps at most, from the first; None: all.
         results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
             those steps are not asked again, unless they ended in an error. None: nowhere.
@@ -113,7 +108,6 @@ async def aevaluate_turns(
             "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
             "the agent": agent if isinstance(agent, str) else type(agent).__name__,
             "the tools": "those of the records" if tools is None else fingerprint(tools),
-            "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
         }
         named = {} if record is None else {"the suite": record}
         store = RunStore(results, "turns", {**of, **named, **(depends_on or {})})
@@ -123,25 +117,18 @@ async def aevaluate_turns(
     for outcome in outcomes.values():
         on_step(outcome)
     with store or nullcontext():
-        listeners = {
-            step.key: CallListener(record or "", _asked_at(step.key), keeps=record is not None)
+        listening = (
+            (step, CallListener(record or "", _asked_at(step.key), keeps=record is not None))
             for step in steps
             if step.key not in before
-        }
-        asked = (
-            (step, _outcome(step, predict, similarity, listeners[step.key]))
-            for step in steps
-            if step.key in listeners
         )
+        asked = (((step.key, listener), _outcome(step, predict, listener)) for step, listener in listening)
         async with aclosing(at_once(asked, concurrency)) as finished:
-            async for step, outcome in finished:
-                outcomes[step.key] = outcome
+            async for (key, listener), outcome in finished:
+                outcomes[key] = outcome
                 if store is not None:
-                    kept_calls = Kept(recorded=listeners[step.key].recorded)
-                    told = kept_calls.model_dump(mode="json", exclude_defaults=True)
-                    store.append(
-                        outcome.model_dump() | {"conversation": _asked_at(step.key), "arq_graph": told}
-                    )
+                    told = Kept(recorded=listener.recorded).model_dump(mode="json", exclude_defaults=True)
+                    store.append(outcome.model_dump() | {"conversation": _asked_at(key), "arq_graph": told})
                 on_step(outcome)
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), kept)
 
@@ -162,16 +149,13 @@ def _asked_at(key: tuple[str, int]) -> str:
     return f"{key[0]} / step {key[1]}"
 
 
-async def _outcome(
-    step: TurnStep, predict: Predict, similarity: Similarity, listener: CallListener
-) -> StepOutcome:
+async def _outcome(step: TurnStep, predict: Predict, listener: CallListener) -> StepOutcome:
     outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
-    predicted, score = None, None
     try:
         with listener.listening():
             predicted = Action.of(await predict(step))
-        if step.truth.kind == predicted.kind == "answer":
-            score = similarity(step.truth.answer, predicted.answer)
-        return outcome(predicted=predicted, similarity=score)
     except Exception as error:
-        return outcome(predicted=predicted, error=f"{type(error).__name__}: {error}"[:MAX_ERROR])
+        return outcome(predicted=None, error=f"{type(error).__name__}: {error}"[:MAX_ERROR])
+    are_answers = step.truth.kind == predicted.kind == "answer"
+    score = lexical_similarity(step.truth.answer, predicted.answer) if are_answers else None
+    return outcome(predicted=predicted, similarity=score)

@@ -31,9 +31,8 @@ class StepOutcome(Record):
         step: Which of its steps, from 1.
         truth: The action that was taken.
         predicted: The action that the agent takes; None where it raised.
-        similarity: How similar the answers are, 0 to 1, where both actions are final answers; None also where
-            the similarity raised.
-        error: What the agent raised, or the similarity; the action is compared all the same where it is there.
+        similarity: How similar the answers are, 0 to 1, where both actions are final answers.
+        error: What the agent raised.
     """
 
     model_config = ConfigDict(extra="ignore")  # what is read again holds what follows from it, too
@@ -132,7 +131,7 @@ class TurnMetrics(Record):
         parameter_match: Steps with all parameters right, of the steps with the right tools.
         similarity: Its mean over the steps where both actions are final answers.
         mistaken: Which action was taken for which, most frequent first; wrong parameters are not among them.
-        errors: How many steps have an error: the agent raised, or the similarity did.
+        errors: On how many steps the agent raised.
     """
 
     steps: int

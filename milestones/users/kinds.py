@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, timedelta
 from random import Random
 
@@ -84,10 +85,8 @@ def misheard(text: str, chance: Random) -> str:
 def _changed(value: str | int | float, chance: Random) -> str | int | float | None:
     if not isinstance(value, str):
         return type(value)(round(value + chance.uniform(1, 5), 2))
-    try:
+    with suppress(ValueError, OverflowError):
         return (date.fromisoformat(value) + timedelta(days=chance.randint(1, 20))).isoformat()
-    except (ValueError, OverflowError):
-        pass
     if any(map(str.isdecimal, value)):
         return re.sub(r"\d", lambda _: str(chance.randint(1, 9)), value)
     return "".join(chance.choice("BDFGKMPRT") for _ in value) if value.isupper() and value.isalpha() else None

@@ -151,6 +151,17 @@ class User(Protocol):
         ...
 
 
+class ScriptedUser:
+    """A user whose lines are given: they are said as they stand, in order, whatever is answered; then it leaves."""
+
+    def __init__(self, *lines: str) -> None:
+        self._left = list(lines)
+
+    async def aspeak(self, said: Sequence[Message]) -> str | None:
+        """What the user says next; see `User`."""
+        return self._left.pop(0) if self._left else None
+
+
 def last_words(said: Sequence[Message]) -> str:
     """What the agent said since the user last spoke."""
     latest = takewhile(lambda message: message.speaker != "user", reversed(said))

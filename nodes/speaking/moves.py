@@ -55,7 +55,7 @@ class SpeakingRules:
     inner_monologue: bool = False
 
 
-class Situation(Proposals[CheckedMove]):
+class Situation(Proposals):
     """How things stand before a move, and what happened in this run of the node.
 
     `moves` are those of the turn or task, which message `task` began, with the thoughts of this run; `after` is the id

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.messages import AIMessage
@@ -107,11 +108,18 @@ class ToolRules:
     def of(cls, policies: Collection[Policy], gate: Gate) -> Generator[Task, Any, Self]:
         """What the policies' functions say now; yields the call of each."""
         state = state_for_functions(gate.agent, gate.state)
-        forbidden = yield from _named(policies, "forbids", state, gate.tools)
+        named = {"forbids": dict[str, Policy](), "requires": dict[str, Policy]()}
+        for policy, (which, found) in product(policies, named.items()):
+            function: ByState | None = getattr(policy, which)
+            for name in (yield partial(function, state)) if function else ():
+                if name not in gate.tools:
+                    whose = f"policy {policy.name!r} names {name!r}, which is no tool of this agent"
+                    raise InputError(f"{whose}{suggestion(str(name), gate.tools)}")
+                found[name] = policy
+        forbidden, required = named.values()
         said = [each for each in task_messages(gate.state.messages()) if isinstance(each, AIMessage)]
         called = {call["name"] for message in said for call in message.tool_calls}
         open_now = set(gate.granted).difference(called, forbidden)
-        required = yield from _named(policies, "requires", state, gate.tools)
         return cls(forbidden, {name: policy for name, policy in required.items() if name in open_now})
 
     def objection(self, tool: str) -> str:
@@ -126,21 +134,3 @@ class ToolRules:
             f"the policy {policy.name} requires {tool} first ({policy.rule})"
             for tool, policy in self.required.items()
         )
-
-
-def _named(
-    policies: Collection[Policy], which: str, state: Any, tools: Collection[str]
-) -> Generator[Task, Any, dict[str, Policy]]:
-    """The tools that the policies' functions name in a state, each with its policy."""
-    found: dict[str, Policy] = {}
-    for policy in policies:
-        function: ByState | None = getattr(policy, which)
-        names = (yield partial(function, state)) if function else ()
-        for name in names:
-            if name not in tools:
-                near = suggestion(str(name), tools)
-                raise InputError(
-                    f"policy {policy.name!r} names {name!r}, which is no tool of this agent{near}"
-                )
-            found[name] = policy
-    return found

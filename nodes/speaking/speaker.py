@@ -198,8 +198,11 @@ class Speaker(Strategy):
             messages.append(self.calling([new_call(made.call.tool, made.call.arguments)]))
             state.emit(ToolsDecided(decisions=decisions))
         else:
-            labels = self._labels(made, puts=bool(waiting))
-            waits = self.rules.is_task and (bool(waiting) or not getattr(made.speech, "ends_task", True))
+            puts = bool(waiting)
+            labels["category"] = category_of(made.speech, asks=made.asks or puts, puts=puts)
+            if self.dialogue_acts and made.speech:
+                labels["dialogue_act"] = made.speech.dialogue_act
+            waits = self.rules.is_task and (puts or not getattr(made.speech, "ends_task", True))
             said = {**labels, "asks": made.asks or waits, "waits": waits}
             state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, decisions=decisions, **said))
             if not self.draft:
@@ -213,9 +216,3 @@ class Speaker(Strategy):
             **agreements,
             **self.update(situation.gate, insights, messages),
         }
-
-    def _labels(self, made: CheckedMove, *, puts: bool) -> dict[str, Any]:
-        """The category of what is said, and the act where it is limited to some."""
-        category = {"category": category_of(made.speech, asks=made.asks or puts, puts=puts)}
-        limited = self.dialogue_acts and made.speech
-        return {**category, "dialogue_act": made.speech.dialogue_act} if limited else category

@@ -252,20 +252,6 @@ def test_the_question_goes_out_as_an_event_and_its_id_is_a_yes():
     assert desk.done == CANCELLED
 
 
-@pytest.mark.parametrize(
-    ("make", "said_by"), [(create_preact_agent, "plan_made"), (create_respact_agent, "spoke")]
-)
-def test_a_strategy_alone_tells_of_its_question_behind_what_it_says(make, said_by):
-    def cancel_order(order_id: str) -> str:
-        """Cancel an order."""
-        return order_id
-
-    agent = Agent("Desk", "You help.", tools=[cancel_order], confirm={"cancel_order": "customer"})
-    said = {"messages": [HumanMessage("Please cancel A-1.")]}
-    events = list(make(brain(moves=[CANCEL, say()]), agent).stream(said, stream_mode="custom"))
-    assert [event.type for event in events][-2:] == [said_by, "confirmation_asked"]
-
-
 async def says_si(message: str, question: str) -> bool | None:
     assert question == QUESTION
     if message == "sure":
@@ -372,14 +358,21 @@ def test_a_question_still_waits_after_an_operators_word_on_another_call(decision
     assert desk.done == CANCELLED
 
 
-@pytest.mark.parametrize("create", [create_preact_agent, create_respact_agent])
-def test_an_agent_without_guidelines_asks_in_the_same_way(create):
+@pytest.mark.parametrize(
+    ("create", "said_by"), [(create_preact_agent, "plan_made"), (create_respact_agent, "spoke")]
+)
+def test_an_agent_without_guidelines_asks_in_the_same_way_and_tells_of_it_behind_what_it_says(
+    create, said_by
+):
     desk = Desk()
     options = {"mode": "direct", "checkpointer": desk.app.checkpointer}
     tools = [desk.agent.toolbox["cancel_order"]]
     agent = Agent("Desk", "You help.", tools=tools, confirm={"cancel_order": "customer"})
     desk.app = create(desk.model, agent, **options)
-    assert desk.asked().endswith(QUESTION)
+    said = {"messages": [HumanMessage("Please cancel A-1.")]}
+    events = list(desk.app.stream(said, THREAD, stream_mode="custom"))
+    assert [event.type for event in events][-2:] == [said_by, "confirmation_asked"]
+    assert desk.state["messages"][-1].text.endswith(QUESTION)
     desk.moves = [say("C1 still waits."), say("It waits.")]
     assert desk.say("And if it has been sent?") == f"It waits.\n\n{QUESTION}"
     desk.say("yes")

@@ -118,12 +118,6 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
         app.invoke({**says("Hi"), "variables": "gold"}, thread())
 
 
-def test_a_slip_in_the_name_of_a_variable_that_a_larger_graph_keeps_is_told():
-    app = create_guided_agent(brain(), desk(variables=[TIER]), input_schema=AgentState)
-    with pytest.warns(UserWarning, match="'teir', which agent 'Desk' does not declare; did you mean `tier`"):
-        app.invoke({**says("Hi"), "variables": {"teir": "gold"}})
-
-
 def test_a_run_returns_what_its_output_schema_names_and_its_messages_have_names_that_providers_take():
     model = brain(judge={"G1": 9}, call={"get_order": A1})
     state = turn(model, desk().replace(name="Desk of <Smith / Sons>"), output_schema=MessagesState)

@@ -208,14 +208,12 @@ def test_many_milestones_are_asked_about_in_batches():
     assert section(second, "seen") == {"M2": [3]}
 
 
-def test_settings_prompt_and_reasoner_may_be_ones_own():
+def test_the_number_of_votes_and_the_reasoner_may_be_ones_own():
     with pytest.raises(errors.InputError, match="votes must be a whole number"):
         LLMJudge(model(ALL_GOOD), votes=0)
-    text = '{% extends "milestone_judge.md" %}{% block task %}Be kind.{% endblock %}'
     brain = model({**ALL_GOOD, "M3": says(True, 5, "never said at all")})
     with track_usage() as used:
         reasoner = Reasoner(brain, mode="direct", max_candidates=1)
-        score(GRAPH, talk(), judge=LLMJudge(reasoner, template=text))
+        score(GRAPH, talk(), judge=LLMJudge(reasoner))
     assert used.by_module["judge"].calls == 1
     assert brain.calls[0].metadata["arq_mode"] == "direct"
-    assert str(brain.calls[0].messages[0].text).startswith("Be kind.")

@@ -30,10 +30,6 @@ BRANCHES = graph(
 )
 
 
-def join(both: str, *more: str) -> MilestoneGraph:
-    return graph("a", "b", f"name: both, dependencies: [a, b], {both}", *(more or [end("both")]))
-
-
 def measured(graph: MilestoneGraph, *tools: str):
     """The score once these tools were called, one after the other: at events 1, 3, 5, …"""
     return score(graph, conversation(*(called(tool) for tool in tools)))
@@ -96,22 +92,6 @@ def test_what_is_forbidden_counts_also_after_end():
     assert (failed.goal_completed, failed.forbidden[0].event) == (False, 3)
 
 
-def test_two_undecided_on_one_road_make_a_range():
-    undecided = graph(
-        "get_order",
-        "name: Customer Agrees, type: NFC, dependencies: [get_order]",
-        "name: Customer Is Told, type: NFC, dependencies: [Customer Agrees]",
-        end("Customer Is Told"),
-    )
-    ranged = score(undecided, conversation(called("get_order"), agent("Shall I?"), user("Yes.")))
-    # None observed: get_order of get_order, agrees, told, End. All at every event: agrees at 2, told at 3.
-    assert ranged.progress_range == (1 / 4, 1.0)
-    assert (ranged.progress_rate, ranged.goal_completed) == (None, None)
-    assert ranged.undecided == ("Customer Agrees", "Customer Is Told")
-    assert ranged.possibly_reached["Customer Is Told"] == 3
-    assert ranged.reached == {"Start": 0, "get_order": 1}
-
-
 def test_calls_of_one_message_count_in_the_order_listed_once_their_results_are_there():
     calls = (Call("a", {}, "1"), Call("b", {}, "2"))
     in_order = Transcript((*calls, Result(2, "b", "ok"), Result(1, "a", "ok")))
@@ -129,23 +109,6 @@ def test_an_empty_gold_list_measures_nothing_but_what_is_forbidden():
     strict = MilestoneGraph.from_actions([], forbidden=[{"tool": "pay"}])
     assert score(strict, conversation(user("hello"))).goal_completed is True
     assert score(strict, conversation(called("pay"))).goal_completed is False
-
-
-def test_a_join_half_done_counts_half_of_it():
-    both = join("type: Aggregator")
-    # both: depth = the largest need (1) + 1 further = 2; End 1. Need of both now 1: (2 - 1) / (2 + 1).
-    assert measured(both, "a").progress_rate == 1 / 3
-    # b at event 1, a at event 3; the join and End take the event of the last.
-    assert measured(both, "b", "a").reached == {"Start": 0, "b": 1, "a": 3, "both": 3, "End": 3}
-
-
-def test_a_join_that_requires_any_is_reached_with_the_first_and_is_no_step():
-    either = join("type: Aggrigator, requires: any")
-    assert measured(either, "b").reached == {"Start": 0, "b": 1, "both": 1, "End": 1}
-    # A step after the join: a or b, then c, then End.
-    longer = join("type: Aggregator, requires: any", "name: c, type: FC, dependencies: [both]", end("c"))
-    assert measured(longer, "a").progress_rate == 1 / 3
-    assert measured(longer, "a").frontier == ("b", "c")
 
 
 def test_weights_are_exact_shares_of_the_way():

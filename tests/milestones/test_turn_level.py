@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -34,7 +32,7 @@ def talk_of(truths):
     return Transcript(tuple(events))
 
 
-def compared(*pairs, **options):
+def compared(*pairs):
     """Steps of true and predicted actions, compared; an exception is raised by the agent."""
     predicted = iter([pair[1] for pair in pairs])
 
@@ -44,7 +42,7 @@ def compared(*pairs, **options):
             raise now
         return now
 
-    return evaluate_turns(predict, talk_of([pair[0] for pair in pairs]), **options)
+    return evaluate_turns(predict, talk_of([pair[0] for pair in pairs]))
 
 
 def steps_of(transcript):
@@ -165,12 +163,3 @@ def test_a_figure_over_nothing_is_none_and_not_zero():
 )
 def test_answers_are_compared_by_their_words_in_their_order(truth, predicted, score):
     assert compared((truth, predicted)).outcomes[0].similarity == pytest.approx(score)
-
-
-def test_a_similarity_of_ones_own_that_raises_or_is_no_share_is_an_error_of_that_step_alone():
-    scores = iter([0.5, 7, math.nan])
-    found = compared(*[("a", "b")] * 4, similarity=lambda truth, predicted: next(scores))
-    assert [each.similarity for each in found.outcomes] == [0.5, None, None, None]
-    assert all(each.matched for each in found.outcomes)
-    assert found.metrics.errors == 3
-    assert (found.metrics.similarity.n, found.metrics.similarity.mean) == (1, 0.5)

@@ -68,6 +68,7 @@ def test_a_template_that_cannot_be_rendered_is_an_error():
     ("kind", "setting", "value", "problem"),
     [
         (GuidelineMatcher, "batch_size", 0, "a whole number from 1 on, not 0"),
+        (GuidelineMatcher, "keep_matches", "none", "it must be one of 'all', 'active'"),
         (ToolCaller, "max_rounds", 0, "a whole number from 1 on, not 0"),
         (MessageReviser, "extra_revisions", -1, "a whole number from 0 on, not -1"),
         (MessageReviser, "max_history_tokens", 99, "a whole number from 100 on, not 99"),

@@ -103,15 +103,6 @@ class Choice(ARQ):
     other: Menu | None = respond("Another one.")
 
 
-def test_order_and_definitions_are_those_that_are_left():
-    schema = Choice.response_schema(without=("why",))
-    assert list(schema["properties"]) == schema["required"] == ["menus", "dish", "other"]
-    assert list(schema["$defs"]["Menu"]["properties"]) == ["served"]
-    assert "menus" not in Choice.response_schema(without=["menus"])["properties"]
-    assert Choice.response_schema() != schema
-    assert Choice.response_schema("direct") == Choice.response_schema("direct", without=("why",))
-
-
 def test_an_answer_is_its_response_and_holds_nothing_that_was_left_out():
     answer = {"menus": [{"served": True}], "dish": "soup", "other": {"served": False}}
     model = ScriptedChatModel(

@@ -197,20 +197,16 @@ def test_relations_are_applied_to_what_was_matched_observations_too():
     assert active(match(related, {**judge, "G1": 2})[0]) == ["G3"]
 
 
-@pytest.mark.parametrize(("own", "sent"), [(None, 0.15), (0.7, 0.7)])
-def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own(own, sent):
-    model = brain(temperature=own)
-    for given in (model, Reasoner(model)):
-        look(GuidelineMatcher(given, GREET))
-    assert [call.kwargs.get("temperature") for call in model.calls] == [sent, sent]
-
-
-def test_the_temperature_of_a_reasoner_is_sent_where_a_step_has_none_of_its_own():
-    model = brain()
-    shared = Reasoner(model, temperature=0.0)
-    for own in ({}, {"temperature": 0.4}):
-        look(GuidelineMatcher(shared, GREET, **own))
-    assert [call.kwargs.get("temperature") for call in model.calls] == [0.0, 0.4]
+@pytest.mark.parametrize(
+    ("model_s", "reasoner_s", "own", "sent"),
+    [(None, None, None, 0.15), (0.7, None, None, 0.7), (None, 0.0, None, 0.0), (None, 0.0, 0.4, 0.4)],
+)
+def test_the_paper_s_temperature_is_sent_unless_the_model_the_reasoner_or_the_step_has_its_own(
+    model_s, reasoner_s, own, sent
+):
+    model = brain(temperature=model_s)
+    look(GuidelineMatcher(Reasoner(model, temperature=reasoner_s), GREET, temperature=own))
+    assert [call.kwargs.get("temperature") for call in model.calls] == [sent]
 
 
 # --- batches, and a second look --------------------------------------------------------------------------------------
@@ -317,36 +313,19 @@ def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate
     assert by_id["G4"]["rationale"] and not by_id["G5"]["rationale"]
 
 
-def test_why_judging_failed_is_kept():
-    broken = errors.BlueprintError("no valid answer")
-    node = GuidelineMatcher(
-        brain(judge={"G1": broken}),
-        agent(*numbered(2, on_failure="skip")),
-        batch_size=1,
-        keep_matches="active",
-    )
-    with pytest.warns(UserWarning, match="G1 is skipped"):
-        assert "judging it failed" in look(node)["G1"]["rationale"]
-
-
-def test_what_a_thread_keeps_is_one_of_two_things():
-    with pytest.raises(errors.InputError, match=r"keep_matches is 'none'.*'all', 'active'"):
-        GuidelineMatcher(brain(), GREET, keep_matches="none")
-
-
 # --- judgements that cannot be had -----------------------------------------------------------------------------------
 
 
 def test_a_guideline_says_what_becomes_of_it_where_judging_it_fails_and_takes_no_other_down():
     broken = errors.BlueprintError("no valid answer")
     guidelines = [*numbered(1, on_failure="activate"), *numbered(1, on_failure="skip"), *numbered(1)]
-    node = GuidelineMatcher(
-        brain(judge={"G1": broken, "G2": broken, "G3": 9}), agent(*guidelines), batch_size=1
-    )
+    model = brain(judge={"G1": broken, "G2": broken, "G3": 9})
+    node = GuidelineMatcher(model, agent(*guidelines), batch_size=1, keep_matches="active")
     with pytest.warns(UserWarning, match="G1 is activated"), pytest.warns(UserWarning, match="G2 is skipped"):
         found = look(node)
     assert active(found) == ["G1", "G3"]
     assert (found["G2"]["origin"], found["G2"]["score"]) == ("failure", None)
+    assert "judging it failed" in found["G2"]["rationale"]
     with pytest.raises(errors.BlueprintError, match="no valid answer"):
         match(GREET, {"G1": broken})
 

@@ -8,8 +8,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -103,11 +101,15 @@ def judged_of(node: Any, model: Any, messages: Any, before: Any = (), **state: A
     return judged(model)
 
 
+def near(agent: Agent, messages: Any, **settings: Any) -> set[str]:
+    """What is judged of an agent in a first look."""
+    model = brain()
+    return judged_of(matcher(model, agent, **settings), model, messages)
+
+
 def test_what_a_guideline_does_tells_what_it_is_about_too():
     offers = [Guideline("they complain", f"offer {how} sofa", id=how) for how in ("one", "another")]
-    model = brain()
-    node = matcher(model, desk(*about(*TOPICS[:3]), *offers))
-    assert judged_of(node, model, said("This sofa!")) == {"one", "another"}
+    assert near(desk(*about(*TOPICS[:3]), *offers), said("This sofa!")) == {"one", "another"}
 
 
 def test_up_to_the_number_all_are_judged_in_the_batches_that_they_have_without_it():
@@ -118,21 +120,6 @@ def test_up_to_the_number_all_are_judged_in_the_batches_that_they_have_without_i
         heads.append(sorted((asked.head, str(asked.schema)) for asked in asked_by(model, "matcher")))
     assert len(heads[0]) == 3
     assert heads[0] == heads[1]
-
-
-def test_heads_and_schemas_of_a_batch_stay_whatever_else_is_looked_at():
-    model = brain()
-    node = matcher(
-        model, desk(*about(*TOPICS), Guideline("the customer is sad", "console", id="sad", always_judge=True))
-    )
-    shown: dict[str, set[Any]] = {}
-    for text in ("Vouchers?", "Vouchers and passwords?", "Passwords, please!"):
-        look(node, said(text))
-        for asked in asked_by(model, "matcher"):
-            key = asked.section("guidelines")[0]["id"]
-            shown.setdefault(key, set()).add((asked.head, str(asked.schema)))
-    assert {"vouchers-1", "passwords-1", "sad"} <= shown.keys()
-    assert {len(each) for each in shown.values()} == {1}
 
 
 def is_vip(state):
@@ -173,8 +160,7 @@ def test_what_is_open_from_the_turn_before_is_judged_however_little_the_answer_s
 
 
 def test_what_the_agent_asked_for_tells_what_a_short_answer_is_about():
-    model = brain()
-    asked = judged_of(matcher(model, desk()), model, said("Hello", "Is it about recycling?", "Yes"))
+    asked = near(desk(), said("Hello", "Is it about recycling?", "Yes"))
     assert asked == {"recycling-1", "recycling-2"}
 
 
@@ -239,17 +225,13 @@ def test_the_two_nearest_guidelines_of_a_batch_tell_how_near_it_is():
     """Three that name vouchers among others, two that do beside one thing more, and one about them alone."""
     many = ["vouchers invoices passwords parcels"] * 3
     some = ["vouchers parcels", "vouchers parcels", "recycling"]
-    model = brain()
     one = worded(*many, *some, "vouchers", "mattresses", "mattresses")
-    node = matcher(model, one, batch_size=3, embeddings=Counted())
-    assert judged_of(node, model, said("vouchers")) == {"G4", "G5", "G6"}
+    assert near(one, said("vouchers"), batch_size=3, embeddings=Counted()) == {"G4", "G5", "G6"}
 
 
 def test_what_few_guidelines_say_tells_more_than_what_many_do():
-    model = brain()
     fruit = worded("yellow balloon", "yellow balloons", "yellow balloonist", "kiwi fruit")
-    node = matcher(model, fruit, batch_size=1, max_judged=1)
-    assert judged_of(node, model, said("a yellow ball, or a kiwi")) == {"G4"}
+    assert near(fruit, said("a yellow ball, or a kiwi"), batch_size=1, max_judged=1) == {"G4"}
 
 
 @pytest.mark.parametrize(
@@ -264,33 +246,18 @@ def test_what_few_guidelines_say_tells_more_than_what_many_do():
     ],
 )
 def test_words_of_a_few_characters_are_found_in_any_script(conditions, says):
-    model = brain()
-    assert judged_of(matcher(model, worded(*conditions), batch_size=1, max_judged=1), model, said(says)) == {
-        "G3"
-    }
+    assert near(worded(*conditions), said(says), batch_size=1, max_judged=1) == {"G3"}
 
 
 @pytest.mark.parametrize("messages", [[], [AIMessage("Hello!", id="a1")], said("Qqq")])
-def test_where_nothing_is_near_nothing_is_chosen(messages):
-    model = brain()
-    assert judged_of(matcher(model, desk()), model, messages) == set()
-
-
-def test_before_the_customer_has_spoken_nothing_is_embedded():
+def test_where_nothing_is_near_nothing_is_chosen_and_before_the_customer_has_spoken_nothing_is_embedded(
+    messages,
+):
     embeddings = Counted()
-    look(matcher(brain(), desk(), embeddings=embeddings), [])
+    assert near(desk(), messages) == set()
+    if not messages:
+        near(desk(), messages, embeddings=embeddings)
     assert embeddings.asked == []
-
-
-JUDGE: dict[str, int] = {}
-ALL, NEAR = (matcher(brain(judge=JUDGE), desk(*about(*TOPICS[:3])), max_judged=most) for most in (None, 5))
-
-
-@given(scores=st.lists(st.integers(1, 10), min_size=6, max_size=6))
-@settings(max_examples=10, deadline=None)
-def test_where_every_batch_is_near_nothing_changes(scores):
-    JUDGE.update(zip([each.id for each in about(*TOPICS[:3])], scores, strict=True))
-    assert look(ALL, said(" ".join(TOPICS))) == look(NEAR, said(" ".join(TOPICS)))
 
 
 def test_embeddings_are_asked_for_the_guidelines_once_and_for_the_need_in_each_look(runs: Runs):
@@ -334,7 +301,6 @@ class Answered(Exception):
             errors.ModelUnavailableError,
             "failed: ConnectionError: lost. Try again later.",
         ),
-        (Answered(429), errors.ModelUnavailableError, "failed: Answered: no. Try again later."),
         (Answered(401), errors.ModelRequestError, "failed: Answered: no. Look at the API key"),
         (KeyError("a bug"), KeyError, "a bug"),
     ],
@@ -345,7 +311,7 @@ def test_embeddings_that_cannot_be_had_stop_the_turn_and_say_so(raised, becomes,
         runs.invoke(node, {"messages": said("Vouchers?")})
 
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
 
 
 class Given(Counted):
@@ -370,20 +336,12 @@ ROWS = [[1.0, 2.0]] * 12
     ("documents", "query", "came"),
     [
         ([*ROWS[1:], [NAN, 1]], [1, 1], r"the shape \(12, 2\) and of lengths from nan to nan"),
-        ([*ROWS[1:], [INF, 1]], [1, 1], r"lengths from 2.23607 to inf"),
         ([*ROWS[1:], [0, 0]], [1, 1], r"lengths from 0 to 2.23607\. They must have the shape \(12, n\)"),
         (ROWS[1:], [1, 1], r"the shape \(11, 2\) .*\. They must have the shape \(12, n\)"),
-        (ROWS * 2, [1, 1], r"the shape \(24, 2\)"),
-        ([[]] * 12, [], r"the shape \(12, 0\)"),
-        ([], [1, 1], r"the shape \(0,\)"),
         (None, [1, 1], "several lengths, or no numbers"),
         ([*ROWS[1:], [1.0]], [1, 1], "several lengths, or no numbers"),
-        ([["a", "b"]] * 12, [1, 1], "several lengths, or no numbers"),
         (ROWS, [0, 0], r"lengths from 0 to 0\. They must have the shape \(1, 2\)"),
-        (ROWS, [NAN, 1], "lengths from nan to nan"),
         (ROWS, [1, 1, 1], r"the shape \(1, 3\) .*\. They must have the shape \(1, 2\)"),
-        (ROWS, [[1, 1]], r"the shape \(1, 1, 2\)"),
-        (ROWS, 1.0, r"the shape \(1,\)"),
         (ROWS, None, r"the shape \(1,\)"),
     ],
 )
@@ -399,10 +357,8 @@ def test_embeddings_that_tell_nothing_stop_the_turn_and_are_asked_again_in_the_n
 
 
 def test_by_embeddings_the_nearest_are_judged_however_far_they_are():
-    rows = [[-1.0, 0.0]] * 10 + [[-1.0, 1.0]] * 2
-    model = brain()
-    far = matcher(model, desk(), embeddings=Given(rows, [7.0, 0.0]))
-    assert judged_of(far, model, said("Vouchers?")) == {f"{TOPICS[-1]}-1", f"{TOPICS[-1]}-2"}
+    far = Given([[-1.0, 0.0]] * 10 + [[-1.0, 1.0]] * 2, [7.0, 0.0])
+    assert near(desk(), said("Vouchers?"), embeddings=far) == {f"{TOPICS[-1]}-1", f"{TOPICS[-1]}-2"}
 
 
 @pytest.mark.parametrize(

@@ -97,13 +97,8 @@ NO_SERVICE = "it cannot be what offers a service"
         ),  # of the thread alone
         # Letters of another script stand beside a name without a space.
         ({"content": "我用get_order查了一下。"}, "revisions[0].content", INTERNAL),
-        ({"content": "get_orderで調べました。"}, "revisions[0].content", INTERNAL),
-        ({"content": "ใช้get_orderแล้ว"}, "revisions[0].content", INTERNAL),
-        ({"content": "get_order를 실행했습니다."}, "revisions[0].content", INTERNAL),
         ({"content": "по get_orderу"}, "revisions[0].content", INTERNAL),
-        ({"content": "您的internal_score是7。"}, "revisions[0].content", INTERNAL),
         ({"content": "我调用refund(A-1)了。"}, "revisions[0].content", INTERNAL),
-        ({"content": "按G2处理。"}, "revisions[0].content", INTERNAL),
         ({"content": "会员等级: 1"}, "revisions[0].content", INTERNAL),
         ({"content": "The `loyalty tier` variable says so."}, "revisions[0].content", INTERNAL),
         ({"content": "we can **repair** it"}, "revisions[0].content", REPEATED),
