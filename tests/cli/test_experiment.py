@@ -43,7 +43,7 @@ scenarios:
   says: And roses for tomorrow?
   expect: {says: [{criterion: is polite}]}
 """
-TULIPS = SUITE.partition("- name: lilies")[0]
+TULIPS = SUITE.partition("- name: lilies")[0].replace("  twin: lilies\n", "")
 ROSES = """
 - name: roses
   says: Do you have roses?
