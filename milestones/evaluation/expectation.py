@@ -109,7 +109,7 @@ class Expectation(Part):
         may_call: Tools that may be called besides, with any arguments.
         says: What the reply must say.
         never: Patterns that the agent must not say in this turn.
-        reply: A reply that fits, as an example.
+        reply: A reply that fits, or several, as examples.
         wrong: Replies that make the mistake at stake, as examples.
 
     Raises:
@@ -121,7 +121,7 @@ class Expectation(Part):
     may_call: Names = ()
     says: tuple[Says, ...] = ()
     never: tuple[PatternText, ...] = ()
-    reply: Text | None = None
+    reply: Texts = ()
     wrong: Texts = ()
 
     @model_validator(mode="after")

@@ -46,11 +46,24 @@ def held(scenarios: list[Scenario], speaks: Speaks) -> Report:
     return evaluate(Suite(scenarios), {"arm": arm}, judge=judge)
 
 
+def examples(kind: str, *, succeeding: bool) -> list[tuple[str, str]]:
+    """The cases whose examples of replies, fair or wrong ones, come out like this, and these examples."""
+    found = []
+    for number in range(max(len(getattr(one.expect, kind)) for one in turns())):
+        given = {one.name: getattr(one.expect, kind)[number:] for one in turns()}
+        report = held(
+            [one for one in turns() if given[one.name]], lambda one, given=given: given[one.name][0]
+        )
+        is_so = [one.scenario for one in report.conversations if bool(one.goal_completed) is succeeding]
+        found += [(name, given[name][0]) for name in is_so]
+    return found
+
+
 def judge(graph: Any, transcript: Any, observations: Any) -> list[Verdict]:
-    """Finds every criterion met by the reply that the case gives as an example, and by no other."""
+    """Finds every criterion met by the replies that the case gives as fair ones, and by no other."""
     (scenario,) = (one for one in turns() if one.milestones is graph)
     reply = transcript.events[-1].text
-    is_met = reply == scenario.expect.reply
+    is_met = reply in scenario.expect.reply
     return [Verdict(name, is_met, len(transcript), reply) for name in observations.undecided]
 
 
@@ -106,12 +119,7 @@ def test_the_suite_is_large_enough():
 
 def test_who_knows_what_is_expected_succeeds_always():
     assert rate(held(matching(), lambda one: exactly(one.expect.active))) == 1
-    missed = [
-        one.scenario
-        for one in held(turns(), lambda one: one.expect.reply).conversations
-        if not one.goal_completed
-    ]
-    assert missed == []
+    assert examples("reply", succeeding=False) == []
 
 
 @pytest.mark.parametrize("name", ["always", "never"])
@@ -122,13 +130,7 @@ def test_who_finds_all_guidelines_active_or_none_fails_often(name: str):
 
 def test_who_makes_the_mistake_at_stake_fails():
     assert all(one.expect.reply and one.expect.wrong for one in turns())
-    most = max(len(one.expect.wrong) for one in turns())
-    passed = []
-    for number in range(most):
-        wrong = [one for one in turns() if len(one.expect.wrong) > number]
-        report = held(wrong, lambda one, number=number: one.expect.wrong[number])
-        passed += [(one.scenario, number) for one in report.conversations if one.goal_completed]
-    assert passed == []
+    assert examples("wrong", succeeding=True) == []
 
 
 def test_code_alone_decides_at_least_half_of_the_turns():
@@ -138,7 +140,7 @@ def test_code_alone_decides_at_least_half_of_the_turns():
 
 def test_who_calls_no_tool_fails_wherever_one_is_needed():
     def arm(scenario: Scenario, agent: Any, model: Any) -> Answers:
-        return Answers(lambda _: [AIMessage(scenario.expect.reply)])
+        return Answers(lambda _: [AIMessage(scenario.expect.reply[0])])
 
     needed = [one for one in turns() if one.expect.calls]
     assert rate(evaluate(Suite(needed), {"arm": arm}, judge=judge)) == 0
