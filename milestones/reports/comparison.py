@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from arq_graph.milestones.reports.figures import Fourfold
 from arq_graph.milestones.reports.records import ConversationRecord, Record
-from arq_graph.milestones.reports.statistics import bootstrap_mean, holm, mcnemar, mean_within, sign_flip
+from arq_graph.milestones.reports.statistics import bootstrap_mean, holm, mcnemar, mean_within, sign_flip, wilson
 
 if TYPE_CHECKING:
     from arq_graph.milestones.reports.report import Report
@@ -32,7 +32,8 @@ class Difference(Record):
         tasks: How many independent groups the pairs make: tasks, or the pairs where each task was run once.
         a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None where
             there is no pair.
-        low: Of the difference's 95% bootstrap interval to `high`; None where there are fewer than two tasks.
+        low: Of the difference's 95% bootstrap interval to `high`; None where there are fewer than two tasks. Where all
+            pairs of a yes or no are alike, it is as wide as the share of tasks that may differ, by Wilson.
         p: How likely so large a difference is by chance alone, two-sided; among use cases, corrected for how many
             there are. None where there is no pair.
         verdict: `a better` or `b better` where p is below 0.05 and the interval leaves 0 out.
@@ -137,6 +138,10 @@ def _difference(pairs: Sequence[Pair], figure: str, *, is_yes_or_no: bool) -> Di
     by_mcnemar = is_yes_or_no and tasks == n
     differences = [b - a for _, a, b in known]
     low, high = bootstrap_mean(differences, clusters=clusters) or (None, None)
+    if is_yes_or_no and low is not None and high is not None and low == high:
+        # Where all pairs are alike, resamples vary in nothing; so many tasks leave this share of others possible.
+        _, others = wilson(0, tasks)
+        low, high = max(-1.0, low - others), min(1.0, high + others)
     # The interval alone finds differences where there are a few pairs only (three that are alike are three
     # whose interval leaves 0 out); p does not.
     p = None
