@@ -27,6 +27,7 @@ from arq_graph.milestones.reports.graph_choice import GraphSource
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
+from arq_graph.milestones.reports.tables import tables_of
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
@@ -100,7 +101,7 @@ def score(
     write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)))
     if run.store is not None and not unanswered:
         run.store.remove()
-    show_report(result, output())
+    show_report(result, tables_of(result), output())
     _tell_undecided(result, choice, run.store, unanswered)
 
 

@@ -107,7 +107,6 @@ async def aexperiment(
     return Experiment(
         suite=file.parent.name if file.is_relative_to(SUITES) and file.name == "suite.yaml" else suite.name,
         report=report,
-        matches=tuple(one.name for one in suite.scenarios if one.matches_only),
         turns=turns,
         ablated=ablated or {},
     )
