@@ -16,10 +16,9 @@ from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
-from arq_graph.milestones.reports.tables import difference_cells
+from arq_graph.milestones.reports.tables import DIFFERENCE, difference_cells
 
 _BETTER = {"a better": "A", "b better": "B"}
-_HEADINGS = ("A", "B", "difference", "p", "pairs", "better")
 
 
 def compare(
@@ -82,9 +81,10 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
     ):
         yield ""
         rows = (
-            (name, [told(of.a), told(of.b), *difference_cells(of, "A", "B", change)]) for name, of in figures
+            (name, [told(of.a), told(of.b), *difference_cells(of, "A", "B", change).values()])
+            for name, of in figures
         )
-        yield tables.columns(title, _HEADINGS, rows)
+        yield tables.columns(title, ("A", "B", *DIFFERENCE), rows)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
 

@@ -16,10 +16,10 @@ from typer import BadParameter, Exit
 from arq_graph.apps.ablations import ablation_of
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import WRONG_INPUT, options
-from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
+from arq_graph.cli.progress import way_on_told
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, show_broken, show_report
-from arq_graph.errors import InputError, ReasoningError, SpecError, suggestion
+from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Done
 from arq_graph.milestones.evaluation.results import ASKED, VOTES, read_results
@@ -136,16 +136,8 @@ def conversing(
 ) -> Iterator[Done]:
     """Inside the block conversations are held: progress is shown, and whatever ends it tells the way on."""
     count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1), settings.get("shard", "1/1")))
-    with (
-        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}".strip())),
-        progress_bar("conversing", count, "went wrong") as advance,
-    ):
-        try:
-            yield lambda _, outcome: advance(outcome.error is not None)
-        except ReasoningError as error:
-            if way_on:
-                error.add_note(way_on)
-            raise
+    with way_on_told(way_on, "conversing", count, "went wrong") as advance:
+        yield lambda _, outcome: advance(outcome.error is not None)
 
 
 def require_all_held(reports: Sequence[Report], way_on: str, *, missing: bool = False) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
@@ -20,8 +20,8 @@ from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.ceiling import Ceiling
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.moves import moves_of
-from arq_graph.milestones.evaluation.recording import CallListener, ModelCall
-from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
+from arq_graph.milestones.evaluation.recording import CallListener
+from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.evaluation.workers import Job, call
@@ -51,21 +51,6 @@ _DEALT_ANEW = (
 
 Done = Callable[[Planned, Outcome], None]
 Begin = Callable[[], Executor]
-
-
-class Held(NamedTuple):
-    """What became of a conversation, what was said in it, and what it used, its user and judge included.
-
-    `is_unreached` says that a model was out of reach, and that nothing is said of the app. `recorded` are its model
-    calls, if they are to be kept.
-    """
-
-    outcome: Outcome
-    calls: int
-    cost: float
-    messages: Sequence[Mapping[str, Any]] = ()
-    is_unreached: bool = False
-    recorded: tuple[ModelCall, ...] = ()
 
 
 @dataclass
@@ -118,8 +103,7 @@ class Run:
             async for ones, found in finished:
                 for one, held in zip(ones, found, strict=True):
                     if kept:
-                        told = held.messages, held.calls, held.cost, held.recorded
-                        kept[0].append(entry_of(one, held.outcome, *told))
+                        kept[0].append(entry_of(one, held))
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                 for held in found:

@@ -45,6 +45,9 @@ Records = Sequence[ConversationRecord]
 Rows = Mapping[str, Mapping[str, str]]
 """Cells by row and arm; under `_CASES`, how many cases a row is of."""
 
+DIFFERENCE = ("difference", "p", "pairs", "better")
+"""The columns of a difference."""
+
 _CASES = "n"
 _STOPS_SHOWN = 8
 _RUNS_SHOWN = 6
@@ -118,10 +121,11 @@ def table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
 
 def difference_cells(
     of: Difference, a: str, b: str, told: Callable[[Difference], str] = points
-) -> tuple[str, ...]:
+) -> Mapping[str, str]:
     """A difference with its interval, p, the number of pairs, and which of the two is better."""
     better = {"a better": a, "b better": b}.get(of.verdict, "not shown")
-    return told(of), probability(of.p), f"{of.pairs:,}", better
+    cells = (told(of), probability(of.p), f"{of.pairs:,}", better)
+    return dict(zip(DIFFERENCE, cells, strict=True))
 
 
 def _only(arms: Mapping[str, Records], wanted: Callable[[ConversationRecord], Any]) -> Mapping[str, Records]:
@@ -317,20 +321,25 @@ def _worth(
             of = {arm: [one for one in records if not _matches_only(one)] for arm, records in of.items()}
         gained = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
-        rows = [Row(name=whole, cells=(_completed(of[whole]), "", "", "", number(tokens[whole], ".0f")))]
+        rows = {whole: {"goal completion": _completed(of[whole]), "tokens": number(tokens[whole], ".0f")}}
         for arm in without:
-            sure = difference_cells(gained[arm].overall.goal_completion, arm, whole)[:3]
+            gain = difference_cells(gained[arm].overall.goal_completion, arm, whole)
             fewer, most = tokens[arm], tokens[whole]
             costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
-            rows.append(Row(name=arm.removeprefix(f"{whole} "), cells=(_completed(of[arm]), *sure, costs)))
+            cells = {"goal completion": _completed(of[arm]), "the query gains": gain["difference"]}
+            rows[arm.removeprefix(f"{whole} ")] = {
+                **cells,
+                "tokens": costs,
+                "p": gain["p"],
+                "pairs": gain["pairs"],
+            }
         notes = (
             "What the query gains: goal completion with it less that without it, in points, with 95% intervals.",
             *(["Over whole turns."] if is_of_turns else []),
             f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
         )
         columns = ("goal completion", "the query gains", "p", "pairs", "tokens")
-        title = f"{whole} without a query of {step}"
-        yield Table(title=title, columns=columns, rows=tuple(rows), notes=notes)
+        yield table(f"{whole} without a query of {step}", columns, rows, *notes)
 
 
 def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:
@@ -343,7 +352,7 @@ def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:
         rows = {name: difference_cells(differing[name], a, b) for name in order}
         note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
         if rows and len(found) > 1:
-            yield _of_differences(f"where {a} and {b} differ", rows, note)
+            yield table(f"where {a} and {b} differ", DIFFERENCE, rows, note)
 
 
 def _in_pairs(
@@ -356,9 +365,4 @@ def _in_pairs(
     what = "of goal completion in points" if told is points else "of the progress rate"
     note = f"Differences {what}, with 95% intervals; p is corrected for the number of pairs (Holm)."
     if rows:
-        yield _of_differences(title, rows, note)
-
-
-def _of_differences(title: str, rows: Mapping[str, tuple[str, ...]], note: str) -> Table:
-    found = tuple(Row(name=name, cells=cells) for name, cells in rows.items())
-    return Table(title=title, columns=("difference", "p", "pairs", "better"), rows=found, notes=(note,))
+        yield table(title, DIFFERENCE, rows, note)
