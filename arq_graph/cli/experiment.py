@@ -23,13 +23,13 @@ from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
     SUITES,
+    Experiment,
     aexperiment,
     file_name,
     suite_file,
     usual_arms,
     write_experiment,
 )
-from arq_graph.milestones.experiments.tables import Experiment
 from arq_graph.milestones.reports.html import write_html
 
 _OF_MODELS = (

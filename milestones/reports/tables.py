@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
+from operator import attrgetter
 from typing import Any
 
-from arq_graph.milestones.evaluation.moves import SHARES, shares_of
 from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
 from arq_graph.milestones.reports.figures import Summary
@@ -56,7 +57,12 @@ _ROADS = (
     "milestone graph."
 )
 _INTERVALS = "[…] are 95% intervals. A to B is a range: what is undecided counts as missed, and as reached."
+_SHARES = (
+    "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
+    "as not every arm tells of its thoughts; invalid: the share of the acts that were refused or failed."
+)
 _AT_END = f"At {END} stopped those in which something forbidden happened on the way."
+_USE_CASE, _USER = attrgetter("use_case"), attrgetter("user")
 _MEANS = {
     "turns": "turns",
     "tool calls": "calls",
@@ -88,16 +94,16 @@ def tables_of(
     walked = _only(arms, lambda one: not one.expected)
     stops = _stops(walked)
     tables: list[tuple[str, Rows, Iterable[str]]] = [
-        (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _user), [_ROADS]),
+        (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
         ("goal completion", _by_part(arms), [_INTERVALS, *_left_out(report)]),
-        ("goal completion by category", _several(_by(arms, _completed, _use_case)), ()),
-        (BY_USER, _several(_by(arms, _completed, _user)), ()),
-        (PROGRESS, _by(walked, _progress, _use_case, _user), ()),
+        ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
+        (BY_USER, _several(_by(arms, _completed, _USER)), ()),
+        (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
         ("pass^k", _pass_hat_k(summaries), _notes_of_pass_hat_k(summaries)),
         ("stopped at", stops, [_AT_END] if END in stops else ()),
         ("ended by", _ended(summaries), ()),
         ("outcome in the world, mean", _outcomes(arms), ()),
-        ("moves", _moves(arms), [SHARES]),
+        ("moves", _moves(arms), [_SHARES]),
         ("what was said for what", _speech(arms), ()),
         ("output tokens of a call", _tokens(arms), ()),
         ("a conversation, mean", _means(summaries, timed), ()),
@@ -130,14 +136,6 @@ def difference_cells(
 
 def _only(arms: Mapping[str, Records], wanted: Callable[[ConversationRecord], Any]) -> Mapping[str, Records]:
     return {arm: [one for one in records if wanted(one)] for arm, records in arms.items()}
-
-
-def _use_case(one: ConversationRecord) -> str | None:
-    return one.use_case
-
-
-def _user(one: ConversationRecord) -> str | None:
-    return one.user
 
 
 def _by(
@@ -181,28 +179,24 @@ def _matches_only(one: ConversationRecord) -> bool:
     return "active" in one.expected
 
 
-def _completed(records: Records) -> str:
+def _share(figure: str, records: Records) -> str:
+    """The share of which it is true: a range where something is undecided, else with its interval."""
     counted = [one for one in records if one.progress_range is not None]
-    return _share([one.goal_completed for one in counted], counted)
-
-
-def _reached(records: Records) -> str:
-    return _share([one.goal_reached for one in records], records)
-
-
-def _share(goals: Sequence[bool | None], records: Records) -> str:
-    """The share of what is true: a range where something is undecided, else with its interval."""
+    goals: list[bool | None] = [getattr(one, figure) for one in counted]
     n, true, undecided = len(goals), goals.count(True), goals.count(None)
     if undecided or not n:
         return between(percent(true / n), percent((true + undecided) / n)) if n else NOT_KNOWN
     low, high = wilson(true, n)
-    tasks = _tasks(records)
+    tasks = _tasks(counted)
     if (of := len(set(tasks))) < n:
         # Where no task differs from another, as many tasks as there are say how sure that is.
         of_tasks = wilson(round(true / n * of), of)
         low, high = bootstrap_mean([float(goal or 0) for goal in goals], clusters=tasks) or of_tasks
         low, high = of_tasks if low == high else (low, high)
     return percent(true / n) + interval(low, high, ".0f", 100)
+
+
+_completed, _reached = partial(_share, "goal_completed"), partial(_share, "goal_reached")
 
 
 def _progress(records: Records) -> str:
@@ -263,7 +257,7 @@ def _outcomes(arms: Mapping[str, Records]) -> Rows:
 
 def _moves(arms: Mapping[str, Records]) -> Rows:
     """The shares of moves, where thoughts are told, and how often tasks were tried."""
-    found = {arm: shares_of(records) for arm, records in arms.items()}
+    found = {arm: _shares_of(records) for arm, records in arms.items()}
     rows: dict[str, Mapping[str, str]] = {}
     if any("think" in shares for shares in found.values()):
         names = dict.fromkeys(["think", *(name for shares in found.values() for name in shares)])
@@ -271,6 +265,16 @@ def _moves(arms: Mapping[str, Records]) -> Rows:
     if any(one.trials > 1 for records in arms.values() for one in records):
         rows["trials"] = {arm: number(_mean_of(one.trials for one in of), ".1f") for arm, of in arms.items()}
     return rows
+
+
+def _shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
+    """The shares of an arm's moves, as `_SHARES` says; those that are not told are left out."""
+    counts = Counter[str]()
+    for one in records:
+        counts.update(one.moves)  # what never happened is told, too
+    done = counts["speak"] + counts["act"]
+    of = {"think": counts["think"] + done, "speak": done, "act": done, "invalid": counts["act"]}
+    return {name: counts[name] / all_of for name, all_of in of.items() if all_of and name in counts}
 
 
 def _speech(arms: Mapping[str, Records]) -> Rows:
