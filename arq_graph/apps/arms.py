@@ -71,9 +71,8 @@ def _arm(name: str, folder: Path | None) -> Arm:
             "your own, NAME+reflexion for one that tries again, and 'arq -QUERY' for arq without a query"
         )
     found = _loaded(name, folder)
-    if isinstance(found, type) and issubclass(found, ARQ):
-        return partial(_guided("arq"), own=own_blueprint(name, folder))
-    return cast(Arm, found)
+    is_blueprint = isinstance(found, type) and issubclass(found, ARQ)
+    return partial(_guided("arq"), own=own_blueprint(name, folder)) if is_blueprint else cast(Arm, found)
 
 
 def own_blueprint(name: str, folder: Path | None) -> type[ARQ]:

@@ -16,9 +16,9 @@ from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
+from arq_graph.milestones.reports.tables import DIFFERENCE, difference_cells
 
 _BETTER = {"a better": "A", "b better": "B"}
-_HEADINGS = ("A", "B", "difference", "p", "n", "better")
 
 
 def compare(
@@ -70,7 +70,9 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
         better = _BETTER.get(difference.verdict)
         said = f"{better} better" if better else difference.verdict
         yield sentence(f"{title}: ", words(said, "bold"))
-    groups = tables.with_use_cases(comparison.overall, comparison.use_cases)
+    groups = {"all": comparison.overall}
+    if len(comparison.use_cases) > 1:
+        groups = dict(comparison.use_cases) | groups
     goals = ((name, group.goal_completion) for name, group in groups.items())
     rates = ((name, group.progress_rate) for name, group in groups.items())
     for title, figures, told, change in (
@@ -78,8 +80,11 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
         ("progress rate", rates, shown.number, shown.change),
     ):
         yield ""
-        rows = ((name, [told(of.a), told(of.b), change(of), *_sure(of)]) for name, of in figures)
-        yield tables.columns(title, _HEADINGS, rows)
+        rows = (
+            (name, [told(of.a), told(of.b), *difference_cells(of, "A", "B", change).values()])
+            for name, of in figures
+        )
+        yield tables.columns(title, ("A", "B", *DIFFERENCE), rows)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
 
@@ -91,15 +96,10 @@ def _figures(group: ComparedGroup) -> Iterator[tuple[str, Difference]]:
     yield "progress rate", group.progress_rate
 
 
-def _sure(difference: Difference) -> list[str]:
-    better = _BETTER.get(difference.verdict, "not shown")
-    return [shown.probability(difference.p), f"{difference.pairs:,}", better]
-
-
 def _remarks(comparison: Comparison) -> Iterator[str]:
     overall = comparison.overall
     yield (
-        "Differences are B - A, in points or in the rate, over the n pairs that both know; […] are 95% intervals. One "
+        "Differences are B - A, in points or in the rate, over the pairs that both know; […] are 95% intervals. One "
         "is called better where p is below 0.05 and the interval leaves 0 out. Where no difference is shown there may "
         "still be one."
     )

@@ -15,20 +15,20 @@ from arq_graph.apps.arms import arms
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
-from arq_graph.cli.evaluate import conversing, said_in
+from arq_graph.cli.evaluation import conversing, said_in
 from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import output, sentence, show_command, words
-from arq_graph.cli.tables import counted, goals_table, show_broken
+from arq_graph.cli.tables import counted, show_broken, show_table
 from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.report import stand_in_notice
+from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, tables_of
 
 _FIGURES = (
-    "A helpful customer says what is asked, a perturbed one has no numbers, an unhelpful one guesses wrongly. The "
-    "customer's goal is what they came for; goal completion counts every road to the end of the milestone graph. "
+    "A helpful customer says what is asked, a perturbed one has no numbers, an unhelpful one guesses wrongly. "
     "Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
 )
 
@@ -97,7 +97,9 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
         write_html(page, report, said_in(report, file), title="The order desk and its simulated customers")
     console.print()
     console.print(words(stand_in_notice(report.stand_ins) or "", "yellow"))
-    console.print(goals_table(report))
+    for table in tables_of(report):
+        if table.title in (CUSTOMERS_GOAL, BY_USER, PROGRESS):
+            show_table(table, console)
     console.print()
     console.print(words(_FIGURES, "dim"))
     console.print(words("Who stopped where, and every conversation to read:"))

@@ -8,16 +8,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from rich.console import Console
-from rich.padding import Padding
 from typer import Argument, BadParameter, Option
 
-from arq_graph.apps.ablations import ablation_of, ablations
+from arq_graph.apps.ablations import ablations
 from arq_graph.apps.arms import own_blueprint
-from arq_graph.cli import evaluate as shared
-from arq_graph.cli import options
-from arq_graph.cli.screen import note, output, words
-from arq_graph.cli.tables import columns, counted, show_broken, show_errors
+from arq_graph.cli import evaluation, options
+from arq_graph.cli.screen import note
+from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
@@ -26,15 +23,14 @@ from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
     SUITES,
+    Experiment,
     aexperiment,
     file_name,
     suite_file,
     usual_arms,
     write_experiment,
 )
-from arq_graph.milestones.experiments.tables import Experiment
 from arq_graph.milestones.reports.html import write_html
-from arq_graph.milestones.reports.report import stand_in_notice
 
 _OF_MODELS = (
     *("model", "model_arg", "user_model", "judge", "votes", "base_url", "max_calls", "max_cost", "prices"),
@@ -123,8 +119,8 @@ def experiment(
         raise InputError(
             "two of the suites have one name, and so one file of results: try one after the other"
         )
-    asked = _replayed(replay, given) if replay else shared.Asked.chosen(given)
-    trials = [_trial(file_of[one.name], one, asked, given) for one in shared.of_categories(read, only)]
+    asked = _replayed(replay, given) if replay else evaluation.Asked.chosen(given)
+    trials = [_trial(file_of[one.name], one, asked, given) for one in evaluation.of_categories(read, only)]
     record.mkdir(parents=True, exist_ok=True)
     way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
     found = []
@@ -132,12 +128,13 @@ def experiment(
         kept, merged = settings["results"], settings["merge"]
         others = [each.settings["results"] for each in trials if each.suite is not suite]
         settings["spent_in"] = [other for other in others if other.exists()]
-        with shared.conversing(suite, apps, settings, way_on) as done:
+        with evaluation.conversing(suite, apps, settings, way_on) as done:
             found.append(run_in_loop(aexperiment(file, suite, apps, **settings, done=done), "aexperiment"))
         _write(found[-1], record / file_name(suite.name), merged or [kept])
-        _show(found[-1], output(), way_on, judged="judge" in settings)
+        report, tables, judged = found[-1].report, found[-1].tables, "judge" in settings
+        evaluation.tell(report, tables, way_on, of=found[-1].suite, judged=judged)
     reports = [each.report for each in found]
-    shared.require_all_held(reports, way_on, missing=merge and any(each.missing for each in reports))
+    evaluation.require_all_held(reports, way_on, missing=merge and any(each.missing for each in reports))
 
 
 class _Trial(NamedTuple):
@@ -149,14 +146,14 @@ class _Trial(NamedTuple):
     settings: dict[str, Any]
 
 
-def _trial(file: Path, suite: Suite, asked: shared.Asked, given: Mapping[str, Any]) -> _Trial:
+def _trial(file: Path, suite: Suite, asked: evaluation.Asked, given: Mapping[str, Any]) -> _Trial:
     # Beside a shipped suite nobody has modules of their own.
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
     own = given["blueprint"] or []
     for name in own:
         own_blueprint(name, folder)
     compared = [*chain.from_iterable(map(ablations, given["ablate"] or ())), *(["arq", *own] if own else [])]
-    usual, runs, model = shared.names_in(usual_arms(file)), 1, asked.models["model"]
+    usual, runs, model = evaluation.names_in(usual_arms(file)), 1, asked.models["model"]
     if isinstance(model, ReplayChatModel):
         usual, runs, scenarios, votes = model.recorded(suite.name)
         asked = changed(asked, votes=votes)
@@ -164,22 +161,22 @@ def _trial(file: Path, suite: Suite, asked: shared.Asked, given: Mapping[str, An
         if left_out := len(suite.scenarios) - len(there):
             note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
             suite = suite.replace(scenarios=there)
-    names = list(dict.fromkeys([*shared.names_in(given["arms"] or ""), *compared])) or usual
-    suite, apps = shared.tried_on(suite, names, folder, model)
+    names = list(dict.fromkeys([*evaluation.names_in(given["arms"] or ""), *compared])) or usual
+    suite, apps = evaluation.tried_on(suite, names, folder, model)
     record, name = given["record"], file_name(suite.name)
     merged = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if given["merge"] else []
     if given["merge"] and not merged:
         raise InputError(f"{record} holds no shards of {suite.name}: hold them with --shard 1/2, 2/2, …")
     settings = asked.settings(given) | {
         "runs": given["runs"] or runs,
-        "results": record / f"{name}{shared.part_of(given['shard'])}.results.jsonl",
+        "results": record / f"{name}{evaluation.part_of(given['shard'])}.results.jsonl",
         "merge": merged,
-        "ablated": {name: " and ".join(each.without) for name in apps if (each := ablation_of(name))},
+        "ablated": evaluation.ablated_in(apps),
     }
     return _Trial(file, suite, apps, settings)
 
 
-def _replayed(folder: Path, given: Mapping[str, Any]) -> shared.Asked:
+def _replayed(folder: Path, given: Mapping[str, Any]) -> evaluation.Asked:
     if useless := [f"--{name.replace('_', '-')}" for name in _OF_MODELS if given[name]]:
         raise BadParameter(
             f"--replay asks no model: leave out {', '.join(useless)}, which would change nothing"
@@ -187,7 +184,7 @@ def _replayed(folder: Path, given: Mapping[str, Any]) -> shared.Asked:
     if folder.resolve() == given["record"].resolve():
         raise BadParameter(f"--replay reads {folder}, so --record has to name another folder")
     recorded = {role: ReplayChatModel(folder, role=role) for role in ASKED}
-    return shared.Asked(
+    return evaluation.Asked(
         {role: each for role, each in recorded.items() if each.model_name not in ("", "none")}, {}
     )
 
@@ -195,27 +192,6 @@ def _replayed(folder: Path, given: Mapping[str, Any]) -> shared.Asked:
 def _write(found: Experiment, place: Path, results: list[Path]) -> None:
     written, page = (place.with_name(f"{place.name}.{kind}") for kind in ("json", "html"))
     write_experiment(written, found)
-    said = shared.said_in(found.report, *results)
+    said = evaluation.said_in(found.report, *results)
     write_html(page, found.report, said, title=f"Experiment: {found.suite}", tables=found.tables)
     note(f"The figures are in {written}, and the page is {page}.")
-
-
-def _show(found: Experiment, console: Console, way_on: str, *, judged: bool) -> None:
-    report = found.report
-    show_broken(report.failed, "measured")
-    shared.tell_stopped(report, way_on)
-    if notice := stand_in_notice(report.stand_ins):
-        console.print(words(notice, "yellow"))
-    console.print(words(f"{counted(len(report.conversations), 'conversation')} of {found.suite}", "bold"))
-    for table in found.tables:
-        console.print()
-        console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
-        for line in table.notes:
-            console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
-    show_errors(report, console)
-    undecided = sum(one.goal_completed is None for one in report.conversations)
-    if undecided:
-        way = "" if judged else "; give --judge to have them decided"
-        console.print(words(f"{counted(undecided, 'conversation')} undecided{way}.", "yellow"))
-    if (agreement := report.summary.overall.agreement.mean) is not None:
-        console.print(words(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))

@@ -16,7 +16,8 @@ from rich.progress import Progress as Bar
 from rich.status import Status
 
 from arq_graph.cli import INTERRUPTED
-from arq_graph.cli.screen import diagnostics, on_screen, settle, words
+from arq_graph.cli.screen import diagnostics, note, on_screen, settle, words
+from arq_graph.errors import ReasoningError
 
 _GRACE = 1.0
 _STEPS = {
@@ -130,3 +131,18 @@ def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callab
 
     with bar, on_screen(bar.stop):
         yield done
+
+
+@contextmanager
+def way_on_told(way_on: str, doing: str, total: int | None, failing: str) -> Iterator[Callable[[bool], None]]:
+    """A progress bar inside the block; whatever ends it, an interrupt or a model, tells how to go on."""
+    with (
+        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}".strip())),
+        progress_bar(doing, total, failing) as advance,
+    ):
+        try:
+            yield advance
+        except ReasoningError as error:
+            if way_on:
+                error.add_note(way_on)
+            raise

@@ -15,10 +15,10 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.dialogue import existing_threads
-from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
+from arq_graph.cli.progress import way_on_told
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
-from arq_graph.errors import ArqGraphError, InputError, SpecError
+from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
@@ -27,6 +27,7 @@ from arq_graph.milestones.reports.graph_choice import GraphSource
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
+from arq_graph.milestones.reports.tables import tables_of
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
@@ -100,7 +101,7 @@ def score(
     write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)))
     if run.store is not None and not unanswered:
         run.store.remove()
-    show_report(result, output())
+    show_report(result, tables_of(result), output())
     _tell_undecided(result, choice, run.store, unanswered)
 
 
@@ -154,17 +155,9 @@ def _scored(run: ScoringRun, total: int | None) -> Report:
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
     way_on = f"What was scored is kept in {store.file}: the same command goes on from there." if store else ""
-    with (
-        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}")),
-        progress_bar("scoring", total, "broken") as advance,
-    ):
-        try:
-            scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
-            return run_in_loop(scoring, "areport")
-        except ArqGraphError as error:
-            if run.kept:
-                error.add_note(way_on)
-            raise
+    with way_on_told(way_on, "scoring", total, "broken") as advance:
+        scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
+        return run_in_loop(scoring, "areport")
 
 
 def _tell_undecided(

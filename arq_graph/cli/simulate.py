@@ -9,10 +9,9 @@ from typer import Exit, Option
 
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
-from arq_graph.cli.evaluate import tell_doubts
+from arq_graph.cli.evaluation import tell_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
-from arq_graph.cli.tables import ENDS
 from arq_graph.cli.turn import progress_line
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arms
@@ -20,6 +19,7 @@ from arq_graph.milestones.evaluation.conversation import Conversation, converse,
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
 from arq_graph.milestones.milestone import START
+from arq_graph.milestones.reports.tables import ENDS
 from arq_graph.milestones.scoring import Score, score
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.milestones.transcripts.formats import read_transcript

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.ceiling import Ceiling
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
-from arq_graph.milestones.evaluation.moves import moves_of
-from arq_graph.milestones.evaluation.recording import CallListener, ModelCall
-from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
+from arq_graph.milestones.evaluation.recording import CallListener
+from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.evaluation.workers import Job, call
@@ -36,6 +35,7 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
+from arq_graph.milestones.transcript import Call, Message, Result, Transcript
 from arq_graph.reasoning.usage import UsageTracker
 
 MOST_OUT_OF_REACH = 3
@@ -51,21 +51,6 @@ _DEALT_ANEW = (
 
 Done = Callable[[Planned, Outcome], None]
 Begin = Callable[[], Executor]
-
-
-class Held(NamedTuple):
-    """What became of a conversation, what was said in it, and what it used, its user and judge included.
-
-    `is_unreached` says that a model was out of reach, and that nothing is said of the app. `recorded` are its model
-    calls, if they are to be kept.
-    """
-
-    outcome: Outcome
-    calls: int
-    cost: float
-    messages: Sequence[Mapping[str, Any]] = ()
-    is_unreached: bool = False
-    recorded: tuple[ModelCall, ...] = ()
 
 
 @dataclass
@@ -118,8 +103,7 @@ class Run:
             async for ones, found in finished:
                 for one, held in zip(ones, found, strict=True):
                     if kept:
-                        told = held.messages, held.calls, held.cost, held.recorded
-                        kept[0].append(entry_of(one, held.outcome, *told))
+                        kept[0].append(entry_of(one, held))
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                 for held in found:
@@ -285,7 +269,7 @@ class Run:
             seed=one.seed,
             outcome=made.outcome(),
             trials=trials,
-            **moves_of(transcript, held.moves),
+            **_moves(transcript, held.moves),
             ended=held.ended,
             error=held.error,
             model_calls=held.usage.calls,
@@ -301,6 +285,27 @@ class Run:
             },
             turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
         )
+
+
+def _moves(transcript: Transcript, turns: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """The fields of a record about an agent's moves; `turns` are those that its app's channel `moves` tells of.
+
+    What was said and done stands in the transcript of any app. Only a speaker tells of its thoughts.
+    """
+    told = [move for moves in turns.values() for move in moves]
+    events = transcript.measured
+    thoughts = {"think": sum(move.get("kind") == "think" for move in told)} if turns else {}
+    moves = {
+        **thoughts,
+        "speak": sum(isinstance(event, Message) and event.speaker == "agent" for event in events),
+        "act": sum(isinstance(event, Call) for event in events),
+        "invalid": sum(isinstance(event, Result) and event.failed for event in events),
+    }
+    labels = {"speech": "category", "dialogue_acts": "dialogue_act"}
+    counts = {
+        name: Counter(str(move[label]) for move in told if move.get(label)) for name, label in labels.items()
+    }
+    return {"moves": moves, **counts}
 
 
 def _expected(scenario: Scenario) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
@@ -53,21 +53,31 @@ class Kept(BaseModel):
     recorded: tuple[ModelCall, ...] = ()
 
 
-def entry_of(
-    one: Planned,
-    outcome: Outcome,
-    messages: Sequence[Mapping[str, Any]],
-    calls: int,
-    cost: float,
-    recorded: tuple[ModelCall, ...] = (),
-) -> dict[str, Any]:
+class Held(NamedTuple):
+    """What became of a conversation, what was said in it, and what it used, its user and judge included.
+
+    `is_unreached` says that a model was out of reach, and that nothing is said of the app. `recorded` are its model
+    calls, if they are to be kept.
+    """
+
+    outcome: Outcome
+    calls: int
+    cost: float
+    messages: Sequence[Mapping[str, Any]] = ()
+    is_unreached: bool = False
+    recorded: tuple[ModelCall, ...] = ()
+
+
+def entry_of(one: Planned, held: Held) -> dict[str, Any]:
     """A conversation as it is kept."""
-    record = outcome if isinstance(outcome, ConversationRecord) else None
-    kept = Kept(calls=calls, cost=cost, record=record, recorded=recorded if record else ())
-    if isinstance(outcome, BrokenConversation) and outcome.ended != "budget":
-        kept.broken = outcome
-    entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True)}
-    return entry | (_conversation(one, messages) if record else {"id": one.id, "unfinished": messages})
+    kept, outcome = Kept(calls=held.calls, cost=held.cost), held.outcome
+    if isinstance(outcome, ConversationRecord):
+        kept.record, kept.recorded = outcome, held.recorded
+        about = _conversation(one, held.messages)
+    else:
+        kept.broken = outcome if outcome.ended != "budget" else None
+        about = {"id": one.id, "unfinished": held.messages}
+    return {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True), **about}
 
 
 def kept_in(entry: Mapping[str, Any]) -> Kept | None:

@@ -1,33 +1,97 @@
-"""An experiment on one suite: the arms in its conversations and on its gold turns, and the tables of both."""
+"""An experiment on one suite: the arms in its conversations and on its gold turns, and tables beside the papers'."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, RootModel
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
-from arq_graph.milestones.experiments.tables import Experiment
+from arq_graph.milestones.reports.records import Record
+from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.shown import Row, Table, number
+from arq_graph.milestones.reports.tables import Rows, table, tables_of
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
-from arq_graph.milestones.turn_level.metrics import StepOutcome, turn_metrics
+from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, turn_metrics
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.sections import clean
 
 SUITES = Path(__file__).parent.parent / "suites"
 """The suites that come with the library, each in a folder of its own."""
 
-
 _USUAL_ARMS = {"guidelines": "arq,cot,direct", "use_cases": "react,pre-act"} | dict.fromkeys(
     ("household", "shop", "booking"), "react,respact"
 )
+
+
+_PUBLISHED = Path(__file__).with_name("published.yaml")
+PUBLISHED = "published"
+_TURNS: Mapping[str, Callable[[TurnMetrics], float | None]] = {
+    "action recall": lambda of: of.action_recall.rate,
+    "tool calls, F1": lambda of: of.tool_calls.f1,
+    "parameter match": lambda of: of.parameter_match.rate,
+    "final answers, F1": lambda of: of.final_answers.f1,
+    "answer similarity": lambda of: of.similarity.mean,
+}
+
+
+class Published(Record):
+    """What a paper reports: where, and its figures by row and arm."""
+
+    source: str
+    rows: Rows
+
+
+@cache
+def published() -> Mapping[str, Mapping[str, Published]]:
+    """The papers' figures, by suite and title of the table."""
+    return read_model(
+        _PUBLISHED, RootModel[dict[str, dict[str, Published]]], what="file of published figures"
+    ).root
+
+
+class Experiment(Record):
+    """What came of the arms on one suite.
+
+    Args:
+        schema_version: The version of this form, written as `schema`.
+        suite: The suite's name.
+        report: What was measured in its conversations.
+        turns: By arm, the figures over the suite's gold turns; empty where it has none.
+        ablated: By arm that leaves queries out, the step that they are left out of.
+    """
+
+    model_config = ConfigDict(populate_by_name=True, extra="ignore")
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    suite: str
+    report: Report
+    turns: Mapping[str, TurnMetrics] = {}
+    ablated: Mapping[str, str] = {}
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The papers' tables; the JSON holds them too, and of one that is read they are made anew."""
+        turns = {
+            name: {arm: number(figure(metrics), ".3f") for arm, metrics in self.turns.items()}
+            for name, figure in _TURNS.items()
+        }
+        of_turns = [table("single turns", self.turns, turns)] if self.turns else []
+        theirs = published().get(self.suite, {})
+        found = [*tables_of(self.report, ablated=self.ablated), *of_turns]
+        return tuple(_beside(each, theirs.get(each.title)) for each in found)
 
 
 def suite_file(name: str | Path) -> Path:
@@ -107,7 +171,6 @@ async def aexperiment(
     return Experiment(
         suite=file.parent.name if file.is_relative_to(SUITES) and file.name == "suite.yaml" else suite.name,
         report=report,
-        matches=tuple(one.name for one in suite.scenarios if one.matches_only),
         turns=turns,
         ablated=ablated or {},
     )
@@ -130,3 +193,16 @@ def write_experiment(path: Path, experiment: Experiment) -> None:
     held = experiment.model_dump(mode="json", by_alias=True)
     held["tables"] = [table.model_dump(mode="json") for table in experiment.tables]
     write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
+
+
+def _beside(ours: Table, theirs: Published | None) -> Table:
+    rows: list[Row] = []
+    for row in ours.rows:
+        rows.append(row)
+        cells = theirs.rows.get(row.name, {}) if theirs else {}
+        if cells.keys() & set(ours.columns):
+            rows.append(Row(name=PUBLISHED, cells=tuple(cells.get(column, "") for column in ours.columns)))
+    if theirs is None or len(rows) == len(ours.rows):
+        return ours
+    note = f"{PUBLISHED}: {theirs.source}. Not comparable, for orientation."
+    return ours.model_copy(update={"rows": tuple(rows), "notes": (*ours.notes, note)})

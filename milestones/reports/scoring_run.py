@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from arq_graph.errors import (
     counted,
 )
 from arq_graph.milestones.event_loop import at_once, run_in_loop
+from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import (
     GraphNames,
@@ -45,6 +47,7 @@ Outcome = ConversationRecord | BrokenConversation
 Done = Callable[[Outcome], None]
 
 
+@dataclass
 class ScoringRun:
     """Conversations that are scored, once, by `report()` or `areport()`.
 
@@ -52,26 +55,15 @@ class ScoringRun:
     it comes; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by its number.
     """
 
-    def __init__(
-        self,
-        conversations: Iterable[Transcript | BrokenRecord],
-        graph: GraphSource,
-        *,
-        tools: Any = None,
-        judge: Judge | None = None,
-        concurrency: int = CONCURRENCY,
-        store: RunStore | None = None,
-    ) -> None:
-        self.outcomes: dict[int, Outcome] = {}
-        self._conversations = enumerate(conversations)
-        self._graphs = GraphNames()
-        self._graph_of = graph_chooser(graph, self._graphs)
-        schemas = argument_schemas(tools) if tools is not None else None
-        self._settings: dict[str, Any] = {"tools": schemas, "judge": judge}
-        self._concurrency = counted("concurrency", concurrency)
-        self.store = store
-        self.kept = {} if store is None else dict(_kept(store))
-        self._unreached = 0
+    _conversations: Iterable[Transcript | BrokenRecord]
+    _graph_of: Callable[[Transcript], MilestoneGraph]
+    _graphs: GraphNames
+    _settings: Mapping[str, Any]
+    _concurrency: int
+    store: RunStore | None
+    kept: dict[int, ConversationRecord]
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    _unreached: int = 0
 
     def report(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations one at a time, from code that is not async; see `areport`."""
@@ -82,7 +74,7 @@ class ScoringRun:
 
     async def areport(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations, several at once, and report them; `done` is called with each outcome as it comes."""
-        works = ((number, self._outcome(number, one)) for number, one in self._conversations)
+        works = ((number, self._outcome(number, one)) for number, one in enumerate(self._conversations))
         with self.store or nullcontext():
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for number, outcome in finished:
@@ -178,11 +170,15 @@ def score_transcripts(
         ModelRequestError: The model behind the judge refused three conversations in a row.
         ModelUnavailableError: It could not be reached for three in a row.
     """
-    store = None
+    store, graphs = None, GraphNames()
+    graph_of = graph_chooser(graph, graphs)
+    settings = {"tools": None if tools is None else argument_schemas(tools), "judge": judge}
+    counted("concurrency", concurrency)
     if results is not None:
         of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
         store = RunStore(results, "score", {**of, **(depends_on or {})})
-    return ScoringRun(transcripts, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
+    kept = dict(_kept(store)) if store else {}
+    return ScoringRun(transcripts, graph_of, graphs, settings, concurrency, store, kept)
 
 
 def _kept(store: RunStore) -> Iterator[tuple[int, ConversationRecord]]:

@@ -8,7 +8,6 @@ from arq_graph.milestones.reports.records import Record
 
 if TYPE_CHECKING:
     from arq_graph.milestones.reports.comparison import Difference
-    from arq_graph.milestones.reports.figures import Mean, Rate
 
 NOT_KNOWN = "-"
 
@@ -46,16 +45,6 @@ def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
 def between(low: str, high: str) -> str:
     """A range, or what it is where both ends are the same."""
     return low if low == high else f"{low} to {high}"
-
-
-def share(rate: Rate) -> str:
-    """A share with its interval."""
-    return percent(rate.rate) + interval(rate.low, rate.high, ".0f", 100)
-
-
-def mean(of: Mean) -> str:
-    """A mean with its interval."""
-    return number(of.mean) + interval(of.low, of.high, ".2f")
 
 
 def points(of: Difference) -> str:

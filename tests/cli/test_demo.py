@@ -59,8 +59,11 @@ def test_it_ends_with_an_evaluation_by_arm_and_kind_of_user_and_a_page(cli, monk
     done = cli("demo")
     assert done.code == 0
     assert "15 simulated customers" in done.out
-    rows = [line for line in done.out.splitlines() if line.startswith(("guided", "pre-act"))]
-    of_arm = ["", *(f", {kind}" for kind in KINDS)]
-    assert [row.split("  ")[0] for row in rows] == [f"{a}{k}" for a in ("guided", "pre-act") for k in of_arm]
-    assert all(row.count("[") == row.count("]") == 3 for row in rows)  # no cell of them breaks
+    rows = [
+        line
+        for line in done.out.splitlines()
+        if line.startswith(tuple(f"{row}  " for row in (*KINDS, "all")))
+    ]
+    assert [row.split()[0] for row in rows] == [*KINDS, "all"] * 3
+    assert all(row.count("[") == row.count("]") == 2 for row in rows)  # no cell of them breaks
     assert "I would like to talk to a human" in Path(".arq_graph/demo.html").read_text(encoding="utf-8")

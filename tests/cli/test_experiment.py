@@ -105,11 +105,11 @@ BOTH = ("--arms", "arms:knows,arms:guesses")
 def test_the_arms_figures_stand_in_the_papers_tables(tried, folder):
     done = tried(*BOTH, "--runs", "2")
     figures = folder / "kept" / "florist.json"
-    success = rows(figures, "success")
+    success = rows(figures, "goal completion")
     assert [cell.partition(" [")[0] for cell in success["matcher alone"]] == ["100%", "50%"]
     # One of two turns is only a judge's to decide.
     assert success["whole turn"] == ["50% to 100%", "0% to 50%"]
-    assert list(rows(figures, "success by category")) == ["orders", "questions", "all"]
+    assert list(rows(figures, "goal completion by category")) == ["orders", "questions", "all"]
     assert "arms:knows → arms:guesses" in rows(figures, "arms in pairs")
     assert list(rows(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
     assert "4 conversations undecided; give --judge to have them decided." in done.words
@@ -198,7 +198,7 @@ def test_several_suites_have_tables_of_their_own_and_one_ceiling(tried, second, 
     assert f"of {most} model calls are made: 1 conversation of the run missing" in done.words
     on = tried(*options, "--max-calls", str(9 * most), "--resume")
     assert "1 conversation of second" in on.words
-    assert list(rows(folder / "kept" / "second.json", "success")) == ["all"]
+    assert list(rows(folder / "kept" / "second.json", "goal completion")) == ["all"]
     # What the second has used counts when the first goes on.
     more = tried(*options, "--max-calls", str(most), "--resume", "--runs", "2")
     assert f"of {most} model calls are made: 4 conversations of the run missing" in more.words
@@ -423,8 +423,8 @@ def test_what_speakers_do_in_a_world_stands_beside_what_the_paper_tells_of_it(cl
     assert list(moves) == ["think", "speak", "act", "invalid", "published", "trials"]
     assert all(cell.endswith("%") for name in ("think", "speak", "act") for cell in moves[name])
     assert (moves["published"], moves["trials"]) == (["13%", "3%", "", ""], ["1.0", "1.0", "1.0", "2.0"])
-    users = rows(file, "success by kind of user")
+    users = rows(file, "goal completion by kind of user")
     assert list(users) == ["helpful", "published", "unhelpful", "all"]
-    assert rows(file, "success")["published"] == ["80.6%", "87.3%", "85.8%", ""]
+    assert rows(file, "goal completion")["published"] == ["80.6%", "87.3%", "85.8%", ""]
     speech = rows(file, "what was said for what")
     assert speech["ReqForInstruction"][2] == "100%" and speech["status_update"][1].endswith("%")

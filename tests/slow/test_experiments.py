@@ -39,7 +39,7 @@ def test_the_guideline_suite_is_held_and_replayed(tmp_path: Path) -> None:
     assert len({one["scenario"] for one in conversations}) >= 120
     assert {one["ended"] for one in conversations} == {"user"}
     titles = [table["title"] for table in held["tables"]]
-    assert titles[:2] == ["success", "success by category"]
+    assert titles[:2] == ["goal completion", "goal completion by category"]
     published = {row["name"]: row["cells"] for row in held["tables"][0]["rows"]}
     assert published["published"] == ["", "81.54%"]
     replayed = done(tmp_path / "replayed", "guidelines", "--replay", str(tmp_path / "held"))

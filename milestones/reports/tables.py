@@ -1,0 +1,372 @@
+"""A report's tables: a column for each arm, and a row for each group of conversations or each figure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from operator import attrgetter
+from typing import Any
+
+from arq_graph.milestones.milestone import END
+from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
+from arq_graph.milestones.reports.figures import Summary
+from arq_graph.milestones.reports.records import ConversationRecord, Ended
+from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.shown import (
+    NOT_KNOWN,
+    Row,
+    Table,
+    between,
+    change,
+    interval,
+    number,
+    percent,
+    points,
+    probability,
+)
+from arq_graph.milestones.reports.statistics import bootstrap_mean, mean_within, wilson
+
+RECORDED = "recorded"
+"""The column of conversations that no arm of an evaluation held."""
+MATCHER, TURN = "matcher alone", "whole turn"
+CUSTOMERS_GOAL = "customer's goal"
+BY_USER = "goal completion by kind of user"
+PROGRESS = "progress rate"
+ENDS: Mapping[Ended, str] = {
+    "user": "the user left",
+    "turns": "limit of turns",
+    "calls": "limit of calls",
+    "seconds": "limit of time",
+    "error": "an error",
+}
+
+Records = Sequence[ConversationRecord]
+Rows = Mapping[str, Mapping[str, str]]
+"""Cells by row and arm; under `_CASES`, how many cases a row is of."""
+
+DIFFERENCE = ("difference", "p", "pairs", "better")
+"""The columns of a difference."""
+
+_CASES = "n"
+_STOPS_SHOWN = 8
+_RUNS_SHOWN = 6
+_ROADS = (
+    "The customer's goal is what their scenario came for; goal completion counts every road to the end of the "
+    "milestone graph."
+)
+_INTERVALS = "[…] are 95% intervals. A to B is a range: what is undecided counts as missed, and as reached."
+_SHARES = (
+    "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
+    "as not every arm tells of its thoughts; invalid: the share of the acts that were refused or failed."
+)
+_AT_END = f"At {END} stopped those in which something forbidden happened on the way."
+_USE_CASE, _USER = attrgetter("use_case"), attrgetter("user")
+_MEANS = {
+    "turns": "turns",
+    "tool calls": "calls",
+    "served no milestone": "wasted_calls",
+    "repeated an earlier one": "repeated_calls",
+    "model calls": "model_calls",
+    "tokens read": "input_tokens",
+    "tokens written": "output_tokens",
+}
+
+
+def tables_of(
+    report: Report, *, ablated: Mapping[str, str] | None = None, timed: bool = False
+) -> Iterator[Table]:
+    """The tables of a report; those that would be empty are left out.
+
+    Args:
+        report: What was measured.
+        ablated: By arm that leaves queries out, the step that they are left out of.
+        timed: Whether the seconds of a turn, which no other run repeats, are told.
+    """
+    every: dict[str, list[ConversationRecord]] = {}
+    for one in report.conversations:
+        every.setdefault(one.arm or RECORDED, []).append(one)
+    lacking = references(every)  # which have tables of their own
+    arms = {name: records for name, records in every.items() if name not in lacking}
+    summaries = {arm: report.summary.arms.get(arm, report.summary.overall) for arm in arms}
+    # Of a single answer, neither progress nor where it stopped is of interest.
+    walked = _only(arms, lambda one: not one.expected)
+    stops = _stops(walked)
+    tables: list[tuple[str, Rows, Iterable[str]]] = [
+        (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
+        ("goal completion", _by_part(arms), [_INTERVALS, *_left_out(report)]),
+        ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
+        (BY_USER, _several(_by(arms, _completed, _USER)), ()),
+        (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
+        ("pass^k", _pass_hat_k(summaries), _notes_of_pass_hat_k(summaries)),
+        ("stopped at", stops, [_AT_END] if END in stops else ()),
+        ("ended by", _ended(summaries), ()),
+        ("outcome in the world, mean", _outcomes(arms), ()),
+        ("moves", _moves(arms), [_SHARES]),
+        ("what was said for what", _speech(arms), ()),
+        ("output tokens of a call", _tokens(arms), ()),
+        ("a conversation, mean", _means(summaries, timed), ()),
+    ]
+    yield from (table(title, arms, rows, *notes) for title, rows, notes in tables if rows)
+    yield from _worth(every, lacking, ablated or {})
+    yield from _compared(arms)
+    if any(walked.values()):
+        yield from _in_pairs(walked, "progress_rate", "arms in pairs, progress rate", change)
+
+
+def table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
+    """A table of cells by row and arm, and how many cases each row is of where that is told."""
+    columns = (*([_CASES] if any(_CASES in cells for cells in rows.values()) else []), *arms)
+    found = [
+        Row(name=name, cells=tuple(cells.get(column, NOT_KNOWN) for column in columns))
+        for name, cells in rows.items()
+    ]
+    return Table(title=title, columns=columns, rows=tuple(found), notes=notes)
+
+
+def difference_cells(
+    of: Difference, a: str, b: str, told: Callable[[Difference], str] = points
+) -> Mapping[str, str]:
+    """A difference with its interval, p, the number of pairs, and which of the two is better."""
+    better = {"a better": a, "b better": b}.get(of.verdict, "not shown")
+    cells = (told(of), probability(of.p), f"{of.pairs:,}", better)
+    return dict(zip(DIFFERENCE, cells, strict=True))
+
+
+def _only(arms: Mapping[str, Records], wanted: Callable[[ConversationRecord], Any]) -> Mapping[str, Records]:
+    return {arm: [one for one in records if wanted(one)] for arm, records in arms.items()}
+
+
+def _by(
+    arms: Mapping[str, Records],
+    cell: Callable[[Records], str],
+    *groupings: Callable[[ConversationRecord], str | None],
+) -> Rows:
+    """A row for each group of each grouping that makes several, and one for all."""
+    groups: dict[str, Mapping[str, Records]] = {}
+    for group_of in groupings:
+        found: dict[str, dict[str, list[ConversationRecord]]] = {}
+        for arm, one in ((arm, one) for arm, records in arms.items() for one in records):
+            if (name := group_of(one)) is not None:
+                found.setdefault(name, {}).setdefault(arm, []).append(one)
+        groups |= sorted(found.items()) if len(found) > 1 else ()
+    return {
+        name: {_CASES: f"{_cases(group):,}"} | {arm: cell(of) for arm, of in group.items() if of}
+        for name, group in (groups | {"all": arms}).items()
+        if any(group.values())
+    }
+
+
+def _cases(group: Mapping[str, Records]) -> int:
+    return len({one.scenario or number for of in group.values() for number, one in enumerate(of)})
+
+
+def _several(rows: Rows) -> Rows:
+    return rows if len(rows) > 1 else {}
+
+
+def _by_part(arms: Mapping[str, Records]) -> Rows:
+    def part_of(one: ConversationRecord) -> str:
+        return MATCHER if _matches_only(one) else TURN
+
+    rows = _by(arms, _completed, part_of)
+    is_of_matcher = all(_matches_only(one) for records in arms.values() for one in records)
+    return {MATCHER: rows["all"]} if rows and is_of_matcher else rows
+
+
+def _matches_only(one: ConversationRecord) -> bool:
+    return "active" in one.expected
+
+
+def _share(figure: str, records: Records) -> str:
+    """The share of which it is true: a range where something is undecided, else with its interval."""
+    counted = [one for one in records if one.progress_range is not None]
+    goals: list[bool | None] = [getattr(one, figure) for one in counted]
+    n, true, undecided = len(goals), goals.count(True), goals.count(None)
+    if undecided or not n:
+        return between(percent(true / n), percent((true + undecided) / n)) if n else NOT_KNOWN
+    low, high = wilson(true, n)
+    tasks = _tasks(counted)
+    if (of := len(set(tasks))) < n:
+        # Where no task differs from another, as many tasks as there are say how sure that is.
+        of_tasks = wilson(round(true / n * of), of)
+        low, high = bootstrap_mean([float(goal or 0) for goal in goals], clusters=tasks) or of_tasks
+        low, high = of_tasks if low == high else (low, high)
+    return percent(true / n) + interval(low, high, ".0f", 100)
+
+
+_completed, _reached = partial(_share, "goal_completed"), partial(_share, "goal_reached")
+
+
+def _progress(records: Records) -> str:
+    known = [(one, one.progress_range) for one in records if one.progress_range is not None]
+    least, most = ([ends[side] for _, ends in known] for side in (0, 1))
+    if not known or least != most:
+        return between(number(_mean_of(least)), number(_mean_of(most)))
+    low, high = bootstrap_mean(least, clusters=_tasks([one for one, _ in known])) or (None, None)
+    return number(_mean_of(least)) + interval(low, high, ".2f")
+
+
+def _tasks(records: Records) -> list[object]:
+    """What each was a run of; the runs of one task depend on each other."""
+    return [number if one.task is None else (one.use_case, one.task) for number, one in enumerate(records)]
+
+
+def _mean_of(values: Iterable[float | None]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return mean_within(known) if known else None
+
+
+def _left_out(report: Report) -> Iterator[str]:
+    if count := report.summary.overall.nothing_to_complete:
+        yield f"Left out of both rates, because the graph asks for nothing there: {count:,}."
+
+
+def _pass_hat_k(summaries: Mapping[str, Summary]) -> Rows:
+    every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
+    return {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
+
+
+def _notes_of_pass_hat_k(summaries: Mapping[str, Summary]) -> Iterator[str]:
+    yield "How likely k runs of a task all complete the goal."
+    for arm, of in summaries.items():
+        if of.pass_hat_k_undecided:
+            yield f"Left out of {arm}, because not every run is decided: {of.pass_hat_k_undecided:,} tasks."
+
+
+def _stops(arms: Mapping[str, Records]) -> Rows:
+    counts = {arm: Counter(one.stopped_at for one in of if one.stopped_at) for arm, of in arms.items()}
+    every = sum(counts.values(), Counter[str]()).most_common(_STOPS_SHOWN)
+    return {name: {arm: f"{of[name]:,}" for arm, of in counts.items()} for name, _ in every}
+
+
+def _ended(summaries: Mapping[str, Summary]) -> Rows:
+    told = [why for why in ENDS if any(why in of.ended for of in summaries.values())]
+    rows = {ENDS[why]: {arm: f"{of.ended.get(why, 0):,}" for arm, of in summaries.items()} for why in told}
+    return {} if told == ["user"] else rows
+
+
+def _outcomes(arms: Mapping[str, Records]) -> Rows:
+    names = dict.fromkeys(name for records in arms.values() for one in records for name in one.outcome)
+    return {
+        name: {arm: number(_mean_of(one.outcome.get(name) for one in of), ".3f") for arm, of in arms.items()}
+        for name in names
+    }
+
+
+def _moves(arms: Mapping[str, Records]) -> Rows:
+    """The shares of moves, where thoughts are told, and how often tasks were tried."""
+    found = {arm: _shares_of(records) for arm, records in arms.items()}
+    rows: dict[str, Mapping[str, str]] = {}
+    if any("think" in shares for shares in found.values()):
+        names = dict.fromkeys(["think", *(name for shares in found.values() for name in shares)])
+        rows = {name: {arm: percent(of.get(name)) for arm, of in found.items()} for name in names}
+    if any(one.trials > 1 for records in arms.values() for one in records):
+        rows["trials"] = {arm: number(_mean_of(one.trials for one in of), ".1f") for arm, of in arms.items()}
+    return rows
+
+
+def _shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
+    """The shares of an arm's moves, as `_SHARES` says; those that are not told are left out."""
+    counts = Counter[str]()
+    for one in records:
+        counts.update(one.moves)  # what never happened is told, too
+    done = counts["speak"] + counts["act"]
+    of = {"think": counts["think"] + done, "speak": done, "act": done, "invalid": counts["act"]}
+    return {name: counts[name] / all_of for name, all_of in of.items() if all_of and name in counts}
+
+
+def _speech(arms: Mapping[str, Records]) -> Rows:
+    """The share of what was said by category, or where speech is limited to some acts, by act."""
+    counts = {
+        arm: sum((Counter(one.dialogue_acts or one.speech) for one in of), Counter[str]())
+        for arm, of in arms.items()
+    }
+    return {
+        name: {arm: percent(of[name] / of.total()) for arm, of in counts.items() if of}
+        for name in dict.fromkeys(name for of in counts.values() for name in of)
+    }
+
+
+def _tokens(arms: Mapping[str, Records]) -> Rows:
+    names = dict.fromkeys(name for records in arms.values() for one in records for name in one.steps)
+    return {name: {arm: number(_tokens_of(of, name), ".0f") for arm, of in arms.items()} for name in names}
+
+
+def _tokens_of(records: Records, step: str) -> float | None:
+    """The output tokens of a step's answer."""
+    used = [one.steps[step] for one in records if step in one.steps]
+    calls = sum(one.calls for one in used)
+    return sum(one.output_tokens for one in used) / calls if calls else None
+
+
+def _means(summaries: Mapping[str, Summary], timed: bool) -> Rows:
+    fields = _MEANS | ({"seconds of a turn": "turn_seconds"} if timed else {})
+    rows = {
+        name: {arm: number(getattr(of, field).mean, ".1f") for arm, of in summaries.items()}
+        for name, field in fields.items()
+        if any(getattr(of, field).n for of in summaries.values())
+    }
+    return rows | {"something forbidden": {arm: percent(of.forbidden.rate) for arm, of in summaries.items()}}
+
+
+def _worth(
+    arms: Mapping[str, Records], lacking: Mapping[str, str], ablated: Mapping[str, str]
+) -> Iterator[Table]:
+    """What each query that was left out gains in goal completion, and costs in tokens."""
+    steps = {arm: (whole, ablated.get(arm, "")) for arm, whole in lacking.items()}
+    for whole, step in dict.fromkeys(steps.values()):
+        without = [arm for arm, of in steps.items() if of == (whole, step)]
+        of = {arm: arms[arm] for arm in (*without, whole)}
+        # Where the matcher alone is run, another step's query can gain nothing.
+        is_of_turns = step != "matcher" and any(_matches_only(one) for one in arms[whole])
+        if is_of_turns:
+            of = {arm: [one for one in records if not _matches_only(one)] for arm, records in of.items()}
+        gained = {each.a: each for each in compare_arms(of)}
+        tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
+        rows = {whole: {"goal completion": _completed(of[whole]), "tokens": number(tokens[whole], ".0f")}}
+        for arm in without:
+            gain = difference_cells(gained[arm].overall.goal_completion, arm, whole)
+            fewer, most = tokens[arm], tokens[whole]
+            costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
+            cells = {"goal completion": _completed(of[arm]), "the query gains": gain["difference"]}
+            rows[arm.removeprefix(f"{whole} ")] = {
+                **cells,
+                "tokens": costs,
+                "p": gain["p"],
+                "pairs": gain["pairs"],
+            }
+        notes = (
+            "What the query gains: goal completion with it less that without it, in points, with 95% intervals.",
+            *(["Over whole turns."] if is_of_turns else []),
+            f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
+        )
+        columns = ("goal completion", "the query gains", "p", "pairs", "tokens")
+        yield table(f"{whole} without a query of {step}", columns, rows, *notes)
+
+
+def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:
+    """The arms in pairs, over all and by category; the categories in which they differ most come first."""
+    yield from _in_pairs(arms, "goal_completion", "arms in pairs", points)
+    for a, b in combinations(arms, 2):
+        found = compare(*(Report(conversations=tuple(arms[arm])) for arm in (a, b))).use_cases
+        differing = {name: of.goal_completion for name, of in found.items() if of.goal_completion.difference}
+        order = sorted(differing, key=lambda name: -abs(differing[name].difference or 0))
+        rows = {name: difference_cells(differing[name], a, b) for name in order}
+        note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
+        if rows and len(found) > 1:
+            yield table(f"where {a} and {b} differ", DIFFERENCE, rows, note)
+
+
+def _in_pairs(
+    arms: Mapping[str, Records], figure: str, title: str, told: Callable[[Difference], str]
+) -> Iterator[Table]:
+    rows = {
+        f"{pair.a} → {pair.b}": difference_cells(getattr(pair.overall, figure), pair.a, pair.b, told)
+        for pair in compare_arms(arms)
+    }
+    what = "of goal completion in points" if told is points else "of the progress rate"
+    note = f"Differences {what}, with 95% intervals; p is corrected for the number of pairs (Holm)."
+    if rows:
+        yield table(title, DIFFERENCE, rows, note)
