@@ -31,13 +31,15 @@ def evaluate(
     suite: options.SuiteFile,
     merge: Annotated[
         list[Path] | None,
-        Argument(metavar="RESULTS…", help="Results of shards: report them as one run, and hold nothing."),
+        Argument(
+            metavar="RESULTS…", help="Results of shards: report them as one run, without running anything."
+        ),
     ] = None,
     arms: Annotated[
         str,
         Option(
             metavar="NAME,…",
-            help="What is tried: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
+            help="What to try: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
             "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
     ] = "guided",
@@ -58,23 +60,23 @@ def evaluate(
         Path | None,
         Option(
             metavar="FILE",
-            help="Where each conversation is kept. Else SUITE.results.jsonl, or SUITE.I-of-N.results.jsonl.",
+            help="Where conversations are saved. Default: SUITE.results.jsonl, or SUITE.I-of-N.results.jsonl.",
         ),
     ] = None,
     resume: options.Resume = False,
     record: Annotated[
-        bool, Option("--record", help="Keep there every model answer, too, for a `ReplayChatModel`.")
+        bool, Option("--record", help="Save every model answer there, too, for a `ReplayChatModel`.")
     ] = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
 ) -> None:
     """Try agents in conversations with simulated users, and measure how far each gets.
 
-    Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume. Calls that wait for
+    Each conversation is saved as it ends, so --resume continues a run that was stopped or killed. Calls that wait for
     an operator are approved.
 
-    The exit code is 1 where a conversation could not be held or ended in an error; the others are measured, and the
-    report is written. It is 0 where a ceiling ended the run.
+    The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
+    is written. It is 0 if a limit ended the run.
     """
     given = locals()
     asked = Asked.chosen(given)

@@ -43,28 +43,27 @@ def experiment(
         Argument(
             metavar="SUITE…",
             show_default="guidelines",
-            help="One or more of guidelines, use-cases, household, shop, booking, and files of suites of your own.",
+            help="One or more of guidelines, use-cases, household, shop and booking, or files of your own suites.",
         ),
     ] = None,
     arms: Annotated[
         str | None,
         Option(
             metavar="NAME,…",
-            help="What is tried, as for `evaluate`. Else the arms that the paper compares on such a suite.",
+            help="What to compare, as for `evaluate`. Default: the arms that the paper compares on such a suite.",
         ),
     ] = None,
     ablate: Annotated[
         list[str] | None,
         Option(
             metavar="STEP[:QUERY,…]",
-            help="Try `arq` without each query of a step, or those named: matcher, tools, message, planner, speaker.",
+            help="Try `arq` without each query of a step, or without those named. Steps: matcher, tools, message, "
+            "planner, speaker.",
         ),
     ] = None,
     blueprint: Annotated[
         list[str] | None,
-        Option(
-            metavar="MODULE:CLASS", help="Try `arq` with your subclass of MessageBlueprint or of Judgement."
-        ),
+        Option(metavar="MODULE:CLASS", help="Try `arq` with your subclass of MessageBlueprint or Judgement."),
     ] = None,
     only: options.Only = None,
     runs: options.Runs = None,
@@ -73,14 +72,14 @@ def experiment(
     user_model: options.UserModel = None,
     judge: options.Judge = None,
     votes: Annotated[
-        int | None, Option(min=1, show_default="1", help="How often the judge is asked about each criterion.")
+        int | None, Option(min=1, show_default="1", help="How often to ask the judge about each criterion.")
     ] = None,
     base_url: options.BaseUrl = None,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
     shard: options.Shard = "1/1",
     merge: Annotated[
-        bool, Option("--merge", help="Report the shards that the folder holds as one run; hold nothing.")
+        bool, Option("--merge", help="Report the shards in the folder as one run, without running anything.")
     ] = False,
     max_calls: options.MaxCalls = None,
     max_cost: options.MaxCost = None,
@@ -89,27 +88,26 @@ def experiment(
         Path,
         Option(
             metavar="DIR",
-            help="Where conversations with every model answer, figures and pages are kept; made if missing.",
+            help="The folder for conversations with every model answer, figures and pages; made if missing.",
         ),
     ] = Path("experiment"),
     replay: Annotated[
         Path | None,
         Option(
             metavar="DIR",
-            help="Ask no model: all answers come from what was recorded in this folder. So do arms and runs, unless "
+            help="Ask no model: take all answers from the recording in this folder, and arms and runs, too, unless "
             "they are given.",
         ),
     ] = None,
     resume: options.Resume = False,
 ) -> None:
-    """Try arms on suites, and set their figures beside those of the papers.
+    """Compare arms (modes, strategies or apps) on suites of cases, beside the figures of the papers.
 
-    Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume. What code can
-    decide, code decides; the rest is left to --judge, and without one it stays undecided. The ceilings hold for all
-    suites together.
+    Each conversation is saved as it ends, so --resume continues a run that was stopped or killed. Code decides what it
+    can; --judge decides the rest, which stays undecided without a judge. The limits --max-calls and --max-cost hold for
+    all suites together.
 
-    The exit code is 1 where a conversation could not be held or ended in an error. It is 0 where a ceiling ended the
-    run.
+    The exit code is 1 if a conversation could not be run or ended in an error, and 0 if a limit ended the run.
     """
     given = locals()
     files = list(map(suite_file, suites or ["guidelines"]))

@@ -36,7 +36,11 @@ def finetune_data(
     transcripts: options.Transcripts,
     stage: Annotated[
         int,
-        Option(min=1, max=2, help="1: ReAct, thoughts and actions. 2: Pre-Act, plans with their reasons."),
+        Option(
+            min=1,
+            max=2,
+            help="1: ReAct, with thoughts and actions. 2: Pre-Act, with plans and their reasons.",
+        ),
     ],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE.jsonl", help="Where the examples go.")],
     validation: Annotated[
@@ -45,10 +49,10 @@ def finetune_data(
     agent: options.AgentOption = None,
     tools: options.ToolsFile = None,
 ) -> None:
-    """Make examples to train on of recorded conversations: what a planner is asked, and the answer that was right.
+    """Turn recorded conversations into training examples: what a planner is asked, and the right answer.
 
-    The reasons of the plans of stage 2 are in no record. They are kept beside the examples, in FILE.reasons.jsonl: fill
-    them in there, and run the same command again.
+    No record contains the reasons for the plans of stage 2. They are kept beside the examples, in FILE.reasons.jsonl:
+    fill them in there, and run the same command again.
     """
     known = options.read_tools(agent, tools)
     spec = Agent.from_yaml(agent) if agent else None

@@ -37,14 +37,14 @@ _File = Path | None
 
 AgentFile = Annotated[Path, Argument(metavar="AGENT.yaml", help="The agent's file.")]
 AgentOption = Annotated[
-    _File, Option("--agent", metavar="AGENT.yaml", help="The agent, whose tools and instructions they are.")
+    _File, Option("--agent", metavar="AGENT.yaml", help="The agent that these are conversations of.")
 ]
 Transcripts = Annotated[
     list[Path],
     Argument(
         metavar="TRANSCRIPTS",
-        help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as JSON or "
-        "JSON Lines; or a file of threads.",
+        help="Recorded conversations of any agent, as JSON or JSON Lines (OpenAI chat or LangChain messages, tau-bench "
+        "results, …), or a file of threads.",
     ),
 ]
 ToolsFile = Annotated[
@@ -57,7 +57,7 @@ Model = Annotated[
         "--model",
         "-m",
         metavar="NAME",
-        help="openai:gpt-4o, offline, … Else $ARQ_GRAPH_MODEL; without it and without a key, the offline model.",
+        help="openai:gpt-4o, offline, … Default: $ARQ_GRAPH_MODEL, or, without a key, the offline model.",
     ),
 ]
 ModelArgs = Annotated[
@@ -65,44 +65,45 @@ ModelArgs = Annotated[
     Option(
         "--model-arg",
         metavar="NAME=VALUE",
-        help="What --model is made with: reasoning_effort=low, … A value is JSON, or else a text. Can be repeated.",
+        help="An argument that --model is made with, such as reasoning_effort=low: JSON, else text. Can be repeated.",
     ),
 ]
 BaseUrl = Annotated[
-    _Words, Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL.")
+    _Words, Option(metavar="URL", help="An OpenAI-compatible endpoint. Default: $ARQ_GRAPH_BASE_URL.")
 ]
 Judge = Annotated[
-    _Words, Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, … Else nobody.")
+    _Words, Option(metavar="MODEL", help="The model that decides what code cannot. Default: none.")
 ]
 UserModel = Annotated[
-    _Words, Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model.")
+    _Words,
+    Option(metavar="MODEL", help="The model that plays the user. Default: an agenda, which needs no model."),
 ]
 Runs = Annotated[
-    int | None, Option(min=1, show_default="1", help="How often each scenario is run with each arm.")
+    int | None, Option(min=1, show_default="1", help="How often to run each scenario with each arm.")
 ]
 Only = Annotated[
     _Words,
-    Option(metavar="CATEGORY,…", help="Only the scenarios of these categories, which is their `use_case`."),
+    Option(metavar="CATEGORY,…", help="Run only the scenarios of these categories (their `use_case`)."),
 ]
 Concurrency = Annotated[
-    int, Option(min=1, help="How many conversations at once; with --workers, in each of them.")
+    int, Option(min=1, help="How many conversations run at once; with --workers, in each process.")
 ]
 Workers = Annotated[
-    int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
+    int | None, Option(min=1, help="Run them in so many processes, each on a core. Default: in this one.")
 ]
-Shard = Annotated[str, Option(metavar="I/N", help="Hold the I-th of N parts, with an N-th of the ceilings.")]
-Resume = Annotated[bool, Option("--resume", help="Go on with what is kept there; nothing is held twice.")]
+Shard = Annotated[str, Option(metavar="I/N", help="Run the I-th of N parts, with an N-th of the limits.")]
+Resume = Annotated[bool, Option("--resume", help="Continue an earlier run; no conversation is run twice.")]
 MaxCalls = Annotated[
     int | None,
     Option(
         min=1,
-        help="Stop once so many model calls are made, users and judge and earlier parts included. Turns under way are "
-        "finished, so that some more may be made.",
+        help="Stop after so many model calls, including those of users, of the judge and of earlier parts. Turns under "
+        "way are finished, so there may be a few more.",
     ),
 ]
 MaxCost = Annotated[
     float | None,
-    Option(help="Stop once they cost so much, which is more than 0; needs --prices."),
+    Option(help="Stop once the calls have cost this much (more than 0); needs --prices."),
 ]
 Prices = Annotated[
     _Words,
@@ -119,17 +120,22 @@ StrategyOption = Annotated[
 ]
 Thread = Annotated[
     _Words,
-    Option("--thread", "-t", metavar="ID", help="Go on with this thread, or begin it. Else a new one."),
+    Option("--thread", "-t", metavar="ID", help="Continue this thread, or start it. Default: a new one."),
 ]
 Database = Annotated[
-    _File, Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here.")
+    _File,
+    Option("--db", metavar="FILE", help="Where threads are kept. Default: .arq_graph/threads.sqlite here."),
 ]
 MilestonesOption = Annotated[
     _File, Option("--milestones", metavar="FILE", help="Measure on this how far the conversation gets.")
 ]
 SuiteFile = Annotated[Path, Argument(metavar="SUITE.yaml", help="The scenarios.")]
-HtmlOut = Annotated[_File, Option(metavar="OUT", help="Write a page to look at; it needs no network.")]
-ReportOut = Annotated[_File, Option(metavar="OUT", help="Write the report for programs and `compare`.")]
+HtmlOut = Annotated[
+    _File, Option(metavar="OUT", help="Write a page to explore, as one file that needs no network.")
+]
+ReportOut = Annotated[
+    _File, Option(metavar="OUT", help="Write the report as JSON, for programs and `compare`.")
+]
 AsJson = Annotated[bool, Option("--json", help="One JSON object, for programs.")]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from arq_graph.milestones import Report, score_transcripts, write_html
-from tests.milestones.conversations import called, conversation, user
+from arq_graph.milestones import Report, Transcript, score_transcripts, write_html
+from arq_graph.milestones.evaluation.expectation import Expectation
+from arq_graph.milestones.reports.shown import Row, Table
+from tests.milestones.conversations import agent, called, conversation, user
 from tests.milestones.reported import reported, steps, talk
 from tests.milestones.sample_report import hostile_report, made, refund_talks
 
@@ -44,9 +47,9 @@ def opened(browser, tmp_path):
     """Opens the page of a report as a double click does; none may show an error or a dialog, or ask for a file."""
     file, windows, said, asked = tmp_path / "report.html", [], [], []
 
-    def open_page(report=None, talks=(), link="", title="Refunds", viewport=DESK, **context):
+    def open_page(report=None, talks=(), link="", title="Refunds", viewport=DESK, tables=(), **context):
         if report is not None:
-            write_html(file, report, talks, title=title)
+            write_html(file, report, talks, title=title, tables=tables)
         windows.append(browser.new_context(viewport=viewport, **context))
         page = windows[-1].new_page()
         page.on("console", lambda message: said.append(message.text))
@@ -69,6 +72,58 @@ def refunds(opened):
 
     def open_page(link="", **context):
         return opened(made(talks), talks, link, **context)
+
+    return open_page
+
+
+ANSWERS = {
+    ("again", "arq"): [agent("active: hours")],
+    ("again", "direct"): [agent("active: fees")],
+    ("booking", "arq"): [called("look", id=7), agent("It is done.")],
+    ("booking", "direct"): [called("look", id=7), agent("It is done.")],
+}
+WANTED = {
+    "again": Expectation.model_validate({"active": ["hours"]}),
+    "booking": Expectation.model_validate(
+        {
+            "calls": [{"tool": "look", "arguments": {"id": 7}}],
+            "says": [{"pattern": "done"}],
+            "never": ["sorry"],
+        }
+    ),
+}
+
+
+@pytest.fixture
+def experiment(opened):
+    """Opens the page of two cases in two arms: of active guidelines, in which the arms differ, and of a turn."""
+
+    def open_page(link="", **context):
+        filled = {"hours": {"score": 2, "should_apply": False}}
+        extra = {
+            "arq_graph": {"recorded": [{"module": "matcher", "answer": {"content": json.dumps(filled)}}]}
+        }
+        talks: list[Transcript] = [
+            conversation(user("Hello?"), *events, id=f"{case} / {arm}", use_case=case, extra=extra)
+            for (case, arm), events in ANSWERS.items()
+        ]
+        graphs = {case: wanted.graph(["look"]) for case, wanted in WANTED.items()}
+        report = score_transcripts(talks, graphs).report()
+        about = [
+            {
+                "scenario": case,
+                "arm": arm,
+                "run": 1,
+                "twin": "booking",
+                "expected": WANTED[case].model_dump(mode="json", exclude_defaults=True),
+            }
+            for case, arm in ANSWERS
+        ]
+        told = [one.model_copy(update=more) for one, more in zip(report.conversations, about, strict=True)]
+        row = Row(name="booking", cells=("100%", "100%"))
+        table = Table(title="success by category", columns=("arq", "direct"), rows=(row,))
+        report = Report(conversations=tuple(told), graphs=report.graphs)
+        return opened(report, talks, link, tables=[table], **context)
 
     return open_page
 
@@ -149,6 +204,48 @@ def test_each_arm_has_a_point_and_a_name_where_tokens_are_known(opened):
     assert min(b - a for a, b in pairwise(sorted(heights))) > 12
 
 
+def compared(page):
+    return [" ".join(text.split()) for text in page.locator(".compared tbody tr").all_inner_texts()]
+
+
+def test_the_cases_in_which_arms_differ_are_found_and_compared(experiment):
+    page = experiment()
+    assert texts(page, ".case .id") == ["again", "booking"]
+    page.locator(".card button", has_text="Cases in which arms differ").click()
+    assert texts(page, ".case .id") == ["again"]
+    page.locator(".case .row").click()
+    assert compared(page)[:2] == ["active hours ✓ ✕", "active, not expected fees ✕"]
+    page.locator(".compared button", has_text="direct").click()
+    page.wait_for_selector(".compared .missed[aria-current=true]")
+    page.locator(".answers summary").click()
+    assert texts(page, ".answers .tag") == ["expected active"]
+    page.locator(".twin button").click()
+    page.wait_for_selector(".compared tr:has-text('never says')")
+    assert compared(page)[:3] == [
+        "calls look(id: 7) ✓ ✓ event 2",
+        "says /done/ ✓ ✓ event 4",
+        "never says /sorry/ ✓ ✓",
+    ]
+    assert "called look(id: 7) look(id: 7)" in compared(page)
+
+
+def test_what_the_list_is_filtered_by_stands_in_the_address(experiment):
+    page = experiment()
+    page.locator(".tables button").nth(1).click()
+    assert page.evaluate("location.hash") == "#arm=direct&use=booking"
+    for link, names in (
+        ("#arm=direct&use=booking", ["booking"]),
+        ("#state=missed&arm=direct", ["again"]),
+        ("#state=missed&arm=arq", []),
+        ("#differ=1&c=3", ["again"]),
+        ("#state=nonsense&sort=x", ["again", "booking"]),
+    ):
+        assert texts(experiment(link), ".case .id") == names
+    page.locator("#arm").select_option("")
+    page.locator("#use").select_option("again")
+    assert texts(page, ".case .id") == ["again"]
+
+
 @pytest.mark.parametrize("how", ["click", "Enter"])
 def test_a_milestone_shows_who_reached_it_and_who_stopped_there(refunds, how):
     page = refunds()
@@ -218,6 +315,14 @@ def test_every_text_can_be_read_against_what_is_behind_it(refunds, scheme):
         assert page.evaluate(FAINT) == []
         page.locator("#theme").click()
         assert page.evaluate(FAINT) == []
+
+
+def test_a_comparison_of_arms_can_be_read_in_the_dark_and_on_a_phone(experiment):
+    page = experiment("#c=1", viewport=PHONE, color_scheme="dark")
+    page.locator(".answers").evaluate("element => { element.open = true; }")
+    assert page.evaluate(FAINT) == []
+    width, screen = page.evaluate(WIDTHS)
+    assert width <= screen
 
 
 @pytest.mark.parametrize("link", ["", "#n=find_by_number", "#c=2&n=End"])

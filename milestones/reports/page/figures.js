@@ -82,12 +82,14 @@ function rewardCard(summary) {
 
 function attentionCard(summary) {
   const undecided = summary.goal_completion.unknown - summary.nothing_to_complete;
+  const cases = new Set(data.conversations.filter(armsDiffer).map((row) => row.sameCase));
   const line = (label, count, act) => el("tr", { class: count ? "alarm" : null },
     el("th", { scope: "row" }, count && act ? button({ class: "link", onclick: act }, label) : label),
     el("td", {}, number(count)));
   return el("div", { class: "card" }, el("h3", {}, "To look at"), el("table", { class: "counts" },
-    line("Something forbidden", summary.forbidden.count, () => showState("forbidden")),
-    line("Undecided", undecided, () => showState("undecided")),
+    line("Something forbidden", summary.forbidden.count, () => showOnly({ state: "forbidden" })),
+    line("Undecided", undecided, () => showOnly({ state: "undecided" })),
+    Object.keys(data.summary.arms).length > 1 ? line("Cases in which arms differ", cases.size, () => showOnly({ differ: "1" })) : null,
     line("Broken records", data.broken_count, showBroken)));
 }
 
@@ -113,7 +115,6 @@ function drawFigures() {
     summary.agreement.mean === null ? null
       : card("Judge's votes agree", percent(summary.agreement.mean), [`over ${counted(summary.agreement.n, "verdict", "verdicts")}`]),
   ].filter(Boolean));
-  balanceCards();
   const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
   byId("about").append([
     counted(total, "conversation", "conversations"),
@@ -122,42 +123,45 @@ function drawFigures() {
   ].filter(Boolean).join(" · "));
 }
 
-// The stylesheet says how many cards fit beside each other; all rows get about as many.
-function balanceCards() {
-  const cards = byId("figures");
-  cards.style.gridTemplateColumns = "";
-  const fitting = getComputedStyle(cards).gridTemplateColumns.split(" ").filter((width) => parseFloat(width) > 0).length;
-  const rows = Math.ceil(cards.children.length / fitting);
-  cards.style.gridTemplateColumns = `repeat(${Math.ceil(cards.children.length / rows)}, minmax(0, 1fr))`;
-}
-
-function armName(arm, user) {
-  return user === undefined ? `${arm}, ` : `${arm}, ${user} user`;
-}
-
 function arms() {
   return Object.entries(data.summary.arms).flatMap(([arm, summary]) => [
-    [arm, summary, armName(arm)],
+    [arm, summary, { arm }],
     ...Object.entries(data.summary.arms_by_user[arm] || {})
-      .map(([user, cell]) => [armName(arm, user), cell, armName(arm, user)]),
+      .map(([user, cell]) => [`${arm}, ${user} user`, cell, { arm, search: `${user} user` }]),
   ]);
 }
 
 function drawUseCases() {
   drawGroups("arms", "Arm", arms());
-  drawGroups("use-cases", "Use case", Object.entries(data.summary.use_cases));
+  drawGroups("use-cases", "Use case", Object.entries(data.summary.use_cases).map(([use, summary]) => [use, summary, { use }]));
+}
+
+// The figures of an arm, in a table of an experiment, lead to its cases.
+function linkTables() {
+  document.querySelectorAll(".tables table").forEach((table) => {
+    const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    for (const row of table.tBodies[0].rows) {
+      const use = row.cells[0].textContent;
+      if (use !== "all" && !Object.hasOwn(data.summary.use_cases, use)) continue;
+      [...row.cells].forEach((cell, at) => {
+        if (!Object.hasOwn(data.summary.arms, heads[at])) return;
+        const only = { arm: heads[at], use: use === "all" ? "" : use };
+        cell.replaceChildren(button({ class: "link", onclick: () => showOnly(only) }, cell.textContent));
+      });
+    }
+  });
 }
 
 function drawGroups(id, title, cases) {
   if (!cases.length) return;
   const reached = cases.some(([, summary]) => summary.goal_reached) ? ["Customer's goal reached"] : [];
   const head = [title, "Conversations", ...reached, "Goal completion", "Progress rate", "Undecided", "Forbidden", "Calls", "Stops most at"];
-  const row = ([name, summary, search = name]) => {
+  const row = ([name, summary, only]) => {
     const goal = goalFigure(summary);
     const progress = progressFigure(summary);
     const stop = Object.entries(summary.stops)[0];
     return el("tr", {},
-      el("th", { scope: "row" }, button({ class: "link", onclick: () => searchFor(search) }, words(name))),
+      el("th", { scope: "row" }, button({ class: "link", onclick: () => showOnly(only) }, words(name))),
       el("td", {}, number(summary.conversations)),
       reached.map(() => reachedCell(summary.goal_reached)),
       el("td", {}, meter(goal.rate, goal.low, goal.high), ` ${goal.text} `,
@@ -170,7 +174,7 @@ function drawGroups(id, title, cases) {
   };
   const panel = byId(id);
   panel.hidden = false;
-  panel.open = cases.length <= 12;
+  panel.open = cases.length <= 12 && !document.querySelector(".tables");
   panel.querySelector(".wide").append(el("table", { class: "cases" },
     el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, cases.map(row))));

@@ -32,7 +32,23 @@ function endOf(row) {
 }
 
 // graph: the number of the only graph shown; at: [what, milestone], those who reached it or stopped there.
-const filter = { state: "all", search: "", sort: "order", page: 0, graph: null, at: null };
+const LINKED = { state: "all", search: "", sort: "order", arm: "", use: "", differ: "" }; // what an address may say
+const filter = { ...LINKED, page: 0, graph: null, at: null };
+
+// A case is a scenario in one of its runs: each conversation knows those of the same case, one for each arm.
+function findCases() {
+  const cases = new Map();
+  data.conversations.forEach((row, index) => {
+    const key = row.arm === undefined || row.scenario === undefined ? index : `${row.scenario}\n${row.run}`;
+    row.sameCase = cases.get(key) || [];
+    row.sameCase.push(index);
+    cases.set(key, row.sameCase);
+  });
+}
+
+function armsDiffer(row) {
+  return new Set(row.sameCase.map((index) => leading(data.conversations[index])[0])).size > 1;
+}
 
 function isAt(row, graph, what, milestone) {
   if (row.graph !== graph) return false;
@@ -51,7 +67,7 @@ function stopWords(name) {
 }
 
 function armOf(row) {
-  return row.arm === undefined ? null : row.user === undefined ? row.arm : armName(row.arm, row.user);
+  return row.arm === undefined ? null : row.user === undefined ? row.arm : `${row.arm}, ${row.user} user`;
 }
 
 function searchable(row) {
@@ -73,39 +89,63 @@ const ORDERS = {
   long: (a, b) => b.events - a.events,
 };
 
+// What is shown, case by case: of each case, the conversations that fit.
 function found() {
-  const holds = STATES.find(([name]) => name === filter.state)[2];
+  const [, , holds] = STATES.find(([name]) => name === filter.state) || STATES[0];
   const wanted = filter.search.trim().toLowerCase();
-  const compare = ORDERS[filter.sort];
-  return data.conversations.map((_, index) => index)
+  const compare = ORDERS[filter.sort] || ORDERS.order;
+  const fitting = data.conversations.map((_, index) => index)
     .filter((index) => {
       const row = data.conversations[index];
       return holds(row) && (!wanted || searchable(row).includes(wanted))
+        && (!filter.arm || row.arm === filter.arm) && (!filter.use || row.use_case === filter.use)
+        && (!filter.differ || armsDiffer(row))
         && (filter.graph === null || row.graph === filter.graph)
         && (filter.at === null || isAt(row, filter.graph, ...filter.at));
     })
     .sort((a, b) => compare(data.conversations[a], data.conversations[b]) || a - b);
+  return [...Map.groupBy(fitting, (index) => data.conversations[index].sameCase).values()];
 }
 
 function refilter(changes) {
   Object.assign(filter, { page: 0 }, changes);
   drawList();
+  history.replaceState(null, "", `#${hashOf(Object.fromEntries(Object.keys(LINKED).map((name) => [name, filter[name]])))}`);
 }
 
-function showState(state) {
-  refilter({ state, at: null, graph: null, search: "" });
-  byId("search").value = "";
+function showOnly(changes) {
+  refilter({ ...LINKED, at: null, graph: null, ...changes });
   byId("rows").scrollIntoView({ block: "center" });
 }
 
-function searchFor(text) {
-  byId("search").value = text;
-  refilter({ search: text, state: "all", at: null, graph: null });
-  byId("rows").scrollIntoView({ block: "center" });
+function nameOf(row, index) {
+  const isRepeated = row.run > 1 || data.conversations.some((one) => one.scenario === row.scenario && one.run > 1);
+  return row.sameCase.length > 1 ? `${row.scenario}${isRepeated ? `, run ${row.run}` : ""}` : row.id || `conversation ${index + 1}`;
 }
 
-function rowOf(index) {
+// The case in each arm, the open one marked.
+function armButtons(row) {
+  return row.sameCase.map((index) => {
+    const one = data.conversations[index];
+    const [state, mark, spoken] = leading(one);
+    return button({ class: `pill ${state}`, "data-index": index, title: spoken, "aria-current": index === open ? "true" : null,
+      onclick: () => go({ c: index }) }, `${mark} `, words(one.arm));
+  });
+}
+
+function caseOf(group) {
+  const row = data.conversations[group[0]];
+  return el("li", { class: "case" },
+    button({ class: "row", onclick: () => go({ c: group[0] }) }, el("span", { class: "who" },
+      words(nameOf(row, group[0]), { class: "id" }), armsDiffer(row) ? el("span", { class: "tag warn" }, "arms differ") : null,
+      words([row.use_case, row.user && `${row.user} user`].filter(Boolean).join(" · "), { class: "quiet facts" }))),
+    el("div", { class: "arms" }, armButtons(row)));
+}
+
+function rowOf(group) {
+  const [index] = group;
   const row = data.conversations[index];
+  if (row.sameCase.length > 1) return caseOf(group);
   const [state, mark, spoken] = leading(row);
   const stop = row.stopped_at;
   const facts = [
@@ -136,6 +176,19 @@ function drawStates() {
       class: "state", "data-state": name, "aria-pressed": String(filter.state === name), onclick: () => refilter({ state: name }),
     }, label, " ", el("span", { class: "quiet" }, number(count)))];
   }));
+}
+
+// The choices besides the outcome; each stands in an element of its name.
+function drawChoices() {
+  const arms = Object.keys(data.summary.arms);
+  byId("differ-choice").hidden = !data.conversations.some((row) => row.sameCase.length > 1);
+  for (const [id, all, names] of [["arm", "all arms", arms], ["use", "all use cases", Object.keys(data.summary.use_cases)]]) {
+    byId(id).hidden = names.length < 2;
+    byId(id).replaceChildren(el("option", { value: "" }, all), ...names.map((name) => el("option", { value: name }, name)));
+  }
+  for (const id of ["search", "sort", "arm", "use", "differ"]) {
+    byId(id).addEventListener("input", ({ target }) => refilter({ [id]: target.type === "checkbox" ? (target.checked ? "1" : "") : target.value }));
+  }
 }
 
 function drawChips() {
@@ -172,17 +225,20 @@ function drawList() {
   const all = found();
   const from = filter.page * PAGE_LENGTH;
   const shown = all.slice(from, from + PAGE_LENGTH);
-  byId("found").textContent = all.length === data.conversations.length
-    ? number(all.length) : `${number(all.length)} of ${number(data.conversations.length)}`;
+  const total = new Set(data.conversations.map((row) => row.sameCase)).size;
+  byId("found").textContent = `${all.length === total ? "" : `${number(all.length)} of `}${number(total)}`;
+  byId("list-name").textContent = total < data.conversations.length ? "Cases" : "Conversations";
   byId("rows").replaceChildren(...(shown.length ? shown.map(rowOf)
     : [el("li", { class: "none quiet" }, "No conversation is like that.")]));
+  for (const id of ["search", "sort", "arm", "use"]) byId(id).value = filter[id];
+  byId("differ").checked = Boolean(filter.differ);
   drawStates();
   drawChips();
   drawPages(all.length);
 }
 
 function markOpenRow() {
-  byId("rows").querySelectorAll(".row").forEach((row) => {
+  byId("rows").querySelectorAll("[data-index]").forEach((row) => {
     if (Number(row.dataset.index) === open) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
   });

@@ -1,4 +1,5 @@
-// What is looked at stands in the address, so that it can be shared: g a graph, n a milestone, c a conversation.
+// What is looked at stands in the address, so that it can be shared: g a graph, n a milestone, c a conversation, and
+// what the list is filtered by.
 
 const data = embedded("data");
 let graphNumber = 0;
@@ -9,15 +10,19 @@ function address() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
 
+// The address with these changes; what is null or as it is at first is left out.
+function hashOf(changes) {
+  const kept = Object.entries({ ...address(), ...changes }).filter(([name, value]) => (value ?? LINKED[name]) !== LINKED[name]);
+  return new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+}
+
 function go(changes) {
-  const parts = { ...address(), ...changes };
+  const parts = { ...changes };
   if (changes.n && data.graphs.length > 1) parts.g = data.graphs[graphNumber].name;
   if (changes.c !== undefined && changes.c !== null && data.conversations[changes.c].graph !== graphNumber) {
-    delete parts.g;
-    delete parts.n;
+    parts.g = parts.n = null;
   }
-  const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== undefined);
-  location.hash = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+  location.hash = hashOf(parts);
 }
 
 function numberIn(text, count) {
@@ -28,6 +33,11 @@ function read() {
   const parts = address();
   const before = { graphNumber, open, selected };
   open = numberIn(parts.c, data.conversations.length);
+  const linked = Object.keys(LINKED).filter((name) => filter[name] !== (parts[name] ?? LINKED[name]));
+  if (linked.length) {
+    Object.assign(filter, { page: 0 }, ...linked.map((name) => ({ [name]: parts[name] ?? LINKED[name] })));
+    drawList();
+  }
   const named = data.graphs.findIndex((graph) => graph.name === parts.g);
   if (named >= 0) graphNumber = named;
   else if (open !== null) graphNumber = data.conversations[open].graph;
@@ -43,14 +53,14 @@ function read() {
   if (open !== before.open) {
     drawReader(open);
     markOpenRow();
-    if (open !== null) showReader();
+    if (open !== null) showReader(before.open !== null && data.conversations[open].sameCase.includes(before.open));
     else byId("rows").querySelector(`[data-index="${before.open}"]`)?.focus({ preventScroll: true });
   }
 }
 
-function showReader() {
+function showReader(isSameCase) {
   const reader = byId("reader");
-  reader.scrollTop = 0;
+  if (!isSameCase) reader.scrollTop = 0;
   reader.scrollIntoView({ block: "nearest" });
   reader.focus({ preventScroll: true });
 }
@@ -71,8 +81,7 @@ function peopleOf(label, what, milestone, hint) {
     el("ul", { class: "people" }, shown.map((index) => el("li", {}, button({ class: "link", "data-index": index, onclick: () => go({ c: index }) },
       words(data.conversations[index].id || `conversation ${index + 1}`))))),
     all.length ? button({ class: "plain", onclick: () => {
-      refilter({ at: [what, milestone], graph: graphNumber, state: "all" });
-      byId("rows").scrollIntoView({ block: "center" });
+      showOnly({ at: [what, milestone], graph: graphNumber });
     } }, all.length > shown.length ? `List all ${number(all.length)}` : "Show in the list") : null);
 }
 
@@ -135,42 +144,25 @@ function drawGraphChoice() {
   offer();
 }
 
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
-
-function remembered(value) {
-  try { // a page opened from a file may have no storage
-    if (value !== undefined) localStorage.setItem("theme", value);
-    return localStorage.getItem("theme");
-  } catch (error) {
-    return null;
-  }
-}
-
-function paint(theme) {
-  const isDark = theme === "dark" || (theme !== "light" && dark.matches);
-  document.documentElement.dataset.theme = isDark ? "dark" : "light";
-  byId("theme").textContent = isDark ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", isDark ? "Use light colours" : "Use dark colours");
-}
-
 function start() {
-  paint(remembered());
-  dark.addEventListener("change", () => paint(remembered()));
   byId("theme").addEventListener("click", () => {
-    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    remembered(theme);
-    paint(theme);
+    const { style } = document.documentElement;
+    const isDark = style.colorScheme ? style.colorScheme === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+    style.colorScheme = isDark ? "light" : "dark";
   });
+  findCases();
   drawFigures();
   drawUseCases();
   drawPlot();
   drawNotices();
   drawBroken();
   drawGraphChoice();
+  linkTables();
+  drawChoices();
   drawList();
   drawReader(null);
-  byId("search").addEventListener("input", (event) => refilter({ search: event.target.value }));
-  byId("sort").addEventListener("change", (event) => refilter({ sort: event.target.value }));
+  // Of a suite of single answers, each has a graph of its own, which says little: the cases come first.
+  if (data.conversations.some((row) => row.expected)) byId("bench").before(byId("desk"));
   byId("fit").addEventListener("click", () => zoomTo(null));
   byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
   byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
@@ -179,7 +171,6 @@ function start() {
   });
   window.addEventListener("hashchange", read);
   window.addEventListener("resize", () => {
-    balanceCards();
     if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;
     showGraph();
     read();

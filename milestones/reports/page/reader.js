@@ -154,50 +154,121 @@ function judgeOf(row) {
     ])));
 }
 
-// What the answer had to be, in the words of the suite.
-function expectedOf(row) {
-  if (row.expected === undefined) return null;
-  const { active, calls = [], may_call: allowed = [], says = [], never = [] } = row.expected;
-  const call = ({ tool, arguments: given = {} }) => `${tool}(${Object.entries(given).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")})`;
-  const lines = active !== undefined ? [["active, and no other", active]] : [
-    ["calls", calls.map(call)], ["may call", allowed],
-    ["says", says.map((one) => one.criterion ?? `/${one.pattern}/`)], ["never says", never.map((one) => `/${one}/`)],
-  ].filter(([label, all]) => all.length || label === "calls");
-  return el("section", { class: "expected" }, el("h3", {}, "Expected"), el("table", { class: "arguments" }, lines.map(([label, all]) => el("tr", {},
-    el("th", { scope: "row" }, label), el("td", {}, all.length ? all.map((text) => el("div", { dir: "auto" }, words(text))) : "nothing")))));
+// Each thing that was asked of the answer, or else each milestone: its kind and text, with the state and the event.
+function checksOf(index) {
+  const row = data.conversations[index];
+  const transcript = embedded(`words-${index}`);
+  const { milestones } = data.graphs[row.graph];
+  const { active, calls = [], says = [], never = [] } = row.expected || {};
+  const checks = new Map();
+  const add = (kind, text, state, step) => checks.set(JSON.stringify([kind, text]), [state, step]);
+  const addMilestone = (kind, text, name, otherwise) => {
+    const step = row.reached.find((one) => one.name === name)?.step;
+    add(kind, text, step !== undefined ? "completed" : (row.undecided || []).includes(name) ? "undecided" : otherwise, step);
+  };
+  const named = (beginning) => milestones.find((one) => one.name.startsWith(beginning))?.name;
+  const rules = [...(row.forbidden || [])];
+  if (active !== undefined) {
+    const told = /^active: (.*)$/.exec(transcript?.events.at(-1)?.text || "")?.[1];
+    const were = told === undefined || told === "none" ? [] : told.split(", ");
+    active.forEach((id) => add("active", id, told === undefined ? row.status : were.includes(id) ? "completed" : "missed"));
+    if (!active.length) add("active", "none", row.status);
+    were.filter((id) => !active.includes(id)).forEach((id) => add("active, not expected", id, "missed"));
+  }
+  calls.forEach((call, at) => addMilestone("calls", callText(call.tool, Object.entries(call.arguments || {}).map(([name, rule]) => [name, JSON.stringify(rule)])), named(`Call ${at + 1}: `), "missed"));
+  says.forEach((one, at) => addMilestone("says", one.criterion ?? `/${one.pattern}/`, named(`Says ${at + 1}: `), "missed"));
+  for (const pattern of never) {
+    const at = rules.findIndex(({ rule }) => rule.endsWith(` says /${pattern}/`));
+    const [broken] = at < 0 ? [] : rules.splice(at, 1);
+    add("never says", `/${pattern}/`, broken ? "missed" : "completed", broken?.step);
+  }
+  if (row.expected === undefined) {
+    for (const { name, type } of milestones) if (name !== "Start" && type !== "Aggregator") addMilestone("milestone", name, name, "nothing");
+  }
+  rules.forEach(({ rule, step }) => add("forbidden", rule, "missed", step));
+  return { row, index, checks, calls: (transcript?.events || []).slice(transcript?.history || 0).filter((event) => event.arguments) };
+}
+
+function callText(tool, given) {
+  return `${tool}(${given.map(([name, value]) => `${name}: ${value}`).join(", ")})`;
+}
+
+// What was expected beside what was done, in each arm.
+function comparison(row, index) {
+  if (row.sameCase.length < 2 && row.expected === undefined) return null;
+  const arms = row.sameCase.map(checksOf);
+  const cell = ([state, step] = [], isOpen) => el("td", { class: state },
+    isOpen && step ? button({ class: "link", onclick: () => goToEvent(step) }, `${STATE_NAMES[state][0]} event ${step}`) : state ? STATE_NAMES[state][0] : "");
+  const line = (kind, text, cells) => el("tr", {}, el("th", { scope: "row" }, kind), el("td", { dir: "auto" }, text && words(text)), cells);
+  const keys = [...new Set(arms.flatMap((arm) => [...arm.checks.keys()]))];
+  const allowed = row.expected?.may_call || [];
+  return el("div", { class: "wide" }, el("table", { class: "arguments compared" },
+    el("thead", {}, el("tr", {}, el("th", { colspan: 2 }, row.expected ? "Expected" : "Milestones"),
+      row.sameCase.length > 1 ? armButtons(row).map((one) => el("th", { scope: "col" }, one)) : el("th", { scope: "col" }, "Done"))),
+    el("tbody", {},
+      keys.map((key) => line(...JSON.parse(key), arms.map((arm) => cell(arm.checks.get(key), arm.index === index)))),
+      allowed.length ? line("may call", allowed.join(", "), null) : null,
+      row.expected && arms.some(({ calls }) => calls.length) ? line("called", "", arms.map(({ calls }) => el("td", {}, calls.length
+        ? calls.map((call) => el("div", {}, words(callText(call.tool, call.arguments.map(([name, value]) => [name, cutText(value)])))))
+        : "nothing"))) : null,
+      line("output tokens", "", arms.map((arm) => el("td", {}, arm.row.output_tokens === undefined ? "–" : number(arm.row.output_tokens)))))));
 }
 
 function twinOf(row) {
   if (row.twin === undefined) return null;
   const index = data.conversations.findIndex((one) => one.scenario === row.twin && one.arm === row.arm && one.run === row.run);
-  return el("p", {}, el("span", { class: "quiet" }, "Twin, which differs in one thing: "),
+  return el("p", { class: "twin" }, el("span", { class: "quiet" }, "Twin, which differs in one thing: "),
     index < 0 ? words(row.twin) : button({ class: "link", onclick: () => go({ c: index }) }, words(row.twin)));
 }
 
-function answersOf(transcript) {
-  const answers = (transcript && transcript.answers) || [];
+// A filled blueprint: each query beside its answer.
+function filled(value, note = () => null) {
+  if (value === null || typeof value !== "object") return value === null ? el("span", { class: "quiet" }, "–") : words(String(value));
+  const entries = Object.entries(value);
+  if (!entries.length) return el("span", { class: "quiet" }, "none");
+  if (Array.isArray(value)) return value.map((one) => el("div", {}, filled(one)));
+  return el("table", { class: "arguments filled" }, entries.map(([name, one]) => el("tr", {},
+    el("th", { scope: "row" }, words(name), note(name, one)), el("td", { dir: "auto" }, filled(one)))));
+}
+
+function answerOf(text, row) {
+  const note = (id, answer) => {
+    if (row.expected?.active === undefined || typeof answer?.should_apply !== "boolean") return null;
+    const isWanted = row.expected.active.includes(id);
+    return el("span", { class: `tag ${isWanted === answer.should_apply ? "" : "bad"}` }, isWanted ? "expected active" : "not expected");
+  };
+  try {
+    return filled(JSON.parse(text), note);
+  } catch (error) { // words, or the beginning of an answer that was cut
+    return el("pre", { class: "output", dir: "auto" }, asWritten(cutText(text)), cutNote(text));
+  }
+}
+
+function answersOf(transcript, row) {
+  const answers = transcript?.answers || [];
   if (!answers.length) return null;
-  return el("details", { class: "judge" }, el("summary", {}, `What the models answered, step by step: ${counted(answers.length, "answer", "answers")}`),
-    answers.map(({ step, text }) => [
-      el("p", { class: "quiet" }, words(step)), el("pre", { class: "output", dir: "auto" }, asWritten(cutText(text))), cutNote(text),
-    ]));
+  const isOpen = byId("reader").querySelector(".answers")?.open; // the next conversation is read like the last
+  return el("details", { class: "judge answers", open: Boolean(isOpen) },
+    el("summary", {}, `What the models answered, step by step: ${counted(answers.length, "answer", "answers")}`),
+    answers.map(({ step, text }) => el("div", { class: "answer" }, el("h3", {}, words(step)), answerOf(text, row))));
 }
 
 function readerHead(index, row) {
   const [state, mark, spoken] = leading(row);
   const end = endOf(row);
-  const all = found();
-  const place = all.indexOf(index);
-  const turn = (to, text) => button({ class: "plain", disabled: all[to] === undefined, onclick: () => go({ c: all[to] }) }, text);
+  const cases = found().map(([first]) => data.conversations[first].sameCase);
+  const place = cases.indexOf(row.sameCase);
+  const inThisArm = (all) => all.find((one) => data.conversations[one].arm === row.arm) ?? all[0];
+  const turn = (to, text) => button({ class: "plain", disabled: !cases[to], onclick: () => go({ c: inThisArm(cases[to]) }) }, text);
   const facts = [
-    row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null, row.source,
+    row.use_case, armOf(row), row.task !== undefined && row.task !== row.scenario ? `task ${row.task}` : null, row.source,
     row.record !== undefined ? `record ${row.record}` : null,
-    data.graphs.length > 1 ? `graph ${data.graphs[row.graph].name}` : null,
+    data.graphs.length > 1 && data.graphs[row.graph].name !== row.scenario ? `graph ${data.graphs[row.graph].name}` : null,
     row.reward !== undefined ? `reward ${row.reward}` : null,
     row.error,
   ].filter(Boolean);
   return el("header", {},
-    el("div", { class: "bar" }, el("h2", {}, words(row.id || `Conversation ${index + 1}`)),
+    el("div", { class: "bar" }, el("h2", {}, words(nameOf(row, index))),
       el("span", { class: "turning" }, turn(place - 1, "‹ Previous"), turn(place + 1, "Next ›"),
         button({ class: "plain", id: "close", onclick: () => go({ c: null }) }, "Close"))),
     el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, words(`${mark} ${spoken}`)),
@@ -219,7 +290,8 @@ function drawReader(index) {
   const marks = marksOf(row);
   const instructions = transcript && transcript.instructions !== undefined ? data.instructions[transcript.instructions] : null;
   reader.replaceChildren(
-    readerHead(index, row), ...[twinOf(row), expectedOf(row)].filter(Boolean), milestonesOf(row), ...[judgeOf(row), answersOf(transcript)].filter(Boolean),
+    ...[readerHead(index, row), twinOf(row), comparison(row, index), row.expected ? null : milestonesOf(row), judgeOf(row),
+      answersOf(transcript, row)].filter(Boolean),
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
       ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
