@@ -18,7 +18,7 @@ from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
-from arq_graph.milestones.evaluation.results import ASKED
+from arq_graph.milestones.evaluation.results import ASKED, read_results
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
@@ -122,6 +122,8 @@ def experiment(
     record.mkdir(parents=True, exist_ok=True)
     way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
     found = []
+    if merge:
+        way_on = "The same with --shard and --resume, for each part that is not done, goes on."
     for file, suite, apps, settings in trials:
         kept, merged = settings["results"], settings["merge"]
         others = [each.settings["results"] for each in trials if each.suite is not suite]
@@ -152,24 +154,30 @@ def _trial(file: Path, suite: Suite, asked: evaluation.Asked, given: Mapping[str
         own_blueprint(name, folder)
     compared = [*chain.from_iterable(map(ablations, given["ablate"] or ())), *(["arq", *own] if own else [])]
     usual, runs, model = evaluation.names_in(usual_arms(file)), 1, asked.models["model"]
+    is_part = bool(given["only"])
+    record, name = given["record"], file_name(suite.name)
+    merged = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if given["merge"] else []
+    if merged:
+        held = [one for one, _ in chain.from_iterable(map(read_results, merged))]
+        usual = list(dict.fromkeys(one.arm for one in held if one.arm)) or usual
+        runs = max((one.run for one in held), default=1)
+    elif given["merge"]:
+        raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
     if isinstance(model, ReplayChatModel):
         usual, runs, scenarios, votes = model.recorded(suite.name)
         asked = changed(asked, votes=votes)
         there = [one for one in suite.scenarios if one.name in scenarios]
         if left_out := len(suite.scenarios) - len(there):
             note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
-            suite = suite.replace(scenarios=there)
+            suite, is_part = suite.replace(scenarios=there), True
     names = list(dict.fromkeys([*evaluation.names_in(given["arms"] or ""), *compared])) or usual
     suite, apps = evaluation.tried_on(suite, names, folder, model)
-    record, name = given["record"], file_name(suite.name)
-    merged = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if given["merge"] else []
-    if given["merge"] and not merged:
-        raise InputError(f"{record} holds no shards of {suite.name}: hold them with --shard 1/2, 2/2, …")
     settings = asked.settings(given) | {
         "runs": given["runs"] or runs,
         "results": record / f"{name}{evaluation.part_of(given['shard'])}.results.jsonl",
         "merge": merged,
         "ablated": evaluation.ablated_in(apps),
+        "is_part": is_part,
     }
     return _Trial(file, suite, apps, settings)
 

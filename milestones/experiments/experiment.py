@@ -71,6 +71,7 @@ class Experiment(Record):
         report: What was measured in its conversations.
         turns: By arm, the figures over the suite's gold turns; empty where it has none.
         ablated: By arm that leaves queries out, the step that they are left out of.
+        is_part: Whether only some of the suite's scenarios were run; no published figure stands beside these.
     """
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
@@ -80,6 +81,7 @@ class Experiment(Record):
     report: Report
     turns: Mapping[str, TurnMetrics] = {}
     ablated: Mapping[str, str] = {}
+    is_part: bool = False
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -89,7 +91,7 @@ class Experiment(Record):
             for name, figure in _TURNS.items()
         }
         of_turns = [table("single turns", self.turns, turns)] if self.turns else []
-        theirs = published().get(self.suite, {})
+        theirs = {} if self.is_part else published().get(self.suite, {})
         found = [*tables_of(self.report, ablated=self.ablated), *of_turns]
         return tuple(_beside(each, theirs.get(each.title)) for each in found)
 
@@ -128,6 +130,7 @@ async def aexperiment(
     *,
     results: Path,
     ablated: Mapping[str, str] | None = None,
+    is_part: bool = False,
     **settings: Any,
 ) -> Experiment:
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
@@ -141,6 +144,7 @@ async def aexperiment(
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
         ablated: By arm that leaves queries out, the step that they are left out of.
+        is_part: Whether these are only some of the suite's scenarios.
         **settings: Those of `aevaluate`.
 
     Raises:
@@ -173,6 +177,7 @@ async def aexperiment(
         report=report,
         turns=turns,
         ablated=ablated or {},
+        is_part=is_part or report.missing > 0,
     )
 
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from arq_graph.milestones.reports.figures import Fourfold
 from arq_graph.milestones.reports.records import ConversationRecord, Record
-from arq_graph.milestones.reports.statistics import bootstrap_mean, holm, mcnemar, mean_within, sign_flip, wilson
+from arq_graph.milestones.reports.statistics import (
+    bootstrap_mean,
+    holm,
+    mcnemar,
+    mean_within,
+    sign_flip,
+    wilson,
+)
 
 if TYPE_CHECKING:
     from arq_graph.milestones.reports.report import Report
