@@ -160,7 +160,7 @@ def _trial(file: Path, suite: Suite, asked: evaluation.Asked, given: Mapping[str
     if merged:
         held = [one for one, _ in chain.from_iterable(map(read_results, merged))]
         usual = list(dict.fromkeys(one.arm for one in held if one.arm)) or usual
-        runs = max((one.run for one in held), default=1)
+        runs = max((one.run or 1 for one in held), default=1)
     elif given["merge"]:
         raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
     if isinstance(model, ReplayChatModel):
