@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
@@ -16,7 +17,7 @@ _MOST_RUNS = 16
 
 
 class Rate(Record):
-    """A share of conversations, with its 95% Wilson interval.
+    """A share of conversations, with its 95% interval: Wilson's, or of tasks that were run several times a bootstrap's.
 
     It is true of `count` of the `n` of which it is known; `unknown` are in neither number. Without any, the rest is
     None.
@@ -31,7 +32,7 @@ class Rate(Record):
 
 
 class Mean(Record):
-    """A mean over the n conversations that have a value, with its 95% bootstrap interval.
+    """A mean over the n conversations that have a value, with its 95% bootstrap interval, which draws whole tasks.
 
     The interval is None where n is below 2, and for plain counts (turns, calls).
     """
@@ -124,38 +125,36 @@ class Summary(Record):
 def summarize(records: Iterable[ConversationRecord]) -> Summary:
     """The figures over these conversations.
 
-    What is undecided is counted as unknown and never as a failure. Intervals take conversations as independent: where
-    tasks were run several times they are somewhat too narrow (`compare` draws whole tasks). Cost O(n), and at most
-    256,000 draws for each of up to four intervals.
+    What is undecided is counted as unknown and never as a failure. Runs of one task depend on each other, so intervals
+    are over whole tasks. Cost O(n), and at most 256,000 draws for each of up to eight intervals.
     """
     group = tuple(records)
-    goals, ranges = _known(group, "goal_completed"), _known(group, "progress_range")
-    completed, nothing = goals.count(True), len(group) - len(ranges)
-    decided = _known(group, "progress_rate")
-    progress = _mean(decided)
-    undecided = len(ranges) > len(decided)
-    own = [record.goal_reached for record in group if record.goal is not None]
+    going = [one for one in group if one.progress_range is not None]
+    decided = [one for one in going if one.progress_rate is not None]
+    progress = mean_of(decided, lambda one: one.progress_rate)
+    undecided = len(going) > len(decided)
+    own = [one for one in group if one.goal is not None]
     shares, left_out = _pass_hat_k(group)
     rewarded = [(one.goal_completed, one.reward >= 1 - _NEARLY) for one in group if one.reward is not None]
     return Summary(
         conversations=len(group),
-        goal_reached=_rate(own.count(True), len(own), own.count(None)) if own else None,
-        goal_completion=_rate(completed, len(group), len(group) - len(goals)),
-        goal_at_least=_rate(completed, len(group), nothing),
-        goal_at_most=_rate(completed + len(ranges) - len(goals), len(group), nothing),
-        nothing_to_complete=nothing,
+        goal_reached=rate_of(own, lambda one: one.goal_reached) if own else None,
+        goal_completion=rate_of(group, lambda one: one.goal_completed),
+        goal_at_least=rate_of(going, lambda one: one.goal_completed is True),
+        goal_at_most=rate_of(going, lambda one: one.goal_completed is not False),
+        nothing_to_complete=len(group) - len(going),
         progress_rate=progress,
-        progress_at_least=_mean([low for low, _ in ranges]) if undecided else progress,
-        progress_at_most=_mean([high for _, high in ranges]) if undecided else progress,
+        progress_at_least=mean_of(going, partial(progress_end, 0)) if undecided else progress,
+        progress_at_most=mean_of(going, partial(progress_end, 1)) if undecided else progress,
         pass_hat_k=shares,
         pass_hat_k_undecided=left_out,
         turns=_count(_known(group, "turns")),
         calls=_count(_known(group, "calls")),
         wasted_calls=_count(list(map(len, _known(group, "wasted_calls")))),
         repeated_calls=_count(list(map(len, _known(group, "repeated_calls")))),
-        forbidden=_rate(sum(bool(record.forbidden) for record in group), len(group)),
+        forbidden=rate_of(group, lambda one: bool(one.forbidden)),
         stops=dict(Counter(_known(group, "stopped_at")).most_common()),
-        agreement=_mean([share for record in group for share in record.agreement.values()]),
+        agreement=_count([share for record in group for share in record.agreement.values()]),
         reward=Fourfold.of(rewarded) if rewarded else None,
         model_calls=_count(_known(group, "model_calls")),
         input_tokens=_count(_known(group, "input_tokens")),
@@ -169,15 +168,48 @@ def _known(group: Sequence[ConversationRecord], field: str) -> list[Any]:
     return [value for record in group if (value := getattr(record, field)) is not None]
 
 
-def _rate(count: int, total: int, unknown: int = 0) -> Rate:
-    n = total - unknown
+def rate_of(records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], bool | None]) -> Rate:
+    """The share of conversations of which something is true; None is not known."""
+    known = [
+        (task, is_so)
+        for task, one in zip(_tasks(records), records, strict=True)
+        if (is_so := told(one)) is not None
+    ]
+    n, count = len(known), sum(is_so for _, is_so in known)
     low, high = wilson(count, n) if n else (None, None)
-    return Rate(count=count, n=n, unknown=unknown, rate=count / n if n else None, low=low, high=high)
+    if n and (of := len({task for task, _ in known})) < n:
+        # Where no task differs from another, as many tasks as there are say how sure that is.
+        of_tasks = wilson(round(count / n * of), of)
+        drawn = bootstrap_mean([float(is_so) for _, is_so in known], clusters=[task for task, _ in known])
+        low, high = of_tasks if drawn is None or drawn[0] == drawn[1] else drawn
+    return Rate(count=count, n=n, unknown=len(records) - n, rate=count / n if n else None, low=low, high=high)
 
 
-def _mean(values: Sequence[float]) -> Mean:
-    low, high = bootstrap_mean(values) or (None, None)
+def mean_of(
+    records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], float | None]
+) -> Mean:
+    """The mean of something that is told of conversations; None is not known."""
+    known = [
+        (task, value)
+        for task, one in zip(_tasks(records), records, strict=True)
+        if (value := told(one)) is not None
+    ]
+    values = [value for _, value in known]
+    low, high = bootstrap_mean(values, clusters=[task for task, _ in known]) or (None, None)
     return Mean(n=len(values), mean=mean_within(values) if values else None, low=low, high=high)
+
+
+def _tasks(records: Sequence[ConversationRecord]) -> list[Hashable]:
+    """What each was a run of; the runs of one task depend on each other."""
+    return [
+        number if one.task is None else (one.arm, one.use_case, one.task)
+        for number, one in enumerate(records)
+    ]
+
+
+def progress_end(side: int, one: ConversationRecord) -> float | None:
+    """The lower (0) or upper (1) end of a conversation's progress."""
+    return None if one.progress_range is None else one.progress_range[side]
 
 
 def _count(values: Sequence[float]) -> Mean:

@@ -11,7 +11,7 @@ from typing import Any
 
 from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
-from arq_graph.milestones.reports.figures import Summary
+from arq_graph.milestones.reports.figures import Summary, mean_of, progress_end, rate_of
 from arq_graph.milestones.reports.records import ConversationRecord, Ended
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import (
@@ -26,7 +26,7 @@ from arq_graph.milestones.reports.shown import (
     points,
     probability,
 )
-from arq_graph.milestones.reports.statistics import bootstrap_mean, mean_within, wilson
+from arq_graph.milestones.reports.statistics import mean_within
 
 RECORDED = "recorded"
 """The column of conversations that no arm of an evaluation held."""
@@ -182,35 +182,21 @@ def _matches_only(one: ConversationRecord) -> bool:
 def _share(figure: str, records: Records) -> str:
     """The share of which it is true: a range where something is undecided, else with its interval."""
     counted = [one for one in records if one.progress_range is not None]
-    goals: list[bool | None] = [getattr(one, figure) for one in counted]
-    n, true, undecided = len(goals), goals.count(True), goals.count(None)
-    if undecided or not n:
-        return between(percent(true / n), percent((true + undecided) / n)) if n else NOT_KNOWN
-    low, high = wilson(true, n)
-    tasks = _tasks(counted)
-    if (of := len(set(tasks))) < n:
-        # Where no task differs from another, as many tasks as there are say how sure that is.
-        of_tasks = wilson(round(true / n * of), of)
-        low, high = bootstrap_mean([float(goal or 0) for goal in goals], clusters=tasks) or of_tasks
-        low, high = of_tasks if low == high else (low, high)
-    return percent(true / n) + interval(low, high, ".0f", 100)
+    of = rate_of(counted, attrgetter(figure))
+    if of.unknown or not of.n:
+        least, most = of.count, of.count + of.unknown
+        return between(*(percent(each / len(counted)) for each in (least, most))) if counted else NOT_KNOWN
+    return percent(of.rate) + interval(of.low, of.high, ".0f", 100)
 
 
 _completed, _reached = partial(_share, "goal_completed"), partial(_share, "goal_reached")
 
 
 def _progress(records: Records) -> str:
-    known = [(one, one.progress_range) for one in records if one.progress_range is not None]
-    least, most = ([ends[side] for _, ends in known] for side in (0, 1))
-    if not known or least != most:
-        return between(number(_mean_of(least)), number(_mean_of(most)))
-    low, high = bootstrap_mean(least, clusters=_tasks([one for one, _ in known])) or (None, None)
-    return number(_mean_of(least)) + interval(low, high, ".2f")
-
-
-def _tasks(records: Records) -> list[object]:
-    """What each was a run of; the runs of one task depend on each other."""
-    return [number if one.task is None else (one.use_case, one.task) for number, one in enumerate(records)]
+    least, most = (mean_of(records, partial(progress_end, side)) for side in (0, 1))
+    if not least.n or least.mean != most.mean:
+        return between(number(least.mean), number(most.mean))
+    return number(least.mean) + interval(least.low, least.high, ".2f")
 
 
 def _mean_of(values: Iterable[float | None]) -> float | None:

@@ -60,6 +60,17 @@ def test_goal_completion_has_wilsons_interval(count, n, ends):
     assert (goal.low, goal.high) == pytest.approx(ends, abs=1e-6)
 
 
+def test_ten_runs_of_a_task_are_no_surer_than_one():
+    goals = [True] * 14 + [False] * 6
+    once = reported(*(talk(str(n), goal, task=str(n)) for n, goal in enumerate(goals)))
+    often = reported(*(one for n, goal in enumerate(goals) for one in runs(str(n), *[goal] * 10)))
+    alike = reported(*runs("a", *[True] * 50))
+    first, second, third = (each.summary.overall.goal_completion for each in (once, often, alike))
+    assert (second.low, second.high) == pytest.approx((first.low, first.high), abs=0.05)
+    assert (third.n, third.high) == (50, 1)
+    assert third.low == pytest.approx(0.2065, abs=1e-4)  # as of one success in one task
+
+
 @pytest.mark.parametrize("n", [40, 300])
 def test_the_interval_of_a_mean_is_as_wide_as_theory_says(n):
     chance = Random(n)
