@@ -158,7 +158,7 @@ def test_the_graph_shows_each_milestone_with_its_numbers(refunds):
 def test_the_figures_lead_to_the_conversations_to_look_at(refunds):
     page = refunds()
     cards = texts(page, ".card")
-    assert cards[0].startswith("Goal completion\n\n25%\n\n1 of 4 · 95% interval 5–70%")
+    assert cards[0].startswith("Goal completion\n\n25%\n\n1 of 4 · 95% interval 0–50%")
     assert " ".join(cards[3].split()) == "To look at Something forbidden 1 Undecided 0 Broken records 1"
     assert "k = 2\t" in cards[4]
     assert cards[5].startswith("Agrees with the reward\n\n25%")
