@@ -327,7 +327,9 @@ def test_what_was_done_is_not_done_again(use_case: str, call: str) -> None:
 def test_a_customer_is_found_by_whole_words_of_what_they_have() -> None:
     desk = Desk(suite_of("delivery").scenarios[0], 1)
     found = {
-        detail: json.loads(desk.answer("find_by_name", {"name": "Ben Osei", "detail": detail}, "1")["content"])
+        detail: json.loads(
+            desk.answer("find_by_name", {"name": "Ben Osei", "detail": detail}, "1")["content"]
+        )
         for detail in ("Tallow Candles", "candles", "a", "delivery", "")
     }
     assert [detail for detail, each in found.items() if each["found"]] == ["Tallow Candles", "candles"]

@@ -17,7 +17,9 @@ def not_found(event: Event, earlier: Sequence[Event]) -> bool:
     """A tool does not find the name or the number that the customer has given."""
     if not isinstance(event, Result):
         return False
-    said = " ".join(_words(each.text) for each in earlier if isinstance(each, Message) and each.speaker == "user")
+    said = " ".join(
+        _words(each.text) for each in earlier if isinstance(each, Message) and each.speaker == "user"
+    )
     if unknown := re.search(r"there is no ((?:KC|FN|GFT|QB|HP)-\w+)", event.text):
         return _words(unknown[1]).replace(" ", "") in said.replace(" ", "")
     call = earlier[event.call - 1] if event.call else None

@@ -50,7 +50,9 @@ class _Desk:
         kind, key = self._records["by_name"]
         named = {n: r for n, r in self._records[kind].items() if r["name"].casefold() == name.casefold()}
         wanted = set(_words(detail))
-        fits = [number for number, record in named.items() if wanted and wanted <= set(_words(_told_by(record)))]
+        fits = [
+            number for number, record in named.items() if wanted and wanted <= set(_words(_told_by(record)))
+        ]
         return {"found": bool(fits), key: fits[0] if fits else None}
 
     def hand_over(self) -> str:
