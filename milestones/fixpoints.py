@@ -95,6 +95,12 @@ def needs(structure: Structure, reached: Collection[int]) -> list[Whole]:
     return _settled(structure, reached, needed)
 
 
+def leads_past(structure: Structure, number: int) -> bool:
+    """Whether some road to End does not lead over this milestone. Cost O(E log V)."""
+    values = _settled(structure, [structure.start], lambda each, before: NEVER if each == number else before)
+    return values[structure.end] < NEVER
+
+
 def _settled(
     structure: Structure, first: Collection[int], value_after: Callable[[int, Whole], Whole]
 ) -> list[Whole]:

@@ -184,6 +184,30 @@ class MilestoneGraph(_DiGraph):
         end = Milestone(name=END, type="NFC", dependencies=last, requires="all")
         return cls([_START, *gold, end], failed_if=failed_if, forbidden=forbidden)
 
+    def toward(self, goal: str) -> MilestoneGraph:
+        """The graph in which End requires this milestone beside what it depends on.
+
+        It is the graph itself where every road to End leads over the milestone anyway.
+
+        Raises:
+            KeyError: There is no such milestone.
+            SpecError: The graph cannot be measured on.
+        """
+        from arq_graph.milestones.findings import require_sound
+        from arq_graph.milestones.fixpoints import leads_past
+
+        structure, end = require_sound(self), self.milestone(END)
+        if goal == END or not leads_past(structure, structure.number[goal]):
+            return self
+        road = {"requires": end.requires, "dependencies": end.dependencies}
+        some = Milestone(name="End Of Some Road", type="Aggregator", **road)
+        both = end.model_copy(update={"requires": "all", "dependencies": (some.name, goal)})
+        others = [each for each in self.milestones if each is not end]
+        keys = ("failed_if", "grounded", "forbidden", "file", "generated_by", "reviewed", "vetoes")
+        graph = MilestoneGraph([*others, some, both], **{key: getattr(self, key) for key in keys})
+        graph.name = f"{self.name or Path(self.file or 'milestones').stem}: {goal}"
+        return graph
+
     @property
     def is_unreviewed(self) -> bool:
         """Whether a model drafted it and nobody has looked it over; what it measures is then doubtful."""

@@ -66,7 +66,7 @@ def simulate(
 
     def measured(held: Conversation, events: int) -> Score:
         so_far = Transcript(tuple(held.events[:events]), history=min(before, events))
-        return score(tried.milestones, so_far, tools=tried.tools)
+        return score(tried.measured_on, so_far, tools=tried.tools)
 
     def show(held: Conversation) -> None:
         nonlocal shown, reached
@@ -87,7 +87,7 @@ def simulate(
     console.print(words(_end(held), "dim"))
     if held.events:
         end = measured(held, len(held.events))
-        console.print(progress_line(progress_of(tried.milestones, end)))
+        console.print(progress_line(progress_of(tried.measured_on, end)))
         if tried.goal is not None:
             missed = "undecided" if tried.goal in end.possibly_reached else "not reached"
             console.print(

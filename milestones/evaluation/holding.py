@@ -94,7 +94,7 @@ class Run:
         before = self._read(kept, planned)
         for one in planned:
             if record := before.get(one.id):
-                # A goal decides nothing of what was said; it may have been named since.
+                # It may have been named since, if End required it before.
                 outcomes[one.id] = record.model_copy(update={"goal": one.scenario.goal})
                 done(one, outcomes[one.id])
         works = self._works(deque(one for one in planned if one.id not in outcomes), crew)
@@ -256,7 +256,7 @@ class Run:
         tools = transcript.tools or None
         return conversation_record(
             transcript,
-            await ascore(scenario.milestones, transcript, tools=tools, judge=self.judge),
+            await ascore(scenario.measured_on, transcript, tools=tools, judge=self.judge),
             graph=self.graphs[scenario.name],
             arm=one.arm,
             scenario=scenario.name,

@@ -145,7 +145,7 @@ async def aevaluate(
             raise InputError("the executor does not say how many workers it has: give workers=…")
     known = Arms(arms, model)
     graphs = GraphNames()
-    names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
+    names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
     shard = "1/1" if merge else shard
     number, shards = read_shard(shard)
     ceiling = Ceiling(max_calls, max_cost, settings.prices or {})

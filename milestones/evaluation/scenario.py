@@ -61,7 +61,8 @@ class Scenario(Part):
         limits: How far a conversation may go.
         use_case: What kind of conversation it is, as reports group them.
         task: What its runs are runs of; the scenario's name unless given.
-        goal: The milestone that serves what the user came for. Reports tell first how often it was reached.
+        goal: The milestone that serves what the user came for. The conversation is measured on a graph whose End
+            requires it, too. Reports tell first how often it was reached.
         says: What the user says, word for word, in a conversation of one message; instead of `user`.
         history: What was said and done before; nothing in it is measured.
         expect: What the answer must be, from which the milestones are made.
@@ -167,7 +168,7 @@ class Scenario(Part):
             "the user": fingerprint(self.user, self.says),
             "the history": fingerprint(self.history, self.variables),
             "the limits": fingerprint(self.limits),
-            "the milestones": fingerprint_of_graphs(self.milestones),
+            "the milestones": fingerprint_of_graphs(self.measured_on),
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
         if self.agent is not None:
@@ -175,6 +176,11 @@ class Scenario(Part):
             parts |= {f"the agent's {name}": fingerprint(value) for name, value in fields.items()}
             parts["the agent's guidelines or their tools"] = parts.pop("the agent's guidelines")
         return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
+
+    @cached_property
+    def measured_on(self) -> MilestoneGraph:
+        """The milestones, and the goal as one that End requires."""
+        return self.milestones if self.goal is None else self.milestones.toward(self.goal)
 
     @cached_property
     def messages_before(self) -> tuple[BaseMessage, ...]:

@@ -53,7 +53,7 @@ _CASES = "n"
 _STOPS_SHOWN = 8
 _RUNS_SHOWN = 6
 _ROADS = (
-    "The customer's goal is what their scenario came for; goal completion counts every road to the end of the "
+    "The customer's goal is what their scenario came for; goal completion needs it, and a road to the end of the "
     "milestone graph."
 )
 _INTERVALS = "[…] are 95% intervals. A to B is a range: what is undecided counts as missed, and as reached."

@@ -61,6 +61,24 @@ def test_a_branch_that_was_rightly_not_taken_costs_nothing():
     assert half.frontier == ("expedite", "transfer", "close")
 
 
+def test_a_road_that_leaves_the_goal_out_ends_short_of_it():
+    graph = BRANCHES.toward("refund")
+    assert measured(BRANCHES, "get_order", "expedite", "close").goal_completed
+    # Way: the road's get_order, refund and close, 1 for refund, which End requires beside it, and End = 5. Left: refund
+    # and End, or close and End.
+    assert measured(graph, "get_order", "expedite", "close").progress_rate == 3 / 5
+    assert measured(graph, "get_order", "refund").progress_rate == 3 / 5
+    assert measured(graph, "get_order", "refund", "close").goal_completed
+    assert measured(graph, "get_order", "expedite", "close", "refund").goal_completed
+
+
+def test_what_every_road_leads_over_is_required_anyway():
+    for goal in ("End", "close", "get_order"):
+        assert BRANCHES.toward(goal) is BRANCHES
+    joined = graph("a", "b", "name: both, type: Aggregator, dependencies: [a, b]", end("both"))
+    assert all(joined.toward(goal) is joined for goal in ("a", "both"))
+
+
 def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():
     wrong = measured(CHAIN, "b", "a")
     assert wrong.reached == {"Start": 0, "a": 3}

@@ -70,6 +70,17 @@ call: find_contract {"contract_id": "FN-99999"}
 call: hand_over
 agent: I do not find your contract. A colleague takes over.
 """,
+        # An outage, and then a question for a person.
+        """
+customer: The internet of FN-30519 is down.
+call: find_contract {"contract_id": "FN-30519"}
+call: check_outage {"area": "Harbour"}
+agent: There is an outage until 18:30. May I send you a message as soon as it is fixed?
+customer: Yes. And can a human tell me whether I get money back?
+call: notify_when_fixed {"contract_id": "FN-30519"}
+call: hand_over
+agent: You will get a message. A colleague takes over and can tell you about the money.
+""",
         # A customer who wants a person.
         """
 customer: A human, please.
@@ -156,6 +167,15 @@ customer: I want a refund for QB-7026.
 call: get_download_status {"order_id": "QB-7026"}
 call: refund_purchase {"order_id": "QB-7026"}
 agent: Winter Kitchen will be refunded.
+""",
+        # A key, and a person.
+        """
+customer: I need the key of QB-7023, and then a human for a larger licence.
+call: get_purchase {"order_id": "QB-7023"}
+call: get_purchase {"order_id": "QB-7023"}
+call: get_license_key {"order_id": "QB-7023"}
+call: hand_over
+agent: The key is TR4N-88QX-2LPD. A colleague takes over.
 """,
         # A number that does not exist, and a customer who then wants a person.
         """

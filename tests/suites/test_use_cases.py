@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph import Agent, arms, create_guided_agent
-from arq_graph.milestones import Suite, evaluate, evaluate_turns, read_transcript
+from arq_graph.milestones import Scenario, Suite, evaluate, evaluate_turns, read_transcript, score
+from tests.milestones.evaluated import Answers, deed
 from tests.suites.desks import FOLDER, Desk, graph_of, held, measured, suite_of
 from tests.suites.roads import ROADS
 
@@ -90,6 +95,104 @@ agent: It is expected on Thursday, and I promise that it will be there.
 """,
 }
 """A conversation that reaches its end, and does on its way what must not happen."""
+
+UNTRUE = {
+    # There are 50.00 on it.
+    "Balance Told": """
+customer: How much is left on GFT-551208? The PIN is 4417.
+call: check_card {"card_number": "GFT-551208"}
+call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
+agent: There are 35.00 on the card.
+""",
+    "Payment Told": """
+customer: Pay LB-3301 with GFT-551208, PIN 4417.
+call: check_card {"card_number": "GFT-551208"}
+call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
+call: pay_order {"card_number": "GFT-551208", "order_id": "LB-3301"}
+agent: The order is not paid. Please try another way of payment.
+""",
+    "Rest Told": """
+customer: Pay LB-3302 with GFT-551208, PIN 4417.
+call: check_card {"card_number": "GFT-551208"}
+call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
+call: pay_order {"card_number": "GFT-551208", "order_id": "LB-3302"}
+agent: There are 15.00 left to pay.
+""",
+    "Paid Already Told": """
+customer: Pay LB-3303 with GFT-551208, PIN 4417.
+call: check_card {"card_number": "GFT-551208"}
+call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
+call: pay_order {"card_number": "GFT-551208", "order_id": "LB-3303"}
+agent: You have to do something else before.
+""",
+    "Owner Denies": """
+customer: My gift card GFT-551209 is empty.
+call: check_card {"card_number": "GFT-551209"}
+agent: It was used on 2026-11-02, in Station Street.
+customer: I do not understand.
+""",
+    # It is expected on Thursday.
+    "Arrival Told": """
+customer: When does HP-640116 come?
+call: track_parcel {"tracking_number": "HP-640116"}
+agent: It is expected on Friday.
+""",
+    "New Time Told": """
+customer: I was out when you came with HP-640113.
+call: track_parcel {"tracking_number": "HP-640113"}
+call: list_times {"tracking_number": "HP-640113"}
+agent: It can be brought again on Tuesday 14:00, Tuesday 08:00 or Friday 12:00.
+customer: Friday.
+call: reschedule {"tracking_number": "HP-640113", "time": "Friday 12:00"}
+agent: It will be brought on Tuesday 14:00.
+""",
+    "Case Told": """
+customer: Where is HP-640115? It is not at my door.
+call: track_parcel {"tracking_number": "HP-640115"}
+call: get_proof {"tracking_number": "HP-640115"}
+call: open_case {"number": "HP-640115"}
+agent: I have opened the case CASE-9999.
+""",
+    # It was downloaded three times.
+    "Refusal Explained": """
+customer: I want a refund for QB-7027.
+call: get_download_status {"order_id": "QB-7027"}
+agent: It was downloaded 7 times.
+""",
+    "Further Downloads Told": """
+customer: I need more downloads of QB-7022.
+call: get_download_status {"order_id": "QB-7022"}
+call: allow_downloads {"order_id": "QB-7022", "extra": 1}
+agent: 2 further downloads are allowed.
+""",
+    # Nobody has given that name.
+    "Not Identified": """
+customer: Where is my order?
+call: find_by_name {"name": "x", "detail": "x"}
+""",
+}
+"""What a conversation has not reached, as what is said is not true or something else, though it sounds alike."""
+
+ONCE = {
+    "order_discrepancy": [
+        'refund {"order_id": "KC-2041", "amount": 12.0}',
+        'send_replacement {"order_id": "KC-2047", "sku": "SKU-180", "quantity": 1}',
+    ],
+    "digital_download": ['refund_purchase {"order_id": "QB-7026"}'],
+    "delivery": [
+        'change_address {"tracking_number": "HP-640116", "address": "Elm Street 9, Ferrytown"}',
+        'send_to_shop {"tracking_number": "HP-640113", "area": "Riverside"}',
+    ],
+}
+"""What a world does not do a second time."""
+
+LOOK_UPS = {
+    "order discrepancy": ("get_order", "order_id"),
+    "internet trouble": ("find_contract", "contract_id"),
+    "gift card": ("check_card", "card_number"),
+    "digital download": ("get_download_status", "order_id"),
+    "delivery": ("track_parcel", "tracking_number"),
+}
 
 REACHED_OFFLINE = {
     "order_discrepancy": "ladles in a second parcel (helpful)",
@@ -190,6 +293,88 @@ def test_a_typical_mistake_is_no_success(use_case: str) -> None:
     assert found.goal_completed is False
     assert 0 < (found.progress_rate or 0) < 1
     assert not found.forbidden
+
+
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_every_goal_is_completed_in_some_perfect_conversation(use_case: str) -> None:
+    scenarios = suite_of(use_case).scenarios
+    perfect = [record["messages"] for record in gold(use_case)]
+    perfect += [held(scenarios[0], script) for script in ROADS[use_case]]
+    transcripts = [read_transcript(messages) for messages in perfect]
+    for graph in {one.goal: one.measured_on for one in scenarios}.values():
+        assert any(score(graph, each).goal_completed for each in transcripts), graph.name
+
+
+@pytest.mark.parametrize("milestone", UNTRUE)
+def test_what_only_sounds_like_it_does_not_count(milestone: str) -> None:
+    number = re.search(r"GFT|HP|QB", UNTRUE[milestone])
+    of_number = {"GFT": "gift_card", "HP": "delivery", "QB": "digital_download"}
+    use_case = of_number[number[0]] if number else "order_discrepancy"
+    found = measured(use_case, held(suite_of(use_case).scenarios[0], UNTRUE[milestone]))
+    graph = graph_of(use_case)
+    assert milestone not in found.reached
+    assert set(graph.milestone(milestone).dependencies) & {*found.reached}  # nothing else was lacking
+
+
+@pytest.mark.parametrize(
+    ("use_case", "call"), [(use_case, call) for use_case in ONCE for call in ONCE[use_case]]
+)
+def test_what_was_done_is_not_done_again(use_case: str, call: str) -> None:
+    messages = held(suite_of(use_case).scenarios[0], f"call: {call}\ncall: {call}")
+    assert [message.get("status") for message in messages if message["role"] == "tool"] == [None, "error"]
+
+
+def test_a_customer_is_found_by_whole_words_of_what_they_have() -> None:
+    desk = Desk(suite_of("delivery").scenarios[0], 1)
+    found = {
+        detail: json.loads(
+            desk.answer("find_by_name", {"name": "Ben Osei", "detail": detail}, "1")["content"]
+        )
+        for detail in ("Tallow Candles", "candles", "a", "delivery", "")
+    }
+    assert [detail for detail, each in found.items() if each["found"]] == ["Tallow Candles", "candles"]
+
+
+def completed_by(answer: Callable[[Scenario, Any], list[BaseMessage]]) -> list[Scenario]:
+    """The scenarios that an agent completes that does the same in every turn."""
+
+    def arm(scenario: Scenario, agent: Any, model: Any, world: Any) -> Answers:
+        return Answers(lambda messages: answer(scenario, world))
+
+    suite = Suite.from_yaml(FOLDER / "suite.yaml")
+    report = evaluate(suite, {"useless": arm})
+    assert not any(one.error for one in report.conversations)
+    completed = {one.scenario for one in report.conversations if one.goal_completed}
+    return [one for one in suite.scenarios if one.name in completed]
+
+
+def test_who_always_hands_over_serves_only_who_came_for_that() -> None:
+    def answer(scenario: Scenario, world: Any) -> list[BaseMessage]:
+        found = deed("find_by_name", 1, json.dumps(world.find_by_name("x", "x")), name="x", detail="x")
+        return [*found, *deed("hand_over", 2, world.hand_over()), AIMessage("A colleague takes over.")]
+
+    served = completed_by(answer)
+    assert "a person, please" in [one.name for one in served]
+    assert {one.goal for one in served} <= {"hand_over", "Colleague Announced"}
+
+
+def test_who_always_apologises_serves_nobody() -> None:
+    said = "I am sorry about that. I will look into it, and it will be settled soon."
+    assert not completed_by(lambda scenario, world: [AIMessage(said)])
+
+
+def test_who_reads_out_the_first_look_up_serves_only_who_came_for_what_it_holds() -> None:
+    def answer(scenario: Scenario, world: Any) -> list[BaseMessage]:
+        tool, key = LOOK_UPS[scenario.use_case or ""]
+        assert scenario.user is not None
+        number = next(str(intent.slots[key]) for intent in scenario.user.intents if key in intent.slots)
+        with suppress(TimeoutError):  # the second look-up finds what is slow
+            getattr(world, tool)(number)
+        found = json.dumps(getattr(world, tool)(number))
+        return [*deed(tool, 1, found, **{key: number}), AIMessage(f"I have found this: {found}")]
+
+    told = {"Arrival Told", "Customs Explained", "Waiting Told", "Refusal Explained"}
+    assert {one.goal for one in completed_by(answer)} == told
 
 
 @pytest.mark.parametrize("use_case", USE_CASES)

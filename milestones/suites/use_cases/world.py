@@ -6,6 +6,7 @@ An object is one desk in one conversation: what is done there is kept, and nothi
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from pathlib import Path
 from random import Random
@@ -48,7 +49,10 @@ class _Desk:
         """Find the number of what a customer has here, where the customer does not know it."""
         kind, key = self._records["by_name"]
         named = {n: r for n, r in self._records[kind].items() if r["name"].casefold() == name.casefold()}
-        fits = [number for number, record in named.items() if detail.casefold() in str(record).casefold()]
+        wanted = set(_words(detail))
+        fits = [
+            number for number, record in named.items() if wanted and wanted <= set(_words(_told_by(record)))
+        ]
         return {"found": bool(fits), key: fits[0] if fits else None}
 
     def hand_over(self) -> str:
@@ -71,6 +75,16 @@ class _Desk:
         if number not in self._records[kind]:
             raise LookupError(f"there is no {number} among the {kind}")
         return self._records[kind][number]
+
+
+def _told_by(record: Record) -> str:
+    """What a customer may tell a record by: its articles, title, sender, branch or area."""
+    articles = [line["item"] for line in record.get("lines", ())]
+    return " ".join([*articles, *(record.get(key, "") for key in ("title", "sender", "branch", "area"))])
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 class OrderDesk(_Desk):
@@ -98,6 +112,9 @@ class OrderDesk(_Desk):
             raise ValueError(f"{sku} is out of stock")
         if "weight as expected" in str(order["parcels"]):
             raise PermissionError("it was weighed as complete: only a supervisor may replace it")
+        if sku in order.setdefault("replaced", []):
+            raise ValueError(f"{sku} is sent once more already")
+        order["replaced"].append(sku)
         self._records["stock"][sku] -= quantity
         return f"{quantity} of {sku} will be sent tomorrow, free of charge."
 
@@ -105,8 +122,12 @@ class OrderDesk(_Desk):
         """Pay money back for an order."""
         if amount > 100:
             raise PermissionError("only a supervisor may refund more than 100.00")
-        if not 0 < amount <= sum(each["amount"] for each in self._read("orders", order_id)["payments"]):
+        order = self._read("orders", order_id)
+        if not 0 < amount <= sum(each["amount"] for each in order["payments"]):
             raise ValueError(f"{amount:.2f} is not between 0 and what was paid")
+        if "refunded" in order:
+            raise ValueError(f"{order['refunded']:.2f} were refunded already")
+        order["refunded"] = amount
         return f"{amount:.2f} will be refunded within three working days."
 
     def create_return_label(self, order_id: Order, sku: Sku) -> Record:
@@ -267,6 +288,9 @@ class DownloadDesk(_Desk):
         bought = self._read("purchases", order_id)
         if bought["downloads_used"]:
             raise PermissionError(f"downloaded {bought['downloads_used']} times: it cannot be refunded")
+        if bought["status"] == "refunded":
+            raise ValueError(f"{bought['title']} was refunded already")
+        bought["status"] = "refunded"
         return f"{bought['title']} will be refunded within three working days."
 
 
@@ -275,7 +299,7 @@ class DeliveryDesk(_Desk):
 
     def track_parcel(self, tracking_number: Parcel) -> Record:
         """Look up where a parcel is, and when it is expected."""
-        told = ("sender", "status", "expected", "note", "duty", "needs", "days")
+        told = ("sender", "status", "expected", "note", "duty", "needs", "days", "goes_to")
         return self._shown("parcels", tracking_number, *told)
 
     def list_times(self, tracking_number: Parcel) -> Record:
@@ -288,17 +312,20 @@ class DeliveryDesk(_Desk):
         parcel = self._read("parcels", tracking_number)
         if time not in parcel.get("slots", ()):
             raise ValueError(f"{time} is none of the listed times")
+        parcel["slots"].remove(time)
+        parcel["expected"] = time
         return f"The parcel will be brought on {time}."
 
     def change_address(self, tracking_number: Parcel, address: Address) -> str:
         """Send a parcel to another address, as long as it is at the sorting centre."""
-        self._movable(tracking_number)
+        self._send(tracking_number, address)
         return f"The parcel now goes to {address}."
 
     def send_to_shop(self, tracking_number: Parcel, area: Area) -> str:
         """Send a parcel to the parcel shop of an area."""
-        self._movable(tracking_number)
-        return f"The parcel will be at {self._read('shops', area)} from tomorrow noon, for 7 days."
+        shop = self._read("shops", area)
+        self._send(tracking_number, shop)
+        return f"The parcel will be at {shop} from tomorrow noon, for 7 days."
 
     def get_proof(self, tracking_number: Parcel) -> Record:
         """Look up who signed for a delivered parcel, and where it was left."""
@@ -307,12 +334,15 @@ class DeliveryDesk(_Desk):
             raise LookupError("it was not delivered, so there is no proof of delivery")
         return dict(parcel["proof"])
 
-    def _movable(self, tracking_number: str) -> None:
+    def _send(self, tracking_number: str, place: str) -> None:
         parcel = self._read("parcels", tracking_number)
         if parcel.get("fixed_address"):
             raise PermissionError("the sender does not allow that it is sent elsewhere")
         if parcel["status"] not in ("at the sorting centre", "delivery attempted"):
             raise PermissionError(f"it cannot be sent elsewhere any more: it is {parcel['status']}")
+        if parcel.get("goes_to") == place:
+            raise ValueError(f"it goes to {place} already")
+        parcel["goes_to"] = place
 
 
 # What the agents' files name: desks for the process. A suite gives each conversation a desk of its own.
