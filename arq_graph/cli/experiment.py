@@ -88,6 +88,7 @@ def experiment(
         Path,
         Option(
             metavar="DIR",
+            file_okay=False,
             help="The folder for conversations with every model answer, figures and pages; made if missing.",
         ),
     ] = Path("experiment"),
@@ -95,6 +96,7 @@ def experiment(
         Path | None,
         Option(
             metavar="DIR",
+            file_okay=False,
             help="Ask no model: take all answers from the recording in this folder, and arms and runs, too, unless "
             "they are given.",
         ),
