@@ -52,7 +52,7 @@ class Outcome(Part):
     @model_validator(mode="after")
     def _is_one_of_two(self) -> Self:
         if len(self.model_fields_set & {"returns", "error"}) != 1:
-            raise ValueError("has `returns` or `error`, and not both")
+            raise ValueError("must have either `returns` or `error`")
         return self
 
 

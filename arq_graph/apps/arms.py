@@ -67,8 +67,8 @@ def _arm(name: str, folder: Path | None) -> Arm:
     if not function or module in ARMS:
         near = suggestion(name, [*ARMS, *(f"{each}+reflexion" for each in ARMS)])
         raise InputError(
-            f"there is no arm {name!r}{near or '; there are ' + ', '.join(ARMS)}. Write module:function for one of "
-            "your own, NAME+reflexion for one that tries again, and 'arq -QUERY' for arq without a query"
+            f"there is no arm {name!r}{near or '; there are ' + ', '.join(ARMS) + '.'} Write module:function for one "
+            "of your own, NAME+reflexion for one that tries again, and 'arq -QUERY' for arq without a query"
         )
     found = _loaded(name, folder)
     is_blueprint = isinstance(found, type) and issubclass(found, ARQ)

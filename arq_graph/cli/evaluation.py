@@ -51,6 +51,8 @@ class Asked:
             "judge": options.choose_if_named(given["judge"], url),
         }
         named = {role: each for role, each in choices.items() if each}
+        if given.get("votes") and "judge" not in named:
+            raise BadParameter("--votes needs a --judge, who is asked so often")
         names = {ASKED[role]: each.name for role, each in named.items()}
         return cls({role: each.chat_model() for role, each in named.items()}, names, given.get("votes") or 1)
 

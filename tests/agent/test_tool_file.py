@@ -123,7 +123,7 @@ def test_an_edited_file_is_read_anew_and_is_another_tool(read: Reads) -> None:
         ),
         (BANK.replace("£$amount", "£$amout"), ":1: `send_money` names 'amout', which is no argument"),
         (BANK.replace("    error:", "    eror:"), ":9: has an unknown key `eror`"),
-        ("send_money: {description: d}", ":1: `send_money` has `returns` or `error`, and not both"),
+        ("send_money: {description: d}", ":1: `send_money` must have either `returns` or `error`"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_told_with_its_line(read: Reads, tools: str, message: str) -> None:
