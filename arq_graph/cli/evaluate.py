@@ -19,6 +19,7 @@ from arq_graph.cli.evaluation import (
     said_in,
     tell,
     tried_on,
+    way_on_from,
 )
 from arq_graph.cli.screen import note
 from arq_graph.cli.tables import write_outputs
@@ -85,15 +86,13 @@ def evaluate(
     options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     (read,) = of_categories([Suite.from_yaml(suite)], only)
     tried, apps = tried_on(read, names_in(arms), suite.absolute().parent, asked.models["model"])
-    way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
+    way_on = way_on_from(kept, merges=bool(merge))
     where = {"results": kept, "record": record, "merge": merge or ()}
     with conversing(tried, apps, settings, way_on) as done:
         report = evaluated(tried, apps, **settings, **where, done=done)
     # Before anything is printed: whoever reads may have gone.
     files = merge or [kept]
     write_outputs(report, json, html, said_in(report, *files) if html else (), title="Evaluation")
-    if merge and report.missing:
-        way_on = "The same with --shard and --resume, for each part that is not done, goes on."
     tell(report, tables_of(report, ablated=ablated_in(apps), timed=True), way_on, judged=judge is not None)
     note(f"The conversations are in {', '.join(map(str, files))}.")
     require_all_held([report], way_on, missing=bool(merge and report.missing))

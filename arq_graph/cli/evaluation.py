@@ -77,6 +77,13 @@ def part_of(shard: str) -> str:
     return f".{number}-of-{shards}" if shards > 1 else ""
 
 
+def way_on_from(kept: Path, *, merges: bool = False) -> str:
+    """How a run goes on whose conversations are kept there."""
+    if merges:
+        return "The same with --shard and --resume, for each part that is not done, goes on."
+    return f"What ended is kept in {kept}: the same command with --resume goes on from there."
+
+
 def names_in(listed: str) -> list[str]:
     """The names in a list with commas."""
     return [name.strip() for name in listed.split(",") if name.strip()]

@@ -122,10 +122,8 @@ def experiment(
     asked = _replayed(replay, given) if replay else evaluation.Asked.chosen(given)
     trials = [_trial(file_of[one.name], one, asked, given) for one in evaluation.of_categories(read, only)]
     record.mkdir(parents=True, exist_ok=True)
-    way_on = f"What ended is kept in {record}: the same command with --resume goes on from there."
+    way_on = evaluation.way_on_from(record, merges=merge)
     found = []
-    if merge:
-        way_on = "The same with --shard and --resume, for each part that is not done, goes on."
     for file, suite, apps, settings in trials:
         kept, merged = settings["results"], settings["merge"]
         others = [each.settings["results"] for each in trials if each.suite is not suite]

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
-from arq_graph.errors import InputError, SpecError
+from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import App
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.models.resolve import chat_model
@@ -117,12 +117,7 @@ class Arms:
         if key in self._shared:
             return self._shared[key]
         world = one.scenario.fresh_world(one.seed)
-        try:
-            agent = one.scenario.agent_in(world)
-        except SpecError as error:
-            if error.__cause__ is None:  # of the scenario, which it names
-                raise
-            raise SpecError(f"a method of the world of scenario {one.scenario.name!r} {error}") from error
+        agent = one.scenario.agent_in(world)
         app = make(one.scenario, agent, self._model, **taken_by(make, world=world))
         if not _is_app(app):
             raise InputError(

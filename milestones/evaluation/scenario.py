@@ -217,7 +217,11 @@ class Scenario(Part):
         if not tools:
             return self.agent
         box = dict(self.agent.toolbox)
-        box |= {name: as_tool(function).model_copy(update={"name": name}) for name, function in tools.items()}
+        for name, function in tools.items():
+            try:
+                box[name] = as_tool(function).model_copy(update={"name": name})
+            except SpecError as error:
+                raise SpecError(f"a method of the world of scenario {self.name!r} {error}") from error
         guidelines = [
             each.replace(tools=[box[tool.name] for tool in each.tools]) for each in self.agent.guidelines
         ]
