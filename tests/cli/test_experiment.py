@@ -219,6 +219,7 @@ def test_only_some_categories_are_tried_where_it_is_asked_for(cli, tried, second
     assert "there is no category (`use_case`) 'question'; did you mean `questions`?" in wrong.words
 
 
+@pytest.mark.slow  # workers are processes
 def test_shards_and_workers_come_to_the_same(tried, folder):
     tried("--arms", "direct", "--runs", "2", record="whole")
     for shard in ("1/2", "2/2"):

@@ -348,6 +348,7 @@ def completed_by(answer: Callable[[Scenario, Any], list[BaseMessage]]) -> list[S
     return [one for one in suite.scenarios if one.name in completed]
 
 
+@pytest.mark.slow
 def test_who_always_hands_over_serves_only_who_came_for_that() -> None:
     def answer(scenario: Scenario, world: Any) -> list[BaseMessage]:
         found = deed("find_by_name", 1, json.dumps(world.find_by_name("x", "x")), name="x", detail="x")
@@ -358,11 +359,13 @@ def test_who_always_hands_over_serves_only_who_came_for_that() -> None:
     assert {one.goal for one in served} <= {"hand_over", "Colleague Announced"}
 
 
+@pytest.mark.slow
 def test_who_always_apologises_serves_nobody() -> None:
     said = "I am sorry about that. I will look into it, and it will be settled soon."
     assert not completed_by(lambda scenario, world: [AIMessage(said)])
 
 
+@pytest.mark.slow
 def test_who_reads_out_the_first_look_up_serves_only_who_came_for_what_it_holds() -> None:
     def answer(scenario: Scenario, world: Any) -> list[BaseMessage]:
         tool, key = LOOK_UPS[scenario.use_case or ""]
