@@ -122,13 +122,14 @@ def _neighbours(folder: Path) -> Iterator[None]:
     """Let modules import what stands beside them, but never the namesake that stands beside another file."""
     others = _FOLDERS - {folder}
     _FOLDERS.add(folder)
-    loaded = sys.modules.keys() & {each.stem for each in folder.iterdir()}
-    for name, module in list(sys.modules.items()) if loaded else ():  # mostly there is no namesake
+    imported = sys.modules.copy()  # at once: other threads import, too
+    loaded = imported.keys() & {each.stem for each in folder.iterdir()}
+    for name, module in imported.items() if loaded else ():  # mostly there is no namesake
         if name.partition(".")[0] not in loaded:
             continue
         file = Path(getattr(module, "__file__", None) or "")
         if any(file.is_relative_to(other) for other in others) and _file(folder, name) not in (None, file):
-            del sys.modules[name]
+            sys.modules.pop(name, None)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:

@@ -128,9 +128,9 @@ def _place_of(graph: object) -> str:
 
     LangGraph compares some of what a graph holds by identity: a copy would not run.
     """
-    for module in [name for name in sys.modules if name != "__main__"]:
-        for name, value in list(getattr(sys.modules[module], "__dict__", {}).items()):
-            if value is graph:
+    for module, its in sys.modules.copy().items():  # copies: other threads import, too
+        for name, value in getattr(its, "__dict__", {}).copy().items():
+            if value is graph and module != "__main__":
                 return f"{module}:{name}"
     raise TypeError("a compiled graph that is no variable of a module has no name to import it by")
 

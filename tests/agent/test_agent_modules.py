@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import re
 import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -66,6 +68,28 @@ def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path):
     condition, function = agent.guidelines[0].condition, agent.toolbox["get_order"].func  # type: ignore[attr-defined]
     assert callable(condition)
     assert condition({}) is function.__globals__["CALLS"]
+
+
+def test_other_imports_at_the_same_time_do_no_harm(tmp_path):
+    write(tmp_path / "json.py", "")  # has a namesake, so all that is imported already is looked through
+    write(tmp_path / "busy_shop.py", module("SHOP = 'books'"))
+
+    def imports_something(*_: object) -> None:
+        name = f"imported_meanwhile_{len(sys.modules)}"
+        sys.modules[name] = ModuleType(name)
+
+    before, threshold = set(sys.modules), gc.get_threshold()
+    gc.callbacks.append(imports_something)  # a collection may run anybody's code, in the middle of anything
+    gc.set_threshold(5)
+    try:
+        file = agent_file(tmp_path, "busy_shop:get_order")
+        for _ in range(3):
+            Agent.from_yaml(file)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(imports_something)
+        for name in set(sys.modules) - before:
+            sys.modules.pop(name)
 
 
 def test_a_module_that_is_importable_anyway_is_not_loaded_twice(tmp_path, monkeypatch):
