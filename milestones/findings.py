@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 
-from arq_graph.agent.spec_errors import Problem
+from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.fixpoints import NEVER, Structure
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
@@ -143,7 +143,7 @@ def _unlike_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
             yield Finding("error" if place else "warning", f"`forbidden`: {said}", line=rule.line)
 
 
-def unlike_tool(schemas: Schemas | None, tool: str, arguments: Iterable[str]) -> Iterator[Problem]:
+def unlike_tool(schemas: Schemas | None, tool: str, arguments: Iterable[str]) -> Iterator[tuple[Place, str]]:
     """What a call names that is not there: where in the call it stands, and what is wrong; None: all may be."""
     if schemas is not None and tool not in schemas:
         yield (), f"the agent has no tool {tool!r}{suggestion(tool, schemas)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from arq_graph.agent.yaml_file import Document
 
 Place = tuple[str | int, ...]
-Problem = tuple[Place, str]
+Problem = tuple[Place, str | SpecError]
 
 # By the first word of Pydantic's type of error; its own texts speak of "a valid tuple".
 _MUST_BE = {
@@ -42,7 +42,8 @@ def spec_error(
     what: str = "",
 ) -> SpecError:
     """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
-    found: dict[Place, tuple[Any, str]] = {}  # of a union's errors at one place the first
+    # Of a union's errors at one place the first, and what is wrong in another file once, whatever names it.
+    found: dict[Place | str, tuple[Any, str]] = {}
     for each in error.errors(include_url=False):
         follows = each["type"] == "too_short" and not each["ctx"]["actual_length"] and each["input"]
         if follows or each["type"] == "default_factory_not_called":  # only from what is wrong elsewhere
@@ -55,7 +56,9 @@ def spec_error(
             said = f"{model.__name__}{':' if place else ''} {said}"
         elif not place:
             said = f"the {what} {said}"
-        found.setdefault(place, (document.line(place) if document else None, said))
+        fault = each.get("ctx", {}).get("error")
+        known_by = str(fault) if getattr(fault, "file", None) else place
+        found.setdefault(known_by, (document.line(place) if document else None, said))
     if document is None:
         return SpecError.of_several(list(found.values()))
     return SpecError.of_several(sorted(found.values()), file=document.source)
@@ -68,7 +71,7 @@ def _place(values: Any, loc: Sequence[str | int]) -> Place:
         if isinstance(values, BaseModel):
             values = values.__dict__
         try:
-            values = None if isinstance(values, str) else values[step]
+            values = ({} if isinstance(values, str) else values)[step]
         except (KeyError, IndexError, TypeError):
             continue
         place += (step,)
@@ -95,23 +98,27 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
         return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
     if kind == "value":
         said = str(error["ctx"]["error"])  # "names …", or a whole sentence
+        if getattr(error["ctx"]["error"], "file", None):
+            said = f"cannot be used: {said}"
         return (
             f"{field.rstrip()}: {said}" if field and said.startswith(("the ", "there ")) else f"{field}{said}"
         )
     must = re.sub(r"^\w+ should ", "must ", error["msg"])
     if fault in ("type", "parsing", "from_float") or error["type"] in _MUST_BE:
         must = f"must be {_MUST_BE.get(error['type']) or _MUST_BE.get(kind, kind)}"
+        if kind in ("list", "tuple", "model") and (keys := ", ".join(_keys(model, error["loc"]))):
+            must += f" (its keys: {keys})" if kind == "model" else f" of mappings (their keys: {keys})"
     near = suggestion(str(error["input"]), re.findall(r"'([^']*)'", must))
     return f"{field}{must}, but is {error['input']!r:.60}{near}"
 
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
-    """The keys of the mapping at a place of a model; where one of several models may stand there, of all."""
+    """The keys of the mappings at a place of a model; where one of several models may stand there, of all."""
     root = model.model_fields.get("root")
     types = [*_models(root.annotation)] if root else [model]
     for step in loc:
         fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
-        types = [found for field in fields for found in _models(field.annotation)] or types
+        types = [found for field in fields for found in _models(field.annotation)] if fields else types
     return list(dict.fromkeys(key for each in types for key in each.model_fields))
 
 

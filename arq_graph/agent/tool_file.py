@@ -137,10 +137,7 @@ def described_tool(reference: str, folder: Path | None) -> StructuredTool:
     """The tool that a file names as "file.yaml:tool"."""
     file, _, name = reference.rpartition(":")
     path = (folder or Path()) / file
-    try:
-        tools = _tools(str(path), read_text(path, what="file of tools"))
-    except SpecError as error:
-        raise SpecError(f"names {reference!r}, but {error}") from None
+    tools = _tools(str(path), read_text(path, what="file of tools"))
     if name not in tools:
         near = suggestion(name, tools)
         raise SpecError(

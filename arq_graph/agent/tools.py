@@ -42,6 +42,8 @@ def read_tool(value: object, info: ValidationInfo) -> BaseTool:
 
         value = described_tool(value, folder)
     elif isinstance(value, str):
+        if ":" not in value:
+            raise SpecError(f'must be "module:function" or "file.yaml:name", but is {value!r}')
         value = load(value, folder)
     return as_tool(value)
 

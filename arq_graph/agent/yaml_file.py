@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,11 +25,16 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.agent.spec_errors import Place, spec_error
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # words stay words
+_KINDS = {
+    "profile": "an agent's file, which `arq-graph check` reads",
+    "scenarios": "a suite, which `arq-graph evaluate` and `experiment` run",
+    "milestones": "a milestone file, which `arq-graph milestones check` reads",
+}
 MAX_DEPTH = 40
 _OF_JSON = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
@@ -44,6 +50,9 @@ def parse_model(text: str, model: type[M], *, what: str = "file", source: str = 
     try:
         return model.model_validate(document.values, context=document)
     except ValidationError as error:
+        keys = [key for key in _KINDS if isinstance(document.values, dict) and key in document.values]
+        if keys and model.model_fields.keys().isdisjoint(keys):
+            raise SpecError(f"is no {what}: it looks like {_KINDS[keys[0]]}", file=source) from None
         raise spec_error(error, model, document.values, document=document, what=what) from None
 
 
@@ -54,10 +63,18 @@ def read_text(path: str | os.PathLike[str], *, what: str) -> str:
         content = Path(file).read_bytes()
         return content.decode("utf-8-sig")
     except OSError as error:
-        raise SpecError(f"the {what} cannot be read: {error.strerror}", file=file) from error
+        raise SpecError(f"the {what} cannot be read: {error.strerror}{alike(file)}", file=file) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SpecError(f"is not UTF-8: {error}; save it as UTF-8", file=file, line=line) from None
+
+
+def alike(path: str | os.PathLike[str], *others: str) -> str:
+    """Of a path where no file is: what was probably meant, a file beside it or one of the others."""
+    file, known = Path(path), [*others]
+    with suppress(OSError):
+        known += [each.name for each in file.parent.iterdir() if each != file]
+    return suggestion(file.name, known)
 
 
 class Entry(dict[str, Any]):

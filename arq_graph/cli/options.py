@@ -237,7 +237,7 @@ def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) ->
     outs = [out for out in written if out is not None]
     for file in read:
         if not file.exists() or file.is_dir():
-            raise InputError(f"{file} cannot be read: there is no such file")
+            raise InputError(f"{file} cannot be read: there is no such file{yaml_file.alike(file)}")
     for out in outs:
         if out.is_dir() or not os.access(out.absolute().parent, os.W_OK):
             raise InputError(f"{out} cannot be written: name a file in a folder that is there")

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import Field, JsonValue, model_validator
 
 from arq_graph.agent.parts import Id, Part
-from arq_graph.agent.spec_errors import Problem
+from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import suggestion
 from arq_graph.milestones.findings import Schemas, unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
@@ -133,7 +133,7 @@ class Expectation(Part):
             raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
         return self
 
-    def unlike(self, schemas: Schemas | None, guidelines: Collection[str]) -> Iterator[Problem]:
+    def unlike(self, schemas: Schemas | None, guidelines: Collection[str]) -> Iterator[tuple[Place, str]]:
         """What is expected and the agent does not have: where it stands, and what is wrong."""
         for index, name in enumerate(self.active or ()):
             if name not in guidelines:

@@ -120,12 +120,12 @@ class Scenario(Part):
             yield ("goal",), f"the goal {self.goal!r} is no milestone of {graph.file or 'its graph'}{near}"
         schemas = self._schemas()
         if self.expect is None and (errors := graph.check(schemas).errors):
-            several = SpecError.of_several([(one.line, one.message) for one in errors], file=graph.file)
-            yield ("milestones",), f"cannot be used: {several}"
+            told, file = [(one.line, one.message) for one in errors], graph.file or "its graph"
+            yield ("milestones",), SpecError.of_several(told, file=file)
         try:
             graph.once(Rules)  # loads the functions that its checks name
         except SpecError as error:
-            yield ("milestones",), f"cannot be used: {error}"
+            yield ("milestones",), error
         if agent is None:
             if self.world is not None:
                 yield (), "has a `world`, whose tools replace those of an agent, and names no `agent`"
@@ -148,7 +148,7 @@ class Scenario(Part):
         for name in schemas if world else ():
             method: Any = getattr(world, name, None)
             taken = inspect.signature(method).parameters if inspect.isroutine(method) else None
-            schemas[name] = {"properties": taken}
+            schemas[name] = {"properties": taken and [each for each in taken if each != "self"]}
         return None if self.tools is None else schemas
 
     @property
@@ -210,9 +210,11 @@ class Scenario(Part):
             return self.agent
         tools = {name: getattr(world, name) for name in self.agent.toolbox if hasattr(world, name)}
         if not tools and not isinstance(world, Environment):
+            parts = ("reset", "step", "actions", "done", "score")
             raise SpecError(
-                f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods with their "
-                f"names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
+                f"the world of scenario {self.name!r}, a {type(world).__qualname__}, has none of the agent's tools as "
+                f"methods ({', '.join(self.agent.toolbox) or 'the agent has none'}), and is no `Environment`: for that "
+                f"it lacks {', '.join(each for each in parts if not hasattr(world, each))}"
             )
         if not tools:
             return self.agent

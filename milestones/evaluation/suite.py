@@ -31,6 +31,7 @@ import hashlib
 import inspect
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -83,10 +84,13 @@ class Planned:
         return f"{self.scenario.name} / {self.arm} / {self.run}"
 
 
-def _named_apart(scenarios: tuple[Any, ...]) -> tuple[Any, ...]:
-    names = [one.name for one in scenarios]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"has two scenarios called {twice!r}; give each its own name")
+def _named_apart(scenarios: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
+    names: dict[str, int] = {}
+    for at, one in enumerate(scenarios):
+        if (first := names.setdefault(one.name, at)) != at:
+            line = f" in line {info.context.line(('scenarios', first))}" if info.context else ""
+            said = f"is {one.name!r}, as is that of scenarios[{first}]{line}; give each its own"
+            raise misfits(((at, "name"), said))
     return scenarios
 
 
@@ -277,9 +281,12 @@ class SuiteFile(Part):
                 wrong += _told(place, error)
         if wrong:
             raise ValidationError.from_exception_data("suite file", wrong)
-        if not made and not included:
+        self._made = (*made, *included)
+        if not self._made:
             raise misfits((("scenarios",), "has no scenario; give one, or `include` a file that has some"))
-        self._made = _named_apart((*made, *included))
+        [(name, count)] = Counter(one.name for one in self._made).most_common(1)
+        if count > 1:
+            raise misfits((("include",), f"leads to two scenarios called {name!r}; give each its own name"))
         return self
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
@@ -324,7 +331,7 @@ def _doubtful(entry: ScenarioEntry, names: set[str] | None) -> Iterator[Problem]
 def _told(place: Place, error: SpecError | ValidationError) -> list[Any]:
     """What is wrong with what stands at a place, as Pydantic's errors."""
     if isinstance(error, SpecError):
-        error = misfits(((), f"cannot be used: {error}"))
+        error = misfits(((), error))
     return [each | {"loc": (*place, *each["loc"])} for each in error.errors()]
 
 

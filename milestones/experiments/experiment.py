@@ -13,8 +13,8 @@ from pydantic import ConfigDict, Field, RootModel
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.yaml_file import read_model
-from arq_graph.errors import InputError, suggestion
+from arq_graph.agent.yaml_file import alike, read_model
+from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -106,9 +106,9 @@ def suite_file(name: str | Path) -> Path:
     if (found := shipped.get(str(name))) is not None:
         return found
     if not Path(name).is_file():
-        near = suggestion(str(name), shipped)
         raise InputError(
-            f"there is no suite {str(name)!r}: give a suite's file, or one of {', '.join(shipped)}{near}"
+            f"there is no suite {str(name)!r}: give a suite's file, or one of {', '.join(shipped)}"
+            f"{alike(name, *shipped)}"
         )
     return Path(name)
 

@@ -125,7 +125,7 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
     ("content", "line", "message"),
     [
         ("# later\n\n", 1, "`profile` is missing"),
-        ("just text", 1, "the agent file must be a mapping, but is 'just text'"),
+        ("just text", 1, "the agent file must be a mapping (its keys: name, profile, "),
         ("name: n\nprofile:\n", 2, "`profile` must be text, but is None"),
         ("name: n\nprofile: 12\n", 2, "`profile` must be text, but is 12"),
         (desk("name: m\n"), 3, "the key `name` stands here a second time"),
@@ -143,7 +143,11 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         (with_guideline("- action: a\n  condition: orders:is_vip\n"), 5, '{function: "orders:is_vip"}'),
         (with_guideline("- action: a\n  condition: {function: orders:is_vp}\n"), 5, "did you mean `is_vip`?"),
         (desk("confirm:\n  serch: operator\ntools: [orders:search]\n"), 4, "did you mean `search`?"),
-        (desk("confirm:\n  search: custmer\ntools: [orders:search]\n"), 4, "did you mean `customer`?"),
+        (
+            desk("confirm:\n  search: custmer\ntools: [orders:search]\n"),
+            4,
+            "`confirm.search` must be 'customer', ",
+        ),
         (
             desk("confirm:\n  search:\n    by: customer\n    ask: Shall I?\ntools: [orders:search]\n"),
             6,

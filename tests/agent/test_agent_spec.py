@@ -131,7 +131,10 @@ def test_how_to_agree_is_told_to_customers_alone():
             r"`value` must be plain data \(what is computed .*, but is <built-in",
         ),  # type: ignore[arg-type]
         (lambda: agent(tools=get_order), "`tools` must be a list, but is <function get_order"),
-        (lambda: agent("x"), r"Agent: `guidelines\[0\]` must be a mapping, but is 'x'"),  # type: ignore[arg-type]
+        (
+            lambda: agent("x"),
+            r"Agent: `guidelines\[0\]` must be a mapping \(its keys: condition, .*\), but is 'x'",
+        ),  # type: ignore[arg-type]
         (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), r"glossary\[1\].name` is used twice"),
         (lambda: agent(tools=[get_order, another_get_order]), "holds a second tool called 'get_order'"),
     ],
@@ -176,7 +179,7 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         (Tool(name="t", func=str, description="d"), "'t', .*: it takes one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
         ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
-        ("orders.get", "must be \"module:function\", but is 'orders.get'"),
+        ("orders.get", 'must be "module:function" or "file.yaml:name", but is \'orders.get\''),
         ("shop/orders.py:get", "names the module 'shop/orders.py', which is not on Python's search path"),
     ],
 )

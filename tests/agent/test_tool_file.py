@@ -127,9 +127,16 @@ def test_an_edited_file_is_read_anew_and_is_another_tool(read: Reads) -> None:
     ],
 )
 def test_what_is_wrong_with_the_file_is_told_with_its_line(read: Reads, tools: str, message: str) -> None:
-    told = rf"(?s)bank.yaml:4: `tools\[0\]` names .*, but .*{message}"
+    told = rf"(?s)bank.yaml:4: `tools\[0\]` (names|cannot be used: ).*{message}"
     with pytest.raises(SpecError, match=told):
         read(tools)
+
+
+def test_a_broken_file_is_told_once_however_often_it_is_named(read: Reads) -> None:
+    read(BANK).file.write_text("name: B\nprofile: P\ntools: [bank_tools.yaml:a, bank_tools.yaml:b]\n")
+    with pytest.raises(SpecError) as error:
+        read("a: {}\nb: {description: B, returns: 1}\n")
+    assert str(error.value).count("`a.description` is missing") == 1
 
 
 def test_a_file_of_tools_that_is_not_there_is_told(tmp_path: Path) -> None:

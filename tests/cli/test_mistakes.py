@@ -32,7 +32,10 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("check nowhere.yaml", "nowhere.yaml"),
+        ("check agnt.yaml", "did you mean `agent.yaml`?"),
+        ("check suite.yaml", "is no agent file: it looks like a suite, which `arq-graph evaluate`"),
+        ("experiment suit.yaml --model offline", "did you mean `suite.yaml`?"),
+        ("evaluate suit.yaml --model offline", "did you mean `suite.yaml`?"),
         ("chat agent.yaml --model gpt-4o", "set OPENAI_API_KEY."),
         (f"{LOCAL} reasoning_efort=low", "no argument 'reasoning_efort'; did you mean `reasoning_effort`"),
         (f"{LOCAL} temperature=hot", "made with temperature: temperature: Input should be a valid number"),

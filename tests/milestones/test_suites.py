@@ -100,7 +100,13 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("seed: 7", "sead: 7", 2, "did you mean `seed`?"),
         ("  goal: buy", "  gaol: buy", 10, "did you mean `goal`?"),
         ("goal: buy", "goal: bay", 10, "scenarios[0].goal`: the goal 'bay' is no milestone"),
-        ("agent: agent.yaml", "agent: nope.yaml", 4, "No such file"),
+        ("agent: agent.yaml", "agent: agnet.yaml", 4, "No such file or directory; did you mean `agent.yaml`"),
+        (
+            "agent: agent.yaml",
+            "agent: milestones.yaml",
+            4,
+            "is no agent file: it looks like a milestone file",
+        ),
         ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, or `says` and what to `expect`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
@@ -110,7 +116,20 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("user:\n    intents: [A lamp please]", "task: one", 9, "must have either a `user`"),
         ("agent: agent.yaml", "agent: bare.yaml", None, "milestones.yaml:5: the agent has no tool 'buy'"),
         (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "has no scenario"),
-        ("name: kinds", "name: lamp", 8, "two scenarios called 'lamp'"),
+        ("name: kinds", "name: lamp", 16, "[1].name` is 'lamp', as is that of scenarios[0] in line 9"),
+        ("name: lamp", "name: kinds (helpful)", None, "two scenarios called 'kinds (helpful)'"),
+        (
+            "  goal: buy",
+            "  says: Hi\n  expect: {says: ready}",
+            11,
+            "of mappings (their keys: pattern, criterion)",
+        ),
+        (
+            "  goal: buy",
+            "  says: Hi\n  expect: {calls: [buy]}",
+            11,
+            "a mapping (its keys: tool, arguments), but",
+        ),
         ("intents: [A lamp please]", "patience: 3", 14, "scenarios[0].user.intents` is missing"),
         ("- name: kinds", "- task: kinds", 16, "name` is missing"),
         ("  agent: agent.yaml\n", "", 8, "names no `agent`"),
@@ -138,6 +157,7 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
     with pytest.raises(SpecError) as error:
         Suite.from_yaml(file)
     assert said in str(error.value)
+    assert str(error.value).count("milestones.yaml:5: ") <= 1, "once, however many scenarios it is named by"
     assert line is None or f"{file}:{line}" in str(error.value) or f"line {line}" in str(error.value)
 
 
@@ -145,7 +165,7 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
     ("argument", "said"),
     [
         ("colour: $color", "did you mean `colour`?"),
-        ("color: $colour", "has no argument 'color'"),
+        ("size: $colour", "has no argument 'size'; it takes colour"),
         ("colour: $colour", ""),
     ],
 )
