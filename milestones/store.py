@@ -28,6 +28,10 @@ if sys.platform != "win32":
 VERSION = 1
 _BEGINNING = b'{"arq_graph": "'
 _INSTEAD = "name another file, or move this one away"
+_ANEW = (
+    ". To score recorded answers by what is expected now, without a model: `arq-graph experiment SUITE --replay DIR "
+    "--record DIR2`"
+)
 
 
 class RunStore:
@@ -137,9 +141,10 @@ class RunStore:
         shaped = (each["of"] | {name: each["parts"][name] for name in both} for each in (head, self._head))
         if others := changed(*shaped):
             told = ", ".join(_told_once(others))
+            way = _ANEW if all(each.startswith("the milestones of ") for each in others) else ""
             raise InputError(
                 f"{self.file} holds the results of another run: {told} changed since. Give what was "
-                f"given then, or {_INSTEAD}"
+                f"given then, or {_INSTEAD}{way}"
             )
 
 
