@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from types import ModuleType
 from arq_graph.errors import SpecError, suggestion
 
 _IMPORTING = threading.RLock()
+_OF_LIBRARIES = ("<", *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
 _FOLDERS: set[Path] = set()  # those that modules were imported from
 _LOADED: dict[int, tuple[object, str, Path | None]] = {}  # what was named, by its identity
 
@@ -84,16 +86,26 @@ def _module(name: str, folder: Path | None) -> ModuleType:
                 places = f"neither in {folder} nor" if folder else "not"
                 said = f"names the module {name!r}, which is {places} on Python's search path"
                 raise SpecError(said) from None
-            raise SpecError(f"names the module {name!r}, which fails to import{_said(error)}") from error
+            said = f"names the module {name!r}, which fails to import with {told(error)}"
+            raise SpecError(said) from error
 
 
-def _said(error: BaseException) -> str:
-    """What was raised, and by which line of the user's own code."""
-    said = f" with {type(error).__name__}{f': {error}' if str(error) else ''}"
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename[:1] != "<"]
-    if isinstance(error, SyntaxError) or frames[-1].filename == importlib.__file__:
-        return said  # a syntax error's own text names file and line
-    return f"{said} (line {frames[-1].lineno} of {frames[-1].filename})"
+def told(error: BaseException, *, placed: bool = True) -> str:
+    """What was raised, and by which line of the user's own code; a syntax error's own text names its line."""
+    said = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
+    own = [
+        f" (line {line} of {frame.f_code.co_filename})"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_OF_LIBRARIES)
+        and not frame.f_globals.get("__name__", "").startswith("arq_graph.")
+    ]
+    return said + "".join(own[-1:] if placed else ())
+
+
+def place_of(function: object) -> str:
+    """Where a function of the user's own stands, in brackets; nothing where it is none of Python's."""
+    code = getattr(function, "__code__", None)
+    return f" (line {code.co_firstlineno} of {code.co_filename})" if code else ""
 
 
 def _file(folder: Path, name: str) -> Path | None:

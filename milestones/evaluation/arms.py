@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import file_of
+from arq_graph.agent.modules import file_of, place_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import App
 from arq_graph.milestones.evaluation.suite import Planned
@@ -54,7 +54,8 @@ class Made:
             return _OUTCOME.validate_python(said)
         except ValidationError:
             raise InputError(
-                f"the world's outcome() gave {said!r:.80}: it has to give a mapping of names to numbers or truth values"
+                f"{type(self.world).__qualname__}.outcome() gave {said!r:.80}{place_of(told)}: it must return numbers "
+                'or truth values by name, such as {"success": True}'
             ) from None
 
     async def forget(self, thread_id: str) -> None:

@@ -93,7 +93,8 @@ class Speaker(Strategy):
         )
         if draft and (in_world or is_task):
             raise InputError(
-                "an environment, or a task, is for an agent without guidelines: create_respact_agent"
+                "an environment, or a task, is for an agent without guidelines: take them out of this one, or "
+                "use create_respact_agent"
             )
         super().__init__(model, agent, **settings)
         if in_world and ACT in agent.toolbox:

@@ -10,8 +10,9 @@ from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
+from arq_graph.agent.modules import place_of
 from arq_graph.agent.state import WorldStatus
-from arq_graph.errors import StateError
+from arq_graph.errors import StateError, checked_type
 from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.move_schema import ACT
@@ -84,15 +85,20 @@ class ActInWorld(Node):
         if self._taken == taken:
             return
         self._taken = None  # until all is repeated, it stands nowhere that is known
-        self._beginning = clean(self.environment.reset())
+        self._beginning = clean(self._given("reset", str))
         for number, (action, shown) in enumerate(taken, start=1):
-            again = clean(self.environment.step(action).text)
+            again = clean(self._given("step", Observation, action).text)
             if again != shown:
                 raise StateError(
                     f"the world does not repeat itself: action {number} ({action!r}) showed {shown[:80]!r}, and now "
                     f"{again[:80]!r}; give a world that does the same for the same actions"
                 )
         self._taken = taken
+
+    def _given(self, name: str, wanted: type[Any], *action: str) -> Any:
+        method = getattr(self.environment, name)
+        what = f"what {type(self.environment).__qualname__}.{name}() returned{place_of(method)}"
+        return checked_type(what, method(*action), wanted, f"it must be of the type {wanted.__name__}")
 
     def _step(self, action: str) -> Observation:
         """Take an action if it is possible; what was not possible has changed nothing."""
@@ -101,6 +107,6 @@ class ActInWorld(Node):
             why = f"this cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
             return Observation(why, valid=False)
         taken, self._taken = self._taken or (), None
-        seen = self.environment.step(action)
+        seen: Observation = self._given("step", Observation, action)
         self._taken = (*taken, (clean(action), clean(seen.text))) if seen.valid else taken
         return seen

@@ -365,11 +365,19 @@ def test_what_changed_in_many_scenarios_is_told_once(tried, folder):
     (folder / "agent.yaml").write_text(AGENT.replace("a florist.", "a kind florist."))
     changed = tried(*BOTH, "--resume", code=1)
     assert "another run: the agent's profile of 4 scenarios changed since." in changed.words
+    assert "--replay" not in changed.words
+
+
+def test_who_changes_an_expectation_is_told_how_to_score_anew(tried, suite):
+    tried(*BOTH)
+    suite.write_text(SUITE.replace("red roses", "white roses"))
+    assert "--replay DIR --record DIR2" in tried(*BOTH, "--resume", code=1).words
 
 
 def test_a_case_that_ends_in_an_error_is_named_with_its_arm(tried):
     done = tried("--arms", "arms:breaks", "--only", "orders", code=1)
-    assert "arms:breaks: 1: RuntimeError: kaputt (tulips / arms:breaks / 1)" in done.words
+    assert "arms:breaks: 1: RuntimeError: kaputt (line 12 of " in done.words
+    assert "arms.py) (tulips / arms:breaks / 1)" in done.words
 
 
 WORLD = """
@@ -377,15 +385,37 @@ class Shop:
     def order(self, flower: str):
         return "ordered"
 """
+TELLS = """
+class Shop:
+    order = staticmethod(order)
+    def outcome(self):
+        return "well"
+"""
 
 
-def test_a_method_of_a_world_that_cannot_be_a_tool_is_told_before_the_run(tried, suite, folder):
+@pytest.mark.parametrize(
+    ("world", "said", "way"),
+    [
+        (
+            WORLD,
+            "a method of the world of scenario 'roses' is 'order', which cannot be a tool",
+            "A tool has a docstring",
+        ),
+        (
+            "Shop = object\n",
+            "a object, has none of the agent's tools as methods (order)",
+            "lacks reset, step",
+        ),
+        (TELLS, "Shop.outcome() gave 'well' (line 6 of", "it must return numbers or truth values by name"),
+    ],
+)
+def test_what_is_wrong_with_a_world_is_told_before_the_run(tried, suite, folder, world, said, way):
     (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
-    (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{WORLD}')
+    (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{world}')
     suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
     done = tried("--arms", "direct", code=1)
-    assert "a method of the world of scenario 'roses' is 'order', which cannot be a tool" in done.words
-    assert "A tool has a docstring" in done.words
+    assert said in done.words
+    assert way in done.words
 
 
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(tried):

@@ -97,7 +97,7 @@ def test_an_app_that_raises_is_measured_and_the_others_are_unharmed(error: Excep
 
     app = Answers(answer)
     report = evaluate(suite(*"abcde"), {"arm": app}, concurrency=1)
-    told = f"{type(error).__name__}: {error}"
+    told = f"{type(error).__name__}: {error} (line {answer.__code__.co_firstlineno + 2} of {__file__})"
     assert [one.error for one in report.conversations] == [None, None, told, None, None]
     assert [one.goal_completed for one in report.conversations] == [True, True, False, True, True]
 
@@ -112,7 +112,10 @@ def test_an_arm_or_a_world_that_cannot_be_made_is_named_and_does_not_end_the_run
     scenarios = Suite(scenarios=(lamp("a"), lamp("b", agent=shop_agent(), world=Empty)))
     arms = {"broken": broken, "buys": lambda scenario, agent, model: Answers(buyer)}
     report = evaluate(scenarios, arms, concurrency=1)
-    assert "a / broken / 1: the arm could not be made: KeyError: 'no such thing'" in report.broken[0].error
+    assert (
+        "a / broken / 1: the arm could not be made: KeyError: 'no such thing' (line "
+        in report.broken[0].error
+    )
     assert "none of the agent's tools" in report.broken[2].error
     assert [one.id for one in report.conversations] == ["a / buys / 1"]
 

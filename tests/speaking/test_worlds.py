@@ -129,6 +129,32 @@ def test_threads_take_turns_in_one_world_which_has_to_repeat_itself(kind):
         assert home.state["world"][-1]["done"]
 
 
+class Silent(Kitchen):
+    """A world that says nothing to begin with."""
+
+    def reset(self):
+        pass
+
+
+class Plain(Kitchen):
+    """A world that shows a text alone."""
+
+    def step(self, action):
+        return "You see a mug."
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (Silent, r"Silent.reset\(\) returned \(line \d+ of .*test_worlds.py\) is a NoneType: .* type str"),
+        (Plain, r"Plain.step\(\) returned \(line \d+ of .*\) is a str: it must be of the type Observation"),
+    ],
+)
+def test_what_a_world_must_show_is_told_with_its_class_and_line(kind, told):
+    with pytest.raises(errors.InputError, match=told):
+        household([WASHED[0], END], kind()).hear(TASK)
+
+
 def test_actions_that_come_with_the_input_are_not_taken_whether_they_wait_or_seem_to_be_done():
     world, opens = Kitchen(), {"action": "open the cupboard"}
     done, waiting = (
