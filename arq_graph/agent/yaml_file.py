@@ -52,7 +52,7 @@ def parse_model(text: str, model: type[M], *, what: str = "file", source: str = 
     except ValidationError as error:
         keys = [key for key in _KINDS if isinstance(document.values, dict) and key in document.values]
         if keys and model.model_fields.keys().isdisjoint(keys):
-            raise SpecError(f"is no {what}: it looks like {_KINDS[keys[0]]}", file=source) from None
+            raise SpecError(f"is not a valid {what}: it looks like {_KINDS[keys[0]]}", file=source) from None
         raise spec_error(error, model, document.values, document=document, what=what) from None
 
 

@@ -33,7 +33,7 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
     ("line", "said"),
     [
         ("check agnt.yaml", "did you mean `agent.yaml`?"),
-        ("check suite.yaml", "is no agent file: it looks like a suite, which `arq-graph evaluate`"),
+        ("check suite.yaml", "is not a valid agent file: it looks like a suite, which `arq-graph evaluate`"),
         ("experiment suit.yaml --model offline", "did you mean `suite.yaml`?"),
         ("evaluate suit.yaml --model offline", "did you mean `suite.yaml`?"),
         ("chat agent.yaml --model gpt-4o", "set OPENAI_API_KEY."),

@@ -105,7 +105,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             "agent: agent.yaml",
             "agent: milestones.yaml",
             4,
-            "is no agent file: it looks like a milestone file",
+            "is not a valid agent file: it looks like a milestone file",
         ),
         ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, or `says` and what to `expect`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
