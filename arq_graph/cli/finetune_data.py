@@ -47,7 +47,7 @@ def finetune_data(
         Path | None, Option(metavar="FILE.jsonl", help="Where one conversation in ten goes instead.")
     ] = None,
     agent: options.AgentOption = None,
-    tools: options.ToolsFile = None,
+    tools: options.Tools = None,
 ) -> None:
     """Turn recorded conversations into training examples: what a planner is asked, and the right answer.
 
