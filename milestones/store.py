@@ -13,7 +13,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -25,6 +25,8 @@ from arq_graph.errors import InputError
 if sys.platform != "win32":
     import fcntl
 
+ASKED = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
+"""What is asked, by the argument of `aevaluate`, as the head of a results file and messages name it."""
 VERSION = 1
 _BEGINNING = b'{"arq_graph": "'
 _INSTEAD = "name another file, or move this one away"
@@ -165,6 +167,15 @@ def records_in(file: Path) -> Iterator[dict[str, Any]]:
     """
     with failures_told(f"{file} cannot be read"), opened(file) as lines:
         yield from filter(None, map(_object, lines))
+
+
+def files_in(named: Iterable[str | Path]) -> list[Path]:
+    """Files as they are named, and of each folder its JSON Lines files, compressed or not, by name; each once."""
+    found: list[Path] = []
+    for one in map(Path, named):
+        inside = one.iterdir() if one.is_dir() else ()
+        found += sorted(each for each in inside if each.name.endswith((".jsonl", ".jsonl.gz"))) or [one]
+    return list(dict.fromkeys(found))
 
 
 @contextmanager

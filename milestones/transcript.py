@@ -95,6 +95,7 @@ class Transcript:
         extra: What else the record holds (a recorded reward, gold actions), as it stands there.
         history: How many events, from the first, are what came before the part that is measured: in them nothing is
             reached, and nothing forbidden.
+        stand_ins: What a stand-in did in it in place of a model, as in `Report.stand_ins`, where the record tells.
         source: The file that it was read from, if any; `record` is its position there, from 0.
 
     Raises:
@@ -109,6 +110,7 @@ class Transcript:
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     history: int = 0
+    stand_ins: tuple[str, ...] = field(default=(), repr=False, compare=False)
     source: str | None = field(default=None, repr=False, compare=False)
     record: int | None = field(default=None, repr=False, compare=False)
 

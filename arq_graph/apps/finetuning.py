@@ -59,10 +59,12 @@ class TurnExamples(Record):
             answer stands under `unfilled` instead, so that nothing is trained on it.
         left_out: Why there are no rows: the planner would not take one of the actions, the tools are not known, or the
             conversation cannot be read.
+        stand_ins: What a stand-in did in the conversation, as in `Transcript`: then it is nothing to train on.
     """
 
     turn: str
     conversation: str = ""
+    stand_ins: tuple[str, ...] = ()
     said: tuple[dict[str, Any], ...] = ()
     reasons: dict[str, str]
     rows: tuple[dict[str, Any], ...] = ()
@@ -117,7 +119,7 @@ def finetuning_examples(
     known = [] if spec else None if tools is None else openai_definitions(tools)
 
     @lru_cache(maxsize=8)
-    def made(told: str, definitions: str) -> Planner:
+    def planner_of(told: str, definitions: str) -> Planner:
         tools = [
             StructuredTool(
                 name=each["name"],
@@ -125,19 +127,10 @@ def finetuning_examples(
                 args_schema=each["parameters"],
                 func=lambda **_: None,
             )
-            for each in json.loads(definitions)
+            for each in (tool["function"] for tool in json.loads(definitions))
         ]
         known_agent = spec or Agent("Agent", told or PROFILE, tools=tools)
         return kind(ScriptedChatModel([]), known_agent, mode="direct")
-
-    def planner_of(record: Transcript) -> Planner:
-        given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
-        definitions = json.dumps([each["function"] for each in given])
-        planner = made("" if spec else record.instructions, definitions)
-        called = {call.tool for _, call in record.calls() if call.malformed is None}
-        if unknown := called - planner.tools.keys():
-            raise InputError(f"no tool {min(unknown)!r} is known: name the tools, or the agent that has them")
-        return planner
 
     records = read_transcripts(transcripts) if isinstance(transcripts, str | Path) else transcripts
     for number, record in enumerate([records] if isinstance(records, Transcript) else records):
@@ -147,24 +140,28 @@ def finetuning_examples(
             continue
         name = clean(record.task or record.id or f"conversation {number}")
         try:
-            planner = planner_of(record)
+            given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
+            planner = planner_of("" if spec else record.instructions, json.dumps(given))
+            called = {call.tool for _, call in record.calls() if call.malformed is None}
+            unknown = sorted(called - planner.tools.keys())
+            wrong = unknown and f"no tool {unknown[0]!r} is known: name the tools, or the agent that has them"
         except Exception as error:  # whatever a broken schema of a tool leads to
-            yield TurnExamples(turn="", reasons={}, left_out=f"its tools: {error}")
+            wrong = str(error)
+        if wrong:
+            yield TurnExamples(turn="", reasons={}, left_out=f"its tools: {wrong}")
             continue
         for turn in _turns(record):
             said = [line.text for line in turn.talk.lines]
             key = fingerprint(said).split()[-1][:16]
             plans, answers = _plans(turn, (reasons or {}).get(key, {}))
-            lines = tuple(map(json.loads, said))
-            about = TurnExamples(turn=key, conversation=name, said=lines, reasons=answers)
+            found: dict[str, Any] = {"said": tuple(map(json.loads, said)), "stand_ins": record.stand_ins}
             under = "unfilled" if stage == 2 and not all(answers.values()) else "completion"
             try:
                 chats = list(_chats(turn, plans, planner))
+                found["rows"] = tuple({"prompt": chat[:2], under: chat[2:]} for chat in chats)
             except InputError as error:
-                yield about.model_copy(update={"left_out": str(error)})
-            else:
-                rows = tuple({"prompt": chat[:2], under: chat[2:]} for chat in chats)
-                yield about.model_copy(update={"rows": rows})
+                found["left_out"] = str(error)
+            yield TurnExamples(turn=key, conversation=name, reasons=answers, **found)
 
 
 def without_guidelines(agent: Agent) -> Agent:
@@ -212,18 +209,15 @@ def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], 
     plans, answers, numbers = list[list[_Step]]([[]]), dict[str, str](), count(1)
     after = turn.talk.last_customer_line
 
-    def answered(question: str) -> str:
-        answers[question] = written.get(question, "").strip()
-        return answers[question] or UNFILLED
-
     def add(step: str, call: ToolCall | None = None) -> None:
-        place = f"{next(numbers)}. {step}"
+        place, known = f"{next(numbers)}. {step}", f"planned after {after.id if after else 'nothing'}"
         called = f" {as_json(call['args'])}" if call else ""
-        known = f"planned after {after.id if after else 'nothing'}"
-        why = answered(f"{place}{called}, {known}: why, and why at this place?")
-        expected = answered(f"{place}: what is its result expected to tell?") if call else ""
+        asked = [f"{place}{called}, {known}: why, and why at this place?"]
+        asked += [f"{place}: what is its result expected to tell?"] if call else []
+        answers.update({question: written.get(question, "").strip() for question in asked})
+        why, *expected = (answers[question] or UNFILLED for question in asked)
         told = {"step": step, "reason": why, "tool": call and call["name"]}
-        plans[-1].append(_Step(told, call, expected))
+        plans[-1].append(_Step(told, call, "".join(expected)))
 
     for (message, _), result in zip(turn.calls, turn.talk.results, strict=True):
         (call,) = message.tool_calls
@@ -234,8 +228,7 @@ def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], 
             after = result
     add(_FINAL)
     last = plans[-1][-1]
-    ahead = [plan[at:] for plan in plans for at, step in enumerate(plan) if step.call or step is last]
-    return ahead, answers
+    return [plan[at:] for plan in plans for at, step in enumerate(plan) if step.call or step is last], answers
 
 
 def _ended(line: Line) -> str:
@@ -312,8 +305,7 @@ def _arguments(call: ToolCall, turn: _Turn, planner: Planner) -> dict[str, Any]:
     """A call's arguments; each value rests on what the customer said, where that has it, or else on what is known."""
     tool, arguments, said = planner.tools[call["name"]], dict(call["args"]), Grounding()
     for message in turn.history:
-        if isinstance(message, HumanMessage):
-            said.tell(message.text)
+        said.tell(message.text if isinstance(message, HumanMessage) else "")
     decisions: dict[str, Any] = {}
     for each in tool.arguments:
         given, value = each.name in arguments, arguments.pop(each.name, None)

@@ -33,7 +33,8 @@ def evaluate(
     merge: Annotated[
         list[Path] | None,
         Argument(
-            metavar="RESULTS…", help="Results of shards: report them as one run, without running anything."
+            metavar="RESULTS…",
+            help="Results of shards, or a folder of them: report them as one run, without running anything.",
         ),
     ] = None,
     arms: Annotated[
@@ -83,11 +84,11 @@ def evaluate(
     asked = Asked.chosen(given)
     settings = asked.settings(given)
     kept = results or suite.with_name(f"{suite.stem}{part_of(shard)}.results.jsonl")
-    options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     (read,) = of_categories([Suite.from_yaml(suite)], only)
+    _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     tried, apps = tried_on(read, names_in(arms), suite.absolute().parent, asked.models["model"])
     way_on = way_on_from(kept, merges=bool(merge))
-    where = {"results": kept, "record": record, "merge": merge or ()}
+    where = {"results": kept, "record": record, "merge": merge}
     with conversing(tried, apps, settings, way_on) as done:
         report = evaluated(tried, apps, **settings, **where, done=done)
     # Before anything is printed: whoever reads may have gone.

@@ -22,13 +22,14 @@ from arq_graph.cli.tables import counted, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Done
-from arq_graph.milestones.evaluation.results import ASKED, VOTES, read_results
+from arq_graph.milestones.evaluation.results import VOTES, read_results
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.html import transcripts_shown
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Table
+from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.models.offline.model import is_stand_in
 

@@ -18,7 +18,7 @@ from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
-from arq_graph.milestones.evaluation.results import ASKED, read_results
+from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
@@ -31,6 +31,7 @@ from arq_graph.milestones.experiments.experiment import (
     write_experiment,
 )
 from arq_graph.milestones.reports.html import write_html
+from arq_graph.milestones.store import ASKED
 
 _OF_MODELS = (
     *("model", "model_arg", "user_model", "judge", "votes", "base_url", "max_calls", "max_cost", "prices"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -22,6 +22,7 @@ from arq_graph.cli.score import read_files
 from arq_graph.cli.screen import output, warn, words
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.results import kept_in
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.nodes.channels import first_problem
@@ -34,20 +35,16 @@ _TRAINED_ON = 4_096  # tokens: the recipe leaves out what is longer
 
 def finetune_data(
     transcripts: options.Transcripts,
-    stage: Annotated[
-        int,
-        Option(
-            min=1,
-            max=2,
-            help="1: ReAct, with thoughts and actions. 2: Pre-Act, with plans and their reasons.",
-        ),
-    ],
+    stage: Annotated[int, Option(min=1, max=2, help="1: ReAct, with thoughts. 2: Pre-Act, with plans.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE.jsonl", help="Where the examples go.")],
     validation: Annotated[
         Path | None, Option(metavar="FILE.jsonl", help="Where one conversation in ten goes instead.")
     ] = None,
+    goal_completed: Annotated[
+        bool, Option("--goal-completed", help="Use only what reached its goal, as the results say.")
+    ] = False,
     agent: options.AgentOption = None,
-    tools: options.ToolsFile = None,
+    tools: options.Tools = None,
 ) -> None:
     """Turn recorded conversations into training examples: what a planner is asked, and the right answer.
 
@@ -57,50 +54,55 @@ def finetune_data(
     known = options.read_tools(agent, tools)
     spec = Agent.from_yaml(agent) if agent else None
     reasons = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
-    options.require_usable([out, validation, reasons], transcripts)
+    read = options.require_usable([out, validation, reasons], transcripts)
+    if any(file and file.exists() and not file.is_file() for file in (out, validation, reasons)):
+        raise InputError("examples and reasons are kept in files that can be read again: name regular files")
     written = _written(reasons) if reasons else {}
-    outs = {file: file.with_name(f".{file.name}.partial") for file in (out, validation) if file}
-    counts, left_out, seen, longest = Counter[str](), Counter[tuple[str, str]](), set[str](), 0
+    outs = [file.resolve() for file in (out, validation) if file]  # links stay
+    drafts = [file.with_name(f".{file.name}.partial") for file in outs]
+    counts, left_out, tokens = Counter[str](), Counter[tuple[str, str]](), dict[str, int]()
     unasked = {(turn, question) for turn, answers in written.items() for question in answers}
+    talks = _conversations(read, goal_completed, counts, left_out)
     with ExitStack() as files:
         blank = files.enter_context(reasons.open("a", encoding="utf-8")) if reasons else None
-        streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in outs.values()]
+        streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in drafts]
         advance = files.enter_context(progress_bar("turns", None, "left out"))
-        read = _counted(read_files(transcripts), counts, left_out)
-        for turn in finetuning_examples(read, cast(Any, stage), agent=spec, tools=known, reasons=written):
+        for turn in finetuning_examples(talks, cast(Any, stage), agent=spec, tools=known, reasons=written):
             advance(bool(turn.left_out))
             if turn.left_out:
                 left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
             unasked -= {(turn.turn, question) for question in turn.reasons}
             if blank and turn.rows and turn.turn not in written:
                 written[turn.turn] = turn.reasons
-                blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'})}\n")
+                blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'}, exclude_defaults=True)}\n")
             at = int(validation is not None and crc32(turn.conversation.encode()) % _ONE_IN == 0)
             for row in turn.rows:
                 line = json.dumps(row, ensure_ascii=False)
-                if (key := fingerprint(line)) in seen:
-                    counts["again"] += 1
-                    continue
-                seen.add(key)
-                tokens = len(line) // _CHARACTERS_A_TOKEN
-                streams[at].write(f"{line}\n")
-                longest = max(longest, tokens)
-                counts.update(validation=at, unfilled="unfilled" in row, long=tokens > _TRAINED_ON)
-    for file, draft in outs.items():
-        draft.replace(file) if seen else draft.unlink()
+                counts["row"] += 1
+                if (key := fingerprint(line)) not in tokens:
+                    tokens[key] = len(line) // _CHARACTERS_A_TOKEN
+                    streams[at].write(f"{line}\n")
+                    counts.update(validation=at, unfilled="unfilled" in row, stand_in=bool(turn.stand_ins))
+    for file, draft in zip(outs, drafts, strict=True):
+        draft.replace(file) if tokens else draft.unlink()
     for (why, what), count in left_out.most_common(_SHOWN):
         warn(f"{counted(count, what)} left out: {why}")
     if len(left_out) > _SHOWN:
         warn(f"and {sum(left_out.values()):,} in all, for {len(left_out):,} reasons")
-    if not seen:
+    if not tokens:
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
-    made = f"{counted(len(seen), 'example')} of {counted(counts['conversation'], 'conversation')}"
+    made = f"{counted(len(tokens), 'example')} of {counted(counts['conversation'], 'conversation')}"
     also = f", {counts['validation']:,} of them in {validation}" if validation else ""
-    again = f"; {counts['again']:,} more were the same as others" if counts["again"] else ""
-    output().print(words(f"{made}{also}{again}. The longest has about {longest:,} tokens."))
-    if counts["long"]:
-        long = counted(counts["long"], "example")
-        warn(f"about {long} with more than {_TRAINED_ON:,} tokens, which the recipe's training leaves out")
+    also += f"; {again:,} more were the same as others" if (again := counts["row"] - len(tokens)) else ""
+    also += f"; {counts['stand_in']:,} from the offline stand-in" if counts["stand_in"] else ""
+    output().print(words(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
+    if counts["stand_in"]:
+        those = counted(counts["stand_in"], "example")
+        warn(f"{those} of the offline stand-in's words, which show that everything runs, and teach nothing")
+    if long := sum(each > _TRAINED_ON for each in tokens.values()):
+        warn(
+            f"about {counted(long, 'example')} with more than {_TRAINED_ON:,} tokens: training leaves them out"
+        )
     if unasked:
         first = min(question for _, question in unasked)
         questions = counted(len(unasked), "question")
@@ -112,11 +114,16 @@ def finetune_data(
         )
 
 
-def _counted(
-    records: Iterable[Transcript | BrokenRecord], counts: Counter[str], left_out: Counter[tuple[str, str]]
+def _conversations(
+    files: Sequence[Path], completed: bool, counts: Counter[str], left_out: Counter[tuple[str, str]]
 ) -> Iterator[Transcript | BrokenRecord]:
-    for one in records:
+    for one in read_files(files):
         if isinstance(one, Transcript):
+            kept = kept_in(one.extra) if completed else None
+            reached = kept.record.goal_completed if kept and kept.record else one.extra.get("reward") == 1
+            if completed and not reached:
+                left_out["nothing says that it reached its goal", "conversation"] += 1
+                continue
             counts["conversation"] += 1
             if malformed := sum(call.malformed is not None for _, call in one.calls()):
                 left_out["the arguments are no JSON object", "call"] += malformed
@@ -131,8 +138,8 @@ def _written(file: Path) -> dict[str, dict[str, str]]:
         try:
             entry = TurnExamples.model_validate_json(line)
         except ValidationError as error:
-            wrong = f"is no turn with its reasons: {first_problem(error)}"
-            raise InputError(f"{file}, line {number}, {wrong}") from None
+            wrong = first_problem(error)
+            raise InputError(f"{file}, line {number}, is no turn with its reasons: {wrong}") from None
         filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
         written[entry.turn] = written.get(entry.turn, {}) | filled
     if text and not text.endswith(b"\n"):  # which an editor may have left out

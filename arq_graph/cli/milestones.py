@@ -42,7 +42,7 @@ _File = Annotated[Path, Argument(metavar="FILE", help="The milestone file.")]
 
 
 @milestones.command()
-def check(file: _File, agent: options.AgentOption = None, tools: options.ToolsFile = None) -> None:
+def check(file: _File, agent: options.AgentOption = None, tools: options.Tools = None) -> None:
     """Say what is wrong with a milestone file and what is doubtful, each with its line.
 
     Exit code 1 where something is wrong. With --agent or --tools every FC must be one of the tools.
@@ -84,7 +84,7 @@ def author(
     ],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
     agent: options.AgentOption = None,
-    tools: options.ToolsFile = None,
+    tools: options.Tools = None,
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,

@@ -20,6 +20,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, ToolError
+from arq_graph.milestones.store import files_in
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
@@ -44,12 +45,12 @@ Transcripts = Annotated[
     Argument(
         metavar="TRANSCRIPTS",
         help="Recorded conversations of any agent, as JSON or JSON Lines (OpenAI chat or LangChain messages, tau-bench "
-        "results, …), or a file of threads.",
+        "results, …), a folder of such .jsonl files, or a file of threads.",
     ),
 ]
-ToolsFile = Annotated[
-    _File,
-    Option(metavar="FILE", help="The tools as JSON: names, OpenAI tool definitions, or schemas by name."),
+Tools = Annotated[
+    list[str] | None,
+    Option(help="Tools: module:function, file.yaml:tool, YAML of an agent or of tools, or JSON; repeatable."),
 ]
 Model = Annotated[
     _Words,
@@ -195,23 +196,42 @@ def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | No
     return choose_model(model, base_url) if model else None
 
 
-def read_tools(agent: Path | None, tools: Path | None) -> Any:
-    """The tools of an agent or of a file of definitions; None where neither is given."""
-    if agent is not None and tools is not None:
+def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | None:
+    """The tools of an agent, or those that are named otherwise; None where neither is given."""
+    if agent is not None and tools:
         raise BadParameter("--agent and --tools name the tools twice: give one of them")
     if agent is not None:
         return list(Agent.from_yaml(agent).toolbox.values())
-    if tools is None:
-        return None
-    text = read_text(tools, "list of tools")
+    return [tool for one in tools for tool in _tools_named(one)] if tools else None
+
+
+def _tools_named(given: str) -> list[Any]:
+    file, references = Path(given), [given]
+    if file.suffix.lower() in (".yaml", ".yml"):
+        held = yaml_file.Document(read_text(file, "file of tools"), given).values
+        is_mapping = bool(held) and isinstance(held, dict)
+        if not is_mapping or not all(isinstance(each, dict) for each in held.values()):
+            return list(Agent.from_yaml(file).toolbox.values())  # which has a name
+        references = [f"{given}:{name}" for name in held]
+    elif ":" not in given or file.exists():
+        return _tools_in_json(file)
+    # Read as an agent's file in this folder names them.
+    named = json.dumps({"name": "tools", "profile": "tools", "tools": references})
+    return list(yaml_file.parse_model(named, Agent, source="--tools").toolbox.values())
+
+
+def _tools_in_json(file: Path) -> list[Any]:
+    text = read_text(file, "list of tools")
     try:
         found = from_json(text)
         found = found.get("tools", found) if isinstance(found, dict) else found
+        if isinstance(found, dict):
+            found = [{"name": name, "parameters": dict(schema)} for name, schema in found.items()]
         argument_schemas(found)
     except (ValueError, TypeError, ToolError) as error:
         wanted = "it holds, as JSON, tool names, OpenAI tool definitions, or schemas by name"
-        raise SpecError(f"no list of tools ({error}); {wanted}", file=str(tools)) from None
-    return found
+        raise SpecError(f"no list of tools ({error}); {wanted}", file=str(file)) from None
+    return list(found)
 
 
 def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
@@ -232,15 +252,23 @@ def read_text(file: Path, what: str) -> str:
     return sys.stdin.read() if str(file) == "-" else yaml_file.read_text(file, what=what)
 
 
-def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) -> None:
-    """Refuse, before a model is paid for what goes into them, files that could not be read or written in the end."""
-    outs = [out for out in written if out is not None]
-    for file in read:
+def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) -> list[Path]:
+    """Refuse, before a model is paid for what goes into them, files that could not be read or written in the end.
+
+    Those that are read are given back, a folder's one by one.
+    """
+    outs, found = [out for out in written if out is not None], files_in(read)
+    for file in found:
         if not file.exists() or file.is_dir():
-            raise InputError(f"{file} cannot be read: there is no such file{yaml_file.alike(file)}")
+            what = "no .jsonl file is in it" if file.is_dir() else f"there is no such file{yaml_file.alike(file)}"
+            raise InputError(f"{file} cannot be read: {what}")
+    folders = [one.resolve() for one in read if one.is_dir()]
     for out in outs:
         if out.is_dir() or not os.access(out.absolute().parent, os.W_OK):
             raise InputError(f"{out} cannot be written: name a file in a folder that is there")
-    files = [file.resolve() for file in (*dict.fromkeys(read), *outs)]
+        if out.resolve().parent in folders:
+            raise InputError(f"{out} would stand in a folder that is read: write it to another one")
+    files = [file.resolve() for file in (*found, *outs)]
     if len(set(files)) < len(files):
         raise InputError("what is read and what is written must be different files; one is named twice")
+    return found

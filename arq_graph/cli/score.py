@@ -14,7 +14,7 @@ from typer import Exit, Option
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import NO_ANSWER, options
-from arq_graph.cli.dialogue import existing_threads
+from arq_graph.cli.dialogue import ThreadNote, existing_threads
 from arq_graph.cli.progress import way_on_told
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
@@ -31,6 +31,7 @@ from arq_graph.milestones.reports.tables import tables_of
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
+from arq_graph.models.offline.model import is_stand_in
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -46,7 +47,7 @@ def score(
         ),
     ],
     agent: options.AgentOption = None,
-    tools: options.ToolsFile = None,
+    tools: options.Tools = None,
     judge: options.Judge = None,
     votes: Annotated[int, Option(min=1, help="How often the judge is asked; the majority decides.")] = 1,
     base_url: options.BaseUrl = None,
@@ -62,13 +63,13 @@ def score(
     """
     known = options.read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
-    options.require_usable([json, html], transcripts)
+    files = options.require_usable([json, html], transcripts)
     graphs = _read_graphs(milestones, known)
     choice = options.choose_if_named(judge, base_url)
     asked = choice.chat_model() if choice else None
     decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions) if asked else None
     shaping = {
-        "the transcripts": fingerprint(*transcripts),
+        "the transcripts": fingerprint(*files),
         "the agent's instructions": fingerprint(instructions),
         "the judge": choice.name if choice else "none",
         "its votes": str(votes),
@@ -77,7 +78,7 @@ def score(
     out = json or html
     if choice and not out:
         note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
-    read = partial(read_files, transcripts)
+    read = partial(read_files, files)
     kept = out and out.with_name(f"{out.name}.partial.jsonl")
     run = score_transcripts(
         read(), graphs, tools=known, judge=decides, concurrency=concurrency, results=kept, depends_on=shaping
@@ -129,7 +130,9 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
             assert held is not None  # it was listed
             try:
                 read = read_transcript(held.checkpoint["channel_values"].get("messages", ()), id=name)
-                yield replace(read, source=str(file), record=index)
+                about = ThreadNote.of(name, threads)
+                stand_ins = ("the agent's model",) if about and is_stand_in(about.model) else ()
+                yield replace(read, stand_ins=stand_ins, source=str(file), record=index)
             except InputError as error:
                 yield BrokenRecord(index, InputError(f"thread {name!r}: {error}"), str(file))
 

@@ -24,7 +24,7 @@ from arq_graph.milestones.turn_level.steps import read_steps
 _MOST_PAIRS = 10
 _NO_TOOLS = (
     "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
-    "will be wrong; give --tools FILE, a JSON list of OpenAI tool definitions"
+    "will be wrong; name them with --tools"
 )
 
 
@@ -44,7 +44,7 @@ def turns(
         Option(metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."),
     ] = None,
     mode: options.ModeOption = "arq",
-    tools: options.ToolsFile = None,
+    tools: options.Tools = None,
     limit: Annotated[
         int | None, Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
     ] = None,

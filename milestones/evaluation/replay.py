@@ -15,9 +15,9 @@ from pydantic import PrivateAttr
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import code_of
 from arq_graph.milestones.evaluation.recording import CallListener, Failed, ModelCall, request_of
-from arq_graph.milestones.evaluation.results import ASKED, VOTES, Kept, Outcome, kept_in
+from arq_graph.milestones.evaluation.results import VOTES, Kept, Outcome, kept_in
 from arq_graph.milestones.reports.records import ConversationRecord
-from arq_graph.milestones.store import is_head, records_in
+from arq_graph.milestones.store import ASKED, files_in, is_head, records_in
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import Bare
 from arq_graph.reasoning.methods import METHODS, endpoint_of
@@ -69,7 +69,7 @@ class ReplayChatModel(InProcessChatModel):
     ) -> None:
         given = [results] if isinstance(results, str | Path) else results
         super().__init__(results=tuple(map(Path, given)), role=role, **fields)
-        for file in _files(self.results):
+        for file in files_in(self.results):
             self._read(file)
         if not any(kept.recorded for kept in self._recorded.values()):
             named = ", ".join(map(str, self.results))
@@ -227,11 +227,3 @@ def _same(one: Sequence[str], other: Sequence[str]) -> int:
 def _error(kind: str, words: str, status: int | None) -> Exception:
     made: Exception = type(kind, (Exception,), {"status_code": status})(words)
     return made
-
-
-def _files(results: Sequence[Path]) -> list[Path]:
-    return [
-        file
-        for one in results
-        for file in (sorted([*one.glob("*.jsonl"), *one.glob("*.jsonl.gz")]) if one.is_dir() else [one])
-    ]

@@ -30,10 +30,8 @@ _WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status"
 
 Outcome = ConversationRecord | BrokenConversation
 
-ASKED = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
-"""What is asked, by the argument of `aevaluate`, as the head of a results file and messages name it."""
 VOTES = "the judge's votes"
-"""What else may stand there: how often a judge was asked of each criterion, where it was more than once."""
+"""What a head may name beside those `ASKED`: how often a judge was asked of each criterion, if more than once."""
 
 
 class Kept(BaseModel):

@@ -16,7 +16,7 @@ from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
-from arq_graph.milestones.evaluation.results import ASKED, kept_in
+from arq_graph.milestones.evaluation.results import kept_in
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
@@ -24,7 +24,7 @@ from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.store import RunStore, records_in
+from arq_graph.milestones.store import ASKED, RunStore, records_in
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import model_name
 

@@ -63,6 +63,7 @@ class ScoringRun:
     store: RunStore | None
     kept: dict[int, ConversationRecord]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
+    _stand_ins: dict[str, None] = field(default_factory=dict)
     _unreached: int = 0
 
     def report(self, *, done: Done = lambda _: None) -> Report:
@@ -79,14 +80,13 @@ class ScoringRun:
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
-        stand_ins: tuple[str, ...] = ()
         if (judge := self._settings["judge"]) is not None:
             from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
 
-            stand_ins = ("the judge",) if is_stand_in(judge) else ()
+            self._stand_ins |= dict.fromkeys(["the judge"] if is_stand_in(judge) else [])
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
-            stand_ins=stand_ins,
+            stand_ins=tuple(self._stand_ins),
             conversations=tuple(one for one in ordered if isinstance(one, ConversationRecord)),
             broken=tuple(one for one in ordered if isinstance(one, BrokenConversation)),
             graphs=self._graphs.used,
@@ -96,6 +96,7 @@ class ScoringRun:
         if isinstance(one, BrokenRecord):
             return BrokenConversation(source=one.source, record=one.index, error=str(one.error))
         record = number if one.record is None else one.record
+        self._stand_ins |= dict.fromkeys(each for each in one.stand_ins if each != "the judge")
         try:
             graph = self._graph_of(one)
             name = self._graphs.of(graph, one.task or one.id or "milestones")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.store import failures_told, is_head, opened
+from arq_graph.milestones.store import ASKED, failures_told, is_head, opened
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
@@ -56,8 +56,20 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
     file = Path(source) if isinstance(source, str | Path) else None
     named = str(source) if file else None
     whole = [source] if isinstance(source, Mapping) else source
-    records = _records_in(file) if file else iter(whole)  # type: ignore[arg-type]
-    records = (record for record in records if not is_head(record))
+    stand_ins: tuple[str, ...] = ()
+
+    def entries() -> Iterator[Any]:
+        nonlocal stand_ins
+        record: Any
+        for record in _records_in(file) if file else whole:  # type: ignore[union-attr]
+            if not is_head(record):
+                yield record
+            elif isinstance(of := record.get("of"), Mapping):
+                from arq_graph.models.offline.model import is_stand_in  # most files do not need it
+
+                stand_ins = tuple(what for what in ASKED.values() if is_stand_in(of.get(what)))
+
+    records = entries()
     first = list(islice(records, 1))
     # A list of messages is one conversation.
     found = [[*first, *records]] if any(map(messages.is_message, first)) else chain(first, records)
@@ -65,7 +77,8 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         try:
             if isinstance(record, InputError):
                 raise record
-            yield replace(read_transcript(record, id=str(index)), source=named, record=index)
+            read = read_transcript(record, id=str(index))
+            yield replace(read, stand_ins=stand_ins, source=named, record=index)
         except InputError as error:
             place = f"{file}: record {index}" if file else f"record {index}"
             yield BrokenRecord(index, InputError(f"{place}: {error}"), named)
@@ -95,7 +108,7 @@ def _records_in(path: Path) -> Iterator[Any]:
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is no UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "
-            "file of threads only by `arq-graph score`"
+            "file of threads only by `arq-graph score` and `finetune-data`"
         ) from None
 
 

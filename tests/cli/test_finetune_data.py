@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,12 @@ def told(tool: str, text: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": tool, "content": text}
 
 
+DESCRIBED = """
+get_order:
+  description: Look up an order.
+  arguments: {order_id: {type: string, description: "The number of the order, like B-1."}}
+  returns: in the workshop
+"""
 HELLO = glaive("USER: Hello", says("Good morning!"))
 
 
@@ -277,11 +284,29 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
     assert len(answers) == 2
 
 
-def test_tools_of_which_only_the_names_are_known_are_refused(made, folder):
-    (folder / "tools.json").write_text('["get_order"]')
-    done, _, _ = made([chat("user Hello", "assistant Hi.")], 1, "--tools", "tools.json")
-    assert done.code == 1
-    assert "a name alone tells a model nothing of a tool; give OpenAI tool definitions" in done.words
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("--tools names.json", "a name alone tells a model nothing of a tool; give OpenAI tool definitions"),
+        ("--tools function.json", "function.json: no list of tools"),
+        ("--tools gone.yaml", "gone.yaml: the file of tools cannot be read"),
+        ("--tools tools.yaml:get_ordr", "the file has no tool 'get_ordr'; did you mean `get_order`"),
+        ("--tools desk:get_order --tools desk:get_ordr", "no 'get_ordr'; did you mean `get_order`"),
+        ("--tools milestones.yaml", "milestones.yaml:2: has an unknown key `milestones`"),
+        ("no-results", "no-results cannot be read: there is no such file, and no folder with .jsonl files"),
+        (". --tools agent.yaml", "data.jsonl would stand in a folder that is read"),
+        ("--validation pipe.jsonl", "name regular files"),
+    ],
+)
+def test_what_is_given_wrongly_is_told_and_no_data_is_written(made, shop, folder, given, why):
+    (folder / "names.json").write_text('["get_order"]')
+    (folder / "function.json").write_text('{"type": "function", "function": {"name": "get_order"}}')
+    (folder / "tools.yaml").write_text(DESCRIBED)
+    (folder / "no-results").mkdir()
+    os.mkfifo("pipe.jsonl")
+    done, rows, _ = made([chat("user Hello", "assistant Hi.")], 1, *given.split())
+    assert (done.code, done.out, rows) == (1, "", [])
+    assert why in done.words
 
 
 def test_arguments_keep_their_order_and_odd_types_are_told_as_json(made):
@@ -384,6 +409,39 @@ def test_conversations_without_a_name_are_told_apart_by_their_place(made, folder
     assert 2 <= 60 - len(rows) <= 12
     names = {each["conversation"] for each in read(folder / "data.reasons.jsonl")}
     assert names == {f"conversation {number}" for number in range(60)}
+
+
+@pytest.mark.parametrize("given", ["desk:get_order", "tools.yaml:get_order", "tools.yaml", "agent.yaml"])
+def test_tools_are_named_as_in_an_agent_s_file_or_all_of_a_file_are_meant(made, shop, folder, given):
+    (folder / "tools.yaml").write_text(DESCRIBED)
+    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", "in the workshop")]
+    talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
+    done, rows, answers = made([talk], 1, "--tools", given)
+    assert done.code == 0, done.err
+    assert actions(answers) == ["get_order", "final_answer"]
+    assert "The number of the order, like B-1." in rows[0]["prompt"][0]["content"]
+    assert "You help the customers of a bike shop." not in rows[0]["prompt"][0]["content"]
+
+
+def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_marked(cli, shop, folder):
+    (folder / "runs").mkdir()
+    cli("evaluate", "suite.yaml", "--model", "offline", "--results", "runs/one.jsonl")
+    of_tau = [{"traj": chat("user Hi", f"assistant {reward}"), "reward": reward} for reward in (1.0, 0.0)]
+    (folder / "runs" / "two.jsonl").write_text("\n".join(map(json.dumps, of_tau)))
+    given = ["--stage", "2", "--out", "data.jsonl", "--tools", "agent.yaml", "--goal-completed"]
+    done = cli("finetune-data", "runs", *given)
+    assert done.code == 0, done.err
+    assert "5 examples of 2 conversations; 4 from the offline stand-in." in done.words
+    assert "2 conversations left out: nothing says that it reached its goal" in done.words
+    assert "warning: 4 examples of the offline stand-in's words" in done.words
+    *held, recorded = read(folder / "data.reasons.jsonl")
+    assert {(each["conversation"], *each["stand_ins"]) for each in held} == {
+        ("order (helpful)", "the agent's model")
+    }
+    assert (recorded["said"][-1]["text"], "stand_ins" in recorded) == ("1.0", False)
+    scored = cli("score", "runs", "--milestones", "milestones.yaml")
+    assert scored.out.startswith("No evidence: the agent's model was a stand-in.")
+    assert "4 conversations" in scored.out
 
 
 def test_tools_and_instructions_may_come_from_an_agent(made, shop):

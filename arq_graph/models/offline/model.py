@@ -51,7 +51,7 @@ def is_stand_in(model: object) -> bool:
     if isinstance(model, Mapping):
         return any(map(is_stand_in, model.values()))
     if isinstance(model, str):
-        return model == "offline"
+        return model in _NAMES
     # What is replayed is as good as what was recorded.
     return any(isinstance(each, OfflineChatModel) or model_name(each) in _NAMES for each in models_in(model))
 
