@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str], cutoff: int = 60) -> str:
     """Return "; did you mean `x`?" for the nearest known word, or nothing where none is near."""
     from rapidfuzz import fuzz, process  # loaded where something is wrong already
 
-    near = process.extractOne(word, list(known), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=60)
+    near = process.extractOne(word, [*known], scorer=fuzz.ratio, processor=str.casefold, score_cutoff=cutoff)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

@@ -105,6 +105,43 @@ def schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> It
         yield "", f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
 
 
+def why_never(
+    schema: Mapping[str, Any], name: str, asked: Mapping[str, Any], fits: Callable[[Any], bool] | None = None
+) -> str | None:
+    """Why no value that a schema takes for an argument is as asked; None where one is, or where that is not certain.
+
+    What is asked is a JSON Schema, of which values and bounds are compared; `fits` tells more exactly what is meant.
+    """
+    own = schema["properties"][name]
+    if not isinstance(own, Mapping):
+        return None
+
+    def wrong(value: Any, rules: Mapping[str, Any]) -> str | None:
+        known = {key: schema[key] for key in ("$schema", "$defs", "definitions") if key in schema}
+        errors = schema_errors({**known, "properties": {name: rules}}, {name: value})
+        return next((said for at, said in errors if at == name), None)
+
+    if values := [*_values(asked), *_values(own)]:
+        found = [wrong(each, own) for each in values if (fits(each) if fits else not wrong(each, asked))]
+        return None if None in found else found[0] if found else f"it must be one of {values}"
+    for end, other in (("inimum", "aximum"), ("aximum", "inimum")):
+        limits = {"type": "number"} | {key: own[key] for key in own if key.endswith(other)}
+        for bound in (asked.get(f"m{end}"), asked.get(f"exclusiveM{end}")):
+            if (
+                bound is not None
+                and own.get("type") in ("integer", "number")
+                and (said := wrong(bound, limits))
+            ):
+                return said
+    return None
+
+
+def _values(schema: Mapping[str, Any]) -> list[Any]:
+    """All values that a schema takes, where it lists them."""
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    return listed or ([True, False] if schema.get("type") == "boolean" else [])
+
+
 def function_of(tool: BaseTool) -> object:
     """The function that a tool calls; the tool's own identity where it is none of a function's."""
     return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or id(tool)
@@ -128,6 +165,7 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
                 " as a model gives every argument: write `order_id: str`"
             )
     tool = StructuredTool.from_function(func, coroutine, parse_docstring=True)
+    argument_schema(tool)  # which its copies keep
     # Without the function, so that a world that is done with is not kept.
     _MADE[written] = described, tool.model_copy(update={"func": None, "coroutine": None})
     return tool

@@ -260,7 +260,11 @@ def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) ->
     outs, found = [out for out in written if out is not None], files_in(read)
     for file in found:
         if not file.exists() or file.is_dir():
-            what = "no .jsonl file is in it" if file.is_dir() else f"there is no such file{yaml_file.alike(file)}"
+            what = (
+                "no .jsonl file is in it"
+                if file.is_dir()
+                else f"there is no such file{yaml_file.alike(file)}"
+            )
             raise InputError(f"{file} cannot be read: {what}")
     folders = [one.resolve() for one in read if one.is_dir()]
     for out in outs:

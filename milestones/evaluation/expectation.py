@@ -17,6 +17,7 @@ from pydantic import Field, JsonValue, model_validator
 from arq_graph.agent.parts import Id, Part
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import suggestion
+from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.findings import Schemas, unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
@@ -50,7 +51,18 @@ class Before(Part):
             raise ValueError("must have one of `user`, `agent` and `call`")
         if self.call is None and self.model_fields_set & {"arguments", "result", "error"}:
             raise ValueError("has `arguments`, a `result` or an `error`, and no `call` that they belong to")
+        if self.call is not None and (self.error is None) != ("result" in self.model_fields_set):
+            raise ValueError("must have either the call's `result` or its `error`")
         return self
+
+    def unlike(self, schemas: Schemas | None) -> Iterator[tuple[Place, str]]:
+        """What the agent's tools do not have or take; a call with an error may have failed because of its values."""
+        if self.call is not None:
+            schema = {} if self.error else (schemas or {}).get(self.call, {})
+            rules = dict.fromkeys(schema.get("required", ()), Constraint(absent=True))
+            for name, value in self.arguments.items():
+                rules[name] = Constraint(absent=False) if self.error else Constraint(equals=value)
+            yield from unlike_tool(schemas, self.call, rules)
 
 
 def messages_before(history: Iterable[Before]) -> Iterator[BaseMessage]:
@@ -139,7 +151,7 @@ class Expectation(Part):
             if name not in guidelines:
                 yield ("active", index), f"the agent has no guideline {name!r}{suggestion(name, guidelines)}"
         for index, name in enumerate(self.may_call):
-            for _, said in unlike_tool(schemas, name, ()):
+            for _, said in unlike_tool(schemas, name, {}):
                 yield ("may_call", index), said
         for index, call in enumerate(self.calls):
             for place, said in unlike_tool(schemas, call.tool, call.arguments):

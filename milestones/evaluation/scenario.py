@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any, Self
 
 from langchain_core.messages import BaseMessage
+from langchain_core.tools import BaseTool
 from pydantic import Field, InstanceOf, JsonValue, model_validator
 
 from arq_graph.agent.environment import Environment
@@ -15,10 +16,9 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Problem, misfits
-from arq_graph.agent.tools import as_tool
+from arq_graph.agent.tools import argument_schema, as_tool
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
-from arq_graph.milestones.findings import unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
@@ -134,21 +134,33 @@ class Scenario(Part):
         for name in (each for each in self.variables if each not in settable):
             near = suggestion(name, settable)
             yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
+        yield from self._unused_methods(agent)
         for index, one in enumerate(self.history):
-            for place, said in unlike_tool(schemas, one.call, one.arguments) if one.call else ():
+            for place, said in one.unlike(schemas):
                 yield ("history", index, *place), said
         if self.expect is not None:
             for place, said in self.expect.unlike(schemas, [each.id for each in agent.guidelines]):
                 yield ("expect", *place), said
+
+    def _unused_methods(self, agent: Agent) -> Iterator[Problem]:
+        world = getattr(self.world, "func", self.world)
+        lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world, name)]
+        for name in dir(world):
+            is_other = inspect.isroutine(getattr(world, name)) and name not in agent.toolbox
+            if is_other and name[0] != "_" and (near := suggestion(name, lacking, cutoff=85)):
+                said = f"the world has a method {name!r}, which nothing calls{near}"
+                yield ("world",), f"{said} If it is a helper, begin its name with `_`"
 
     def _schemas(self) -> dict[str, Schema] | None:
         """What each tool takes, or the world's method in its place; empty where only a made world could tell."""
         world = getattr(self.world, "func", self.world)
         schemas = argument_schemas(self.tools or ())
         for name in schemas if world else ():
+            schemas[name] = {}
             method: Any = getattr(world, name, None)
-            taken = inspect.signature(method).parameters if inspect.isroutine(method) else None
-            schemas[name] = {"properties": taken and [each for each in taken if each != "self"]}
+            if inspect.isroutine(method):
+                method = inspect.getattr_static(world, name, method).__get__(world)
+                schemas[name] = argument_schema(self._tool(method))
         return None if self.tools is None else schemas
 
     @property
@@ -220,11 +232,14 @@ class Scenario(Part):
             return self.agent
         box = dict(self.agent.toolbox)
         for name, function in tools.items():
-            try:
-                box[name] = as_tool(function).model_copy(update={"name": name})
-            except SpecError as error:
-                raise SpecError(f"a method of the world of scenario {self.name!r} {error}") from error
+            box[name] = self._tool(function).model_copy(update={"name": name})
         guidelines = [
             each.replace(tools=[box[tool.name] for tool in each.tools]) for each in self.agent.guidelines
         ]
         return self.agent.replace(guidelines=guidelines, tools=[box[tool.name] for tool in self.agent.tools])
+
+    def _tool(self, method: Any) -> BaseTool:
+        try:
+            return as_tool(method)
+        except SpecError as error:
+            raise SpecError(f"a method of the world of scenario {self.name!r} {error}") from error

@@ -50,6 +50,8 @@ HISTORY = [
     {"agent": "Yes, four red ones, and I guarantee they are fresh."},
 ]
 
+CALL = {"call": "get_stock"}
+
 
 def scenario(**given: Any) -> Scenario:
     return Scenario(**{"name": "one", "agent": FLORIST, "says": "I would like to order tulips.", **given})
@@ -162,6 +164,11 @@ def test_an_arm_without_a_matcher_says_that_it_cannot_tell_what_is_active():
     assert "only a guided arm matches" in report.broken[0].error
 
 
+def test_a_call_that_failed_may_have_been_wrong():
+    failed = {**CALL, "arguments": {"flower": 3}, "error": "no such flower"}
+    assert scenario(history=[failed, CALL | {"error": "which?"}], expect={"active": []}).history
+
+
 def test_history_and_variables_reach_the_app_once():
     seen: list[Any] = []
 
@@ -194,8 +201,25 @@ def test_history_and_variables_reach_the_app_once():
             "history[0]`: the agent has no tool 'get_stok'; did you mean `get_stock`?",
         ),
         (
-            {"expect": {"active": []}, "history": [{"call": "order", "arguments": {"when": 1}}]},
+            {
+                "expect": {"active": []},
+                "history": [{"call": "order", "arguments": {"when": 1}, "error": "no"}],
+            },
             "history[0].arguments.when`: the tool 'order' has no argument 'when'; it takes flower, count",
+        ),
+        (
+            {"expect": {"calls": [{"tool": "order", "arguments": {"count": "two"}}]}},
+            "expect.calls[0].arguments.count`: the tool 'order' takes no such 'count': 'two' is not of type",
+        ),
+        (
+            {"expect": {"active": []}, "history": [{**CALL, "arguments": {"flower": 3}, "result": 1}]},
+            "history[0].arguments.flower`: the tool 'get_stock' takes no such 'flower': 3 is not of type",
+        ),
+        ({"expect": {"active": []}, "history": [{**CALL, "result": 1}]}, "such 'flower': it is required"),
+        ({"expect": {"active": []}, "history": [CALL]}, "either the call's `result` or its `error`"),
+        (
+            {"expect": {"active": []}, "history": [{**CALL, "result": 1, "error": "no"}]},
+            "either the call's `result` or its `error`",
         ),
         ({"expect": {"active": [], "says": []}}, "for the matcher alone"),
         ({"expect": {"reply": "Hello."}}, "expects nothing"),

@@ -166,6 +166,7 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
     [
         ("colour: $color", "did you mean `colour`?"),
         ("size: $colour", "has no argument 'size'; it takes colour"),
+        ("colour: 3", "the tool 'buy' takes no such 'colour': 3 is not of type 'string'"),
         ("colour: $colour", ""),
     ],
 )
@@ -181,6 +182,30 @@ def test_a_milestone_file_names_arguments_of_the_world_and_of_its_tools(
     text = SUITE[: SUITE.index("- name: kinds")].replace("world: shop:Shop", world)
     (folder / "suite.yaml").write_text(text)
     with pytest.raises(SpecError, match=re.escape(said)) if said else nullcontext():
+        Suite.from_yaml(folder / "suite.yaml")
+
+
+@pytest.mark.parametrize(
+    ("method", "near"),
+    [
+        ("outcom", "outcome"),
+        ("fnd", "find"),
+        ("_outcom", None),
+        ("outcome", None),
+        ("income", None),
+        ("buys", None),
+    ],
+)
+def test_a_method_of_a_world_that_nothing_calls_is_told_where_its_name_is_nearly_one_that_counts(
+    folder: Path, method: str, near: str | None
+):
+    world = FILES["shop.py"].replace("\nnumber", f"    def {method}(self):\n        return {{}}\n\nnumber")
+    (folder / "worlds.py").write_text(world)
+    (folder / "suite.yaml").write_text(SUITE.replace("world: shop:Shop", "world: worlds:Shop"))
+    said = (
+        rf"suite.yaml:12: .* the world has a method '{method}', which nothing calls; did you mean `{near}`\?"
+    )
+    with pytest.raises(SpecError, match=said) if near else nullcontext():
         Suite.from_yaml(folder / "suite.yaml")
 
 
