@@ -6,18 +6,12 @@ const LONG_RESULT = 500;
 function indented(text) {
   let depth = 0;
   const line = () => `\n${"  ".repeat(depth)}`;
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g) || [];
-  return tokens.map((token, index) => {
-    if (token === "{" || token === "[") {
-      depth += 1;
-      return /^[}\]]$/.test(tokens[index + 1] || "") ? token : token + line();
-    }
-    if (token === "}" || token === "]") {
-      depth -= 1;
-      return /^[{[]$/.test(tokens[index - 1] || "") ? token : line() + token;
-    }
-    return token === "," ? token + line() : token === ":" ? ": " : token;
-  }).join("");
+  return text.replace(/"(?:[^"\\]|\\.)*"|\s+|[{[]\s*[}\]]|[{}[\],:]/g, (token) => {
+    if (/^\s/.test(token)) return "";
+    if (token === "{" || token === "[") depth += 1;
+    if (token === "}" || token === "]") depth -= 1;
+    return /^[}\]]$/.test(token) ? line() + token : /^[{[,]$/.test(token) ? token + line() : token === ":" ? ": " : token;
+  });
 }
 
 function asWritten(text) {
@@ -295,5 +289,5 @@ function drawReader(index) {
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
       ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
-      : el("p", { class: "notice" }, `The words of this conversation are not in this page, which holds those of ${number(data.readable)}.`));
+      : el("p", { class: "notice" }, "The words of this conversation are not in this page", data.elsewhere.length ? [", but in ", words(data.elsewhere.join(", "))] : null, "."));
 }
