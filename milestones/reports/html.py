@@ -68,9 +68,7 @@ def write_html(
         InputError: A transcript is none of those that were measured, or the file cannot be written.
         SpecError: A graph of the report is none that anything can be measured on.
     """
-    words = _Words(report)
-    for transcript in transcripts:
-        words.add(transcript)
+    conversations, about = _readable(transcripts, report)
     style = _file("style.css")
     script = "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
     page = Environment(undefined=StrictUndefined, autoescape=True).from_string(_file("page.html"))
@@ -80,8 +78,8 @@ def write_html(
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(_embedded(_data(report) | words.data())),
-        conversations=words.readable(),
+        data=Markup(_embedded(_data(report) | about)),
+        conversations=conversations,
         count=len(report.conversations),
         tables=_all_visible(
             [each.model_dump() for each in (tables_of(report) if tables is None else tables)]
@@ -90,50 +88,42 @@ def write_html(
     write_atomically(path, text)
 
 
-class _Words:
+def _readable(
+    transcripts: Iterable[Transcript], report: Report
+) -> tuple[list[tuple[int, Markup]], dict[str, Any]]:
     """What was said, as far as there is room: first where something was forbidden, then where the goal was missed."""
-
-    def __init__(self, report: Report) -> None:
-        self._records = report.conversations
-        self._places: dict[tuple[str, int], deque[int]] = {}
-        for index, record in enumerate(self._records):
-            self._places.setdefault((record.id, record.events), deque()).append(index)
-        self._kept: list[tuple[bool, bool, int, str, str, str | None]] = []
-        self._instructions: dict[str, int] = {}  # many conversations have the same
-        self._named = Counter[str]()
-        self._size = 0
-        self._elsewhere: set[str] = set()
-
-    def add(self, transcript: Transcript) -> None:
-        places = self._places.get((transcript.id, len(transcript)))
-        if not places:
+    places: dict[tuple[str, int], deque[int]] = {}
+    for index, record in enumerate(report.conversations):
+        places.setdefault((record.id, record.events), deque()).append(index)
+    kept: list[tuple[tuple[bool, bool, int], int, str, str]] = []
+    left_out: tuple[bool, bool, int] | tuple[()] = ()
+    numbers: dict[str, int] = {}  # many conversations have the same instructions
+    sources, size = set[str | None](), 0
+    for transcript in transcripts:
+        if not (fitting := places.get((transcript.id, len(transcript)))):
             raise InputError(
                 f"{transcript.id!r} with {len(transcript)} events is no conversation of the report, or was given "
                 "twice; give the transcripts that were measured, each once and without the broken ones"
             )
-        index = places.popleft()
-        record, instructions = self._records[index], transcript.instructions
-        text = _embedded(_words(transcript, self._instructions))
+        index = fitting.popleft()
+        record, instructions = report.conversations[index], transcript.instructions
+        sources.add(transcript.source)
         worth = bool(record.forbidden), record.goal_completed is False, -index
-        heappush(self._kept, (*worth, text, instructions, transcript.source))
-        self._size += len(text.encode()) + self._alone(instructions)
-        self._named[instructions] += 1
-        while self._size > MAX_BYTES:
-            *_, text, instructions, source = heappop(self._kept)
-            self._named[instructions] -= 1
-            self._size -= len(text.encode()) + self._alone(instructions)
-            self._elsewhere.update([source] if source else ())
-
-    def readable(self) -> list[tuple[int, Markup]]:
-        return sorted((-place, Markup(text)) for _, _, place, text, *_ in self._kept)
-
-    def data(self) -> dict[str, Any]:
-        named = {number: _cut(text) for text, number in self._instructions.items() if self._named[text]}
-        return {"readable": len(self._kept), "elsewhere": sorted(self._elsewhere), "instructions": named}
-
-    def _alone(self, instructions: str) -> int:
-        """The room that instructions take which no conversation names so far."""
-        return 0 if self._named[instructions] else len(instructions[:MAX_CHARACTERS].encode(errors="replace"))
+        if worth < left_out:
+            continue
+        more = "" if instructions in numbers else instructions[:MAX_CHARACTERS]
+        text = _embedded(_words(transcript, numbers))
+        taken = len((text + more).encode(errors="replace"))
+        heappush(kept, (worth, taken, text, instructions))
+        size += taken
+        while size > MAX_BYTES:
+            left_out, taken, *_ = heappop(kept)
+            size -= taken
+    return sorted((-place, Markup(text)) for (_, _, place), _, text, _ in kept), {
+        "readable": len(kept),
+        "elsewhere": sorted(filter(None, sources)) if left_out else [],
+        "instructions": {numbers[one]: _cut(one) for *_, one in kept if one},
+    }
 
 
 def _hash(text: str) -> str:

@@ -268,14 +268,12 @@ def _tokens(arms: Mapping[str, Records]) -> Rows:
 
 
 def _tokens_of(records: Records, step: str) -> float | None:
-    """The output tokens of a step's answer."""
     used = [one.steps[step] for one in records if step in one.steps]
     calls = sum(one.calls for one in used)
     return sum(one.output_tokens for one in used) / calls if calls else None
 
 
 def _means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[str]]:
-    """The rows in which an arm has more than 0, and a note that names those in which none has."""
     fields = _MEANS | ({"seconds of a turn": "turn_seconds"} if timed else {})
     rows = {
         name: {
@@ -287,8 +285,8 @@ def _means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[st
     }
     rows["something forbidden"] = {arm: percent(of.forbidden.rate) for arm, of in summaries.items()}
     zero = [name for name, cells in rows.items() if {*cells.values()} <= {"0", "0.0", "0%", NOT_KNOWN}]
-    shown = {name: cells for name, cells in rows.items() if name not in zero}
-    return shown, [f"0 everywhere: {', '.join(zero)}."] if zero else []
+    note = [f"0 everywhere: {', '.join(zero)}."] if zero else []
+    return {name: rows[name] for name in rows if name not in zero}, note
 
 
 def _worth(
@@ -298,11 +296,11 @@ def _worth(
     steps = {arm: (whole, ablated.get(arm, "")) for arm, whole in lacking.items()}
     for whole, step in dict.fromkeys(steps.values()):
         without = [arm for arm, of in steps.items() if of == (whole, step)]
-        of = {arm: arms[arm] for arm in (*without, whole)}
+        of: Mapping[str, Records] = {arm: arms[arm] for arm in (*without, whole)}
         # Where the matcher alone is run, another step's query can gain nothing.
         is_of_turns = step != "matcher" and any(_matches_only(one) for one in arms[whole])
         if is_of_turns:
-            of = {arm: [one for one in records if not _matches_only(one)] for arm, records in of.items()}
+            of = _only(of, lambda one: not _matches_only(one))
         gained = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
         rows = {whole: {"tokens": number(tokens[whole], ".0f")}}

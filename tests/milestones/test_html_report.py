@@ -136,7 +136,7 @@ def test_where_not_all_can_be_read_those_that_went_wrong_can_and_it_is_told_wher
     page = page_of(made(talks), talks)
     # One takes nearly 2 MB, of which there is room for 20; whatever completes the goal has to wait.
     assert page.readable() == [*range(10), 12, 13]
-    assert (page.data["readable"], page.data["elsewhere"]) == (12, ["long.jsonl"])
+    assert (page.data["readable"], page.data["elsewhere"]) == (12, ["long.jsonl", "talks.jsonl"])
     assert len(page.data["conversations"]) == 14
     page = page_of(made([mug, lamp, kettle, other]), [other, mug])
     assert (page.readable(), page.data["elsewhere"]) == ([0, 3], [])

@@ -179,7 +179,10 @@ def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(opened)
     assert reached == ["50%", "0%"]
     mean = page.locator(".tables details", has_text="a conversation, mean")
     assert texts(mean, "tbody th") == ["turns", "tool calls"]
-    assert "0 everywhere: served no milestone, repeated an earlier one, something forbidden." in mean.inner_text()
+    assert (
+        "0 everywhere: served no milestone, repeated an earlier one, something forbidden."
+        in mean.inner_text()
+    )
 
 
 def test_each_arm_has_a_point_and_a_name_where_tokens_are_known(opened):
@@ -336,6 +339,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(refunds, link):
         assert page.locator("#reader").bounding_box()["width"] == screen
         page.locator("#close").click()
     assert page.locator("#reader").is_hidden()
+    assert texts(node(page, "refund"), ".caption") == ["refund\n2 of 4"]
 
 
 def test_hostile_words_stay_words(opened):

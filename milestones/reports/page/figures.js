@@ -25,7 +25,7 @@ function figureCards(summary) {
   const { goal_reached: reached, goal_at_least: least, goal_at_most: most, progress_rate: rate } = summary;
   const goal = goalFigure(summary);
   const progress = between(summary.progress_at_least.mean, summary.progress_at_most.mean, { ...rate, rate: rate.mean });
-  const within = (text, { low, high }) => (low === null ? text : `${text} · 95% interval ${percentRange([low, high])}`);
+  const within = (text, { low, high }) => [text, low === null ? null : [" · ", el("span", { class: "whole" }, `95% interval ${percentRange([low, high])}`)]];
   return [
     reached && gauge("Customer's goal reached", reached, [within(`${number(reached.count)} of ${number(reached.n)}`, reached),
       reached.unknown ? `and ${number(reached.unknown)} undecided` : null]),
@@ -43,8 +43,7 @@ function figureCards(summary) {
 function rewardCard({ reward }) {
   const n = reward ? reward.both + reward.only_a + reward.only_b + reward.neither : 0;
   return n ? card("Agrees with the reward", percent((reward.both + reward.neither) / n), [
-    `both ${number(reward.both)}, neither ${number(reward.neither)}`,
-    `goal only ${number(reward.only_a)}, reward only ${number(reward.only_b)}`]) : null;
+    `both ${number(reward.both)}, neither ${number(reward.neither)}`, `goal only ${number(reward.only_a)}`, `reward only ${number(reward.only_b)}`]) : null;
 }
 
 function attentionCard(summary) {
@@ -113,7 +112,7 @@ function drawNotices() {
   if (data.readable < total) {
     notes.push([`This page holds the words of ${number(data.readable)} of ${number(total)} conversations`,
       data.readable ? ", first of those in which something forbidden happened or the goal was missed" : "", ". All are counted and listed.",
-      data.elsewhere.length ? [" There was no room for the others; their words are in ", words(data.elsewhere.join(", ")), "."] : null]);
+      data.elsewhere.length ? [" There was no room for the others; all are in ", words(data.elsewhere.join(", ")), "."] : null]);
   }
   if (data.stand_in !== null) byId("notices").append(el("p", { class: "notice stand-in" }, data.stand_in));
   byId("notices").append(...notes.map((note) => el("p", { class: "notice" }, note)));

@@ -39,7 +39,7 @@ function spokenNode(milestone, total) {
 }
 
 // A browser breaks and cuts words in HTML, not in SVG.
-function label(x, y, width, height, kind, ...lines) {
+function caption(x, y, width, height, kind, ...lines) {
   return svg("foreignObject", { x, y, width, height }, el("div", { class: kind }, lines));
 }
 
@@ -61,8 +61,8 @@ function nodeParts(graph, index, { x, y }) {
       svg("rect", { class: "share", x: left, y: top, width: share, height }),
       svg("rect", { class: "possible", x: left + share, y: top, width: possible, height })),
     outline({ class: "frame" }),
-    isJoin ? [label(left, top, width, height, "label", number(milestone.reached)), label(x - NODE.width / 2, top + height, NODE.width, 18, "label small", name)]
-      : label(left + 8, top, width - 16, height, "label", name, el("span", {}, reachedText(milestone, graph.conversations))),
+    isJoin ? [caption(left, top, width, height, "caption", number(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 18, "caption small", name)]
+      : caption(left + 8, top, width - 16, height, "caption", name, el("span", {}, reachedText(milestone, graph.conversations))),
   ];
 }
 

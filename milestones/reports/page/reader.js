@@ -177,7 +177,7 @@ function checksOf(index) {
     add("never says", `/${pattern}/`, broken ? "missed" : "completed", broken?.step);
   }
   if (row.expected === undefined) {
-    for (const { name, type } of milestones) if (name !== "Start" && type !== "Aggregator") addMilestone("milestone", name, name, "nothing");
+    for (const { name, type } of milestones) if (name !== "Start" && type !== "Aggregator") addMilestone("", name, name, "nothing");
   }
   rules.forEach(({ rule, step }) => add("forbidden", rule, "missed", step));
   return { row, index, checks, calls: (transcript?.events || []).slice(transcript?.history || 0).filter((event) => event.arguments) };
@@ -194,7 +194,7 @@ function comparison(row, index) {
   const cell = ([state, step] = [], isOpen) => el("td", { class: state },
     isOpen && step ? button({ class: "link", onclick: () => goToEvent(step) }, `${STATE_NAMES[state][0]} event ${step}`) : state ? STATE_NAMES[state][0] : "");
   const line = (kind, text, cells) => el("tr", {}, el("th", { scope: "row" }, kind), el("td", { dir: "auto" }, text && words(text)), cells);
-  const keys = [...new Set(arms.flatMap((arm) => [...arm.checks.keys()]))];
+  const keys = [...new Set(arms.flatMap((arm) => [...arm.checks].flatMap(([key, [state]]) => (state === "nothing" ? [] : [key]))))];
   const allowed = row.expected?.may_call || [];
   return el("div", { class: "wide" }, el("table", { class: "arguments compared" },
     el("thead", {}, el("tr", {}, el("th", { colspan: 2 }, row.expected ? "Expected" : "Milestones"),
