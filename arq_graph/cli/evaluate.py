@@ -93,7 +93,8 @@ def evaluate(
         report = evaluated(tried, apps, **settings, **where, done=done)
     # Before anything is printed: whoever reads may have gone.
     files = merge or [kept]
-    write_outputs(report, json, html, said_in(report, *files) if html else (), title="Evaluation")
-    tell(report, tables_of(report, ablated=ablated_in(apps), timed=True), way_on, judged=judge is not None)
+    tables = list(tables_of(report, ablated=ablated_in(apps), timed=True))
+    write_outputs(report, json, html, said_in(report, *files), tables, title="Evaluation")
+    tell(report, tables, way_on, judged=judge is not None)
     note(f"The conversations are in {', '.join(map(str, files))}.")
     require_all_held([report], way_on, missing=bool(merge and report.missing))

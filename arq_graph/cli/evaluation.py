@@ -26,7 +26,6 @@ from arq_graph.milestones.evaluation.results import VOTES, read_results
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.html import transcripts_shown
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.store import ASKED
@@ -172,14 +171,13 @@ def tell_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[S
         )
 
 
-def said_in(report: Report, *results: Path) -> list[Transcript | None]:
-    """What was said in the conversations that a page shows, in the order of the report."""
-    shown = {report.conversations[index].id for index in transcripts_shown(report)}
-    said: dict[str, Transcript] = {}
+def said_in(report: Report, *results: Path) -> Iterator[Transcript]:
+    """What was said in the conversations of a report, in the order of the files."""
+    wanted = {record.id for record in report.conversations}
     for record, transcript in chain.from_iterable(map(read_results, results)):
-        if record.id in shown:
-            said.setdefault(record.id, transcript)  # of one that was held twice, the first counts
-    return [said.get(record.id) for record in report.conversations]
+        if record.id in wanted:
+            wanted.remove(record.id)  # of one that was held twice, the first counts
+            yield transcript
 
 
 def tell(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", judged: bool = True) -> None:

@@ -99,10 +99,11 @@ def score(
     # memory stays bounded however many there are.
     numbered = enumerate(read())
     scored = (one for at, one in numbered if isinstance(run.outcomes.get(at), ConversationRecord))
-    write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)))
+    tables = list(tables_of(result))
+    write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)), tables)
     if run.store is not None and not unanswered:
         run.store.remove()
-    show_report(result, tables_of(result), output())
+    show_report(result, tables, output())
     _tell_undecided(result, choice, run.store, unanswered)
 
 

@@ -113,7 +113,8 @@ def write_outputs(
     report: Report,
     json: Path | None,
     html: Path | None,
-    said: Iterable[Transcript | None],
+    said: Iterable[Transcript],
+    tables: Sequence[shown.Table],
     title: str = "Milestone report",
 ) -> None:
     """Write the report and the page that were asked for, and say where they are."""
@@ -121,7 +122,7 @@ def write_outputs(
         write_report(json, report)
         note(f"The report is in {json}.")
     if html is not None:
-        write_html(html, report, said, title=title)
+        write_html(html, report, said, title=title, tables=tables)
         note(f"The page is in {html}.")
 
 

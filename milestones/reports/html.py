@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
+from heapq import heappop, heappush
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -25,10 +26,12 @@ from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, stand_in_notice
 from arq_graph.milestones.reports.shown import Table
+from arq_graph.milestones.reports.tables import tables_of
 from arq_graph.milestones.transcript import Call, Event, Transcript
 from arq_graph.reasoning.sections import visible
 
-MAX_TRANSCRIPTS = 500
+MAX_BYTES = 20_000_000
+"""The words of conversations take so much of a page, and no more."""
 MOST_BROKEN_SHOWN = 500
 MAX_CHARACTERS = 4_000
 """So much of each text of a conversation is shown."""
@@ -44,34 +47,28 @@ _IN_A_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028
 def write_html(
     path: str | Path,
     report: Report,
-    transcripts: Iterable[Transcript | None] = (),
+    transcripts: Iterable[Transcript] = (),
     *,
     title: str = "Milestone report",
-    tables: Sequence[Table] = (),
+    tables: Sequence[Table] | None = None,
 ) -> None:
     """Write a report as a page that holds its style, its scripts and its data, and asks nobody for anything.
 
-    The file is there whole or as it was before. The words of at most 500 conversations can be read, and 4,000
-    characters of each text; what the page leaves out, it says. Cost O(events), and O(E log E) for each graph.
+    The file is there whole or as it was before. The words of conversations take up to 20 MB of it, and 4,000 characters
+    of each text are shown; what the page leaves out, it says. Cost O(events), and O(E log E) for each graph.
 
     Args:
         path: The file.
         report: What was measured.
-        transcripts: What was said: one for each of `report.conversations`, in their order; None where it is not at
-            hand. Those that the page does not show are not looked at.
+        transcripts: What was said, one at a time and in any order; of several with one id, in the report's order.
         title: What stands on top.
-        tables: What is shown beneath it, such as the tables of an experiment.
+        tables: What is shown beneath it, such as the tables of an experiment. Default: those of the report.
 
     Raises:
-        InputError: A transcript is not the one that was measured, or the file cannot be written.
+        InputError: A transcript is none of those that were measured, or the file cannot be written.
         SpecError: A graph of the report is none that anything can be measured on.
     """
-    instructions: dict[str, int] = {}  # many conversations have the same
-    conversations = [
-        (index, Markup(_embedded(_words(transcript, instructions))))
-        for index, transcript in _given(transcripts, report)
-    ]
-    data = _data(report) | {"readable": len(conversations), "instructions": list(map(_cut, instructions))}
+    conversations, about = _readable(transcripts, report)
     style = _file("style.css")
     script = "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
     page = Environment(undefined=StrictUndefined, autoescape=True).from_string(_file("page.html"))
@@ -81,37 +78,52 @@ def write_html(
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(_embedded(data)),
+        data=Markup(_embedded(_data(report) | about)),
         conversations=conversations,
         count=len(report.conversations),
-        tables=tables,
+        tables=_all_visible(
+            [each.model_dump() for each in (tables_of(report) if tables is None else tables)]
+        ),
     )
     write_atomically(path, text)
 
 
-def transcripts_shown(report: Report) -> tuple[int, ...]:
-    """The positions in `report.conversations` of those whose words a page shows, in increasing order.
-
-    All where there are not too many; otherwise those in which something forbidden happened, then those that
-    did not complete the goal, then the others, each in the report's order.
-    """
-    wanted = [(not one.forbidden, one.goal_completed is not False) for one in report.conversations]
-    order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    return tuple(sorted(order[:MAX_TRANSCRIPTS]))
-
-
-def _given(transcripts: Iterable[Transcript | None], report: Report) -> Iterator[tuple[int, Transcript]]:
-    wanted = set(transcripts_shown(report))
-    for index, (record, transcript) in enumerate(zip(report.conversations, transcripts, strict=False)):
-        if transcript is None or index not in wanted:
-            continue
-        if (transcript.id, len(transcript)) != (record.id, record.events):
+def _readable(
+    transcripts: Iterable[Transcript], report: Report
+) -> tuple[list[tuple[int, Markup]], dict[str, Any]]:
+    """What was said, as far as there is room: first where something was forbidden, then where the goal was missed."""
+    places: dict[tuple[str, int], deque[int]] = {}
+    for index, record in enumerate(report.conversations):
+        places.setdefault((record.id, record.events), deque()).append(index)
+    kept: list[tuple[tuple[bool, bool, int], int, str, str]] = []
+    left_out: tuple[bool, bool, int] | tuple[()] = ()
+    numbers: dict[str, int] = {}  # many conversations have the same instructions
+    sources, size = set[str | None](), 0
+    for transcript in transcripts:
+        if not (fitting := places.get((transcript.id, len(transcript)))):
             raise InputError(
-                f"conversation {index} of the report is {record.id!r} with {record.events} events, but its "
-                f"transcript is {transcript.id!r} with {len(transcript)}; give the transcripts that were measured, "
-                "in the report's order and without the broken ones"
+                f"{transcript.id!r} with {len(transcript)} events is no conversation of the report, or was given "
+                "twice; give the transcripts that were measured, each once and without the broken ones"
             )
-        yield index, transcript
+        index = fitting.popleft()
+        record, instructions = report.conversations[index], transcript.instructions
+        sources.add(transcript.source)
+        worth = bool(record.forbidden), record.goal_completed is False, -index
+        if worth < left_out:
+            continue
+        more = "" if instructions in numbers else instructions[:MAX_CHARACTERS]
+        text = _embedded(_words(transcript, numbers))
+        taken = len((text + more).encode(errors="replace"))
+        heappush(kept, (worth, taken, text, instructions))
+        size += taken
+        while size > MAX_BYTES:
+            left_out, taken, *_ = heappop(kept)
+            size -= taken
+    return sorted((-place, Markup(text)) for (_, _, place), _, text, _ in kept), {
+        "readable": len(kept),
+        "elsewhere": sorted(filter(None, sources)) if left_out else [],
+        "instructions": {numbers[one]: _cut(one) for *_, one in kept if one},
+    }
 
 
 def _hash(text: str) -> str:

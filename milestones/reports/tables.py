@@ -104,9 +104,8 @@ def tables_of(
         ("ended by", _ended(summaries), ()),
         ("outcome in the world, mean", _outcomes(arms), ()),
         ("moves", _moves(arms), [_SHARES]),
-        ("what was said for what", _speech(arms), ()),
         ("output tokens of a call", _tokens(arms), ()),
-        ("a conversation, mean", _means(summaries, timed), ()),
+        ("a conversation, mean", *_means(summaries, timed)),
     ]
     yield from (table(title, arms, rows, *notes) for title, rows, notes in tables if rows)
     yield from _worth(every, lacking, ablated or {})
@@ -263,38 +262,31 @@ def _shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
     return {name: counts[name] / all_of for name, all_of in of.items() if all_of and name in counts}
 
 
-def _speech(arms: Mapping[str, Records]) -> Rows:
-    """The share of what was said by category, or where speech is limited to some acts, by act."""
-    counts = {
-        arm: sum((Counter(one.dialogue_acts or one.speech) for one in of), Counter[str]())
-        for arm, of in arms.items()
-    }
-    return {
-        name: {arm: percent(of[name] / of.total()) for arm, of in counts.items() if of}
-        for name in dict.fromkeys(name for of in counts.values() for name in of)
-    }
-
-
 def _tokens(arms: Mapping[str, Records]) -> Rows:
     names = dict.fromkeys(name for records in arms.values() for one in records for name in one.steps)
     return {name: {arm: number(_tokens_of(of, name), ".0f") for arm, of in arms.items()} for name in names}
 
 
 def _tokens_of(records: Records, step: str) -> float | None:
-    """The output tokens of a step's answer."""
     used = [one.steps[step] for one in records if step in one.steps]
     calls = sum(one.calls for one in used)
     return sum(one.output_tokens for one in used) / calls if calls else None
 
 
-def _means(summaries: Mapping[str, Summary], timed: bool) -> Rows:
+def _means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[str]]:
     fields = _MEANS | ({"seconds of a turn": "turn_seconds"} if timed else {})
     rows = {
-        name: {arm: number(getattr(of, field).mean, ".1f") for arm, of in summaries.items()}
+        name: {
+            arm: number(getattr(of, field).mean, ",.0f" if "tokens" in name else ".1f")
+            for arm, of in summaries.items()
+        }
         for name, field in fields.items()
         if any(getattr(of, field).n for of in summaries.values())
     }
-    return rows | {"something forbidden": {arm: percent(of.forbidden.rate) for arm, of in summaries.items()}}
+    rows["something forbidden"] = {arm: percent(of.forbidden.rate) for arm, of in summaries.items()}
+    zero = [name for name, cells in rows.items() if {*cells.values()} <= {"0", "0.0", "0%", NOT_KNOWN}]
+    note = [f"0 everywhere: {', '.join(zero)}."] if zero else []
+    return {name: rows[name] for name in rows if name not in zero}, note
 
 
 def _worth(
@@ -304,32 +296,27 @@ def _worth(
     steps = {arm: (whole, ablated.get(arm, "")) for arm, whole in lacking.items()}
     for whole, step in dict.fromkeys(steps.values()):
         without = [arm for arm, of in steps.items() if of == (whole, step)]
-        of = {arm: arms[arm] for arm in (*without, whole)}
+        of: Mapping[str, Records] = {arm: arms[arm] for arm in (*without, whole)}
         # Where the matcher alone is run, another step's query can gain nothing.
         is_of_turns = step != "matcher" and any(_matches_only(one) for one in arms[whole])
         if is_of_turns:
-            of = {arm: [one for one in records if not _matches_only(one)] for arm, records in of.items()}
+            of = _only(of, lambda one: not _matches_only(one))
         gained = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
-        rows = {whole: {"goal completion": _completed(of[whole]), "tokens": number(tokens[whole], ".0f")}}
+        rows = {whole: {"tokens": number(tokens[whole], ".0f")}}
         for arm in without:
             gain = difference_cells(gained[arm].overall.goal_completion, arm, whole)
             fewer, most = tokens[arm], tokens[whole]
             costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
-            cells = {"goal completion": _completed(of[arm]), "the query gains": gain["difference"]}
-            rows[arm.removeprefix(f"{whole} ")] = {
-                **cells,
-                "tokens": costs,
-                "p": gain["p"],
-                "pairs": gain["pairs"],
-            }
+            rows[arm.removeprefix(f"{whole} ")] = {**gain, "gain": gain["difference"], "tokens": costs}
+        pairs = [each.overall.goal_completion.pairs for each in gained.values()]
         notes = (
-            "What the query gains: goal completion with it less that without it, in points, with 95% intervals.",
-            *(["Over whole turns."] if is_of_turns else []),
+            f"With all of its queries {whole} completes the goal in {_completed(of[whole])}"
+            f"{' of whole turns' if is_of_turns else ''}. Gain: goal completion with the query less that without it, "
+            f"in points, with 95% intervals (pairs: {between(f'{min(pairs):,}', f'{max(pairs):,}')}).",
             f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
         )
-        columns = ("goal completion", "the query gains", "p", "pairs", "tokens")
-        yield table(f"{whole} without a query of {step}", columns, rows, *notes)
+        yield table(f"{whole} without a query of {step}", ("gain", "p", "tokens"), rows, *notes)
 
 
 def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:

@@ -67,10 +67,6 @@ function percentRange(range) {
   return range[0] === range[1] ? low : `${low.replace("%", "")}–${high}`;
 }
 
-function decimal(value) {
-  return value === null ? "–" : value.toFixed(1);
-}
-
 function counted(count, one, many) {
   return `${number(count)} ${count === 1 ? one : many}`;
 }

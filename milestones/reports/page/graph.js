@@ -5,7 +5,6 @@ const MARGIN = 22;
 const TALLEST = 800;
 const SMALLEST_TEXT = 0.78; // of its size: a graph that does not fit is scrolled, not made too small to read
 const MOST_EDGE_LABELS = 120;
-const pen = document.createElement("canvas").getContext("2d");
 
 const drawing = { graph: null, zoom: null, room: 0 };
 
@@ -18,27 +17,6 @@ function pointsOf(graph, portrait) {
     : { x: half.x + layer * along, y: half.y + place * across };
   const end = at([graph.layers - 1, graph.breadth]);
   return { at, width: end.x + half.x, height: end.y + half.y };
-}
-
-function wrapped(text, width, most, font) {
-  pen.font = font;
-  const fits = (line) => pen.measureText(line.trim()).width <= width;
-  const lines = [""];
-  for (const piece of text.slice(0, 300).split(/(?<=[\s_\-./:])/)) {
-    if (fits(lines.at(-1) + piece)) lines[lines.length - 1] += piece;
-    else if (lines.at(-1) === "") lines[lines.length - 1] = piece;
-    else lines.push(piece);
-  }
-  if (lines.length <= most && lines.every(fits)) return lines.map((line) => line.trim());
-  // Names often differ at their end alone.
-  const head = most > 1 ? [shortened(lines[0], fits, (line, size) => line.slice(0, size))] : [];
-  return [...head, `…${shortened(text, (line) => fits(`…${line}`), (line, size) => line.slice(-size))}`];
-}
-
-function shortened(text, fits, part) {
-  let size = Math.min(text.length, 100);
-  while (size > 1 && !fits(part(text, size))) size -= 1;
-  return part(text, size).trim();
 }
 
 function shapeOf(milestone) {
@@ -60,42 +38,31 @@ function spokenNode(milestone, total) {
   return `${milestone.name}${kind ? `, ${kind}` : ""}: reached by ${number(milestone.reached)} of ${number(total)}${possibly}${stopped}`;
 }
 
-function boxOf(graph, index, center) {
-  const milestone = graph.milestones[index];
-  const total = graph.conversations || 1;
-  const x = center.x - NODE.width / 2;
-  const y = center.y - NODE.height / 2;
-  const round = shapeOf(milestone) === "call" ? 4 : NODE.height / 2;
-  const frame = { x, y, width: NODE.width, height: NODE.height, rx: round };
-  const share = milestone.reached / total;
-  const possible = milestone.possibly / total;
-  const lines = wrapped(milestone.name, NODE.width - 22, 2, "600 13px system-ui, sans-serif");
-  const first = center.y - (lines.length === 2 ? 13 : 5);
-  return [
-    svg("clipPath", { id: `clip-${index}` }, svg("rect", frame)),
-    svg("rect", { ...frame, class: "paper" }),
-    svg("g", { "clip-path": `url(#clip-${index})` },
-      svg("rect", { class: "share", x, y, width: NODE.width * share, height: NODE.height }),
-      svg("rect", { class: "possible", x: x + NODE.width * share, y, width: NODE.width * possible, height: NODE.height })),
-    svg("rect", { ...frame, class: "frame" }),
-    lines.map((line, row) => svg("text", { class: "name", x: center.x, y: first + 15 * row }, line)),
-    svg("text", { class: "count", x: center.x, y: center.y + (lines.length === 2 ? 21 : 14) }, reachedText(milestone, graph.conversations)),
-  ];
+// A browser breaks and cuts words in HTML, not in SVG.
+function caption(x, y, width, height, kind, ...lines) {
+  return svg("foreignObject", { x, y, width, height }, el("div", { class: kind }, lines));
 }
 
-function diamondOf(graph, index, center) {
+function nodeParts(graph, index, { x, y }) {
   const milestone = graph.milestones[index];
+  const shape = shapeOf(milestone);
+  const isJoin = shape === "join";
   const r = NODE.join;
-  const outline = `M${center.x} ${center.y - r}L${center.x + r} ${center.y}L${center.x} ${center.y + r}L${center.x - r} ${center.y}Z`;
-  const share = 2 * r * (milestone.reached / (graph.conversations || 1));
-  const [line] = wrapped(milestone.name, NODE.width - 10, 1, "600 11px system-ui, sans-serif");
+  const [width, height] = isJoin ? [2 * r, 2 * r] : [NODE.width, NODE.height];
+  const [left, top] = [x - width / 2, y - height / 2];
+  const outline = (attributes) => isJoin ? svg("path", { ...attributes, d: `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z` })
+    : svg("rect", { ...attributes, x: left, y: top, width, height, rx: shape === "call" ? 4 : height / 2 });
+  const [share, possible] = [milestone.reached, milestone.possibly].map((count) => width * count / (graph.conversations || 1));
+  const name = words(milestone.name, { class: "name" });
   return [
-    svg("clipPath", { id: `clip-${index}` }, svg("path", { d: outline })),
-    svg("path", { class: "paper", d: outline }),
-    svg("rect", { class: "share", "clip-path": `url(#clip-${index})`, x: center.x - r, y: center.y - r, width: share, height: 2 * r }),
-    svg("path", { class: "frame", d: outline }),
-    svg("text", { class: "count", x: center.x, y: center.y + 4 }, number(milestone.reached)),
-    svg("text", { class: "name small", x: center.x, y: center.y + r + 12 }, line),
+    svg("clipPath", { id: `clip-${index}` }, outline()),
+    outline({ class: "paper" }),
+    svg("g", { "clip-path": `url(#clip-${index})` },
+      svg("rect", { class: "share", x: left, y: top, width: share, height }),
+      svg("rect", { class: "possible", x: left + share, y: top, width: possible, height })),
+    outline({ class: "frame" }),
+    isJoin ? [caption(left, top, width, height, "caption", number(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 18, "caption small", name)]
+      : caption(left + 8, top, width - 16, height, "caption", name, el("span", {}, reachedText(milestone, graph.conversations))),
   ];
 }
 
@@ -113,7 +80,6 @@ function stopBadge(milestone, center) {
 function drawNode(graph, index, center) {
   const milestone = graph.milestones[index];
   const pick = () => go({ n: milestone.name });
-  const isJoin = shapeOf(milestone) === "join";
   return svg("g", {
     class: `node ${shapeOf(milestone)}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
     "aria-label": spokenNode(milestone, graph.conversations), "aria-pressed": "false", onclick: pick,
@@ -123,7 +89,7 @@ function drawNode(graph, index, center) {
       pick();
     },
   }, svg("title", {}, spokenNode(milestone, graph.conversations)),
-    ...(isJoin ? diamondOf : boxOf)(graph, index, center), stopBadge(milestone, center));
+    nodeParts(graph, index, center), stopBadge(milestone, center));
 }
 
 // Where a line leaves or meets a node: at its side, in the direction of the layers.
@@ -147,25 +113,9 @@ function curve(points, portrait) {
 
 // How many edges leave and meet each milestone, and how wide the widest line may be where they crowd.
 function degreesOf(graph) {
-  const out = graph.milestones.map(() => 0);
-  const into = graph.milestones.map(() => 0);
-  for (const { ends } of graph.edges) {
-    out[ends[0]] += 1;
-    into[ends[1]] += 1;
-  }
+  const of = (end) => graph.milestones.map((_, index) => graph.edges.filter(({ ends }) => ends[end] === index).length);
+  const [out, into] = [of(0), of(1)];
   return { out, into, widest: 8 * Math.min(1, 6 / Math.max(1, ...out, ...into)) };
-}
-
-// Where an edge's number stands: where lines part from each other, not where they run together.
-function labelPlace(points, portrait, leaving, meeting) {
-  const share = leaving > meeting ? 0.78 : leaving < meeting ? 0.22 : 0.5;
-  const last = leaving > meeting ? points.length - 1 : leaving < meeting ? 1 : Math.floor(points.length / 2);
-  const [a, b] = [points[last - 1], points[last]];
-  const rest = 1 - share;
-  const ahead = 3 * rest * share * (rest + share);
-  const along = (from, to) => rest ** 3 * from + ahead * ((from + to) / 2) + share ** 3 * to;
-  const across = (from, to) => (rest ** 3 + 3 * rest ** 2 * share) * from + (3 * rest * share ** 2 + share ** 3) * to;
-  return portrait ? { x: across(a.x, b.x), y: along(a.y, b.y) + 4 } : { x: along(a.x, b.x), y: across(a.y, b.y) + 4 };
 }
 
 function drawEdge(graph, index, at, portrait, degrees) {
@@ -187,11 +137,14 @@ function drawEdge(graph, index, at, portrait, degrees) {
     : `M${end.x} ${end.y}L${end.x - back} ${end.y - size}L${end.x - back} ${end.y + size}Z`;
   const line = svg("path", { class: "line", d: curve(points, portrait) });
   line.style.strokeWidth = width;
+  // Its number stands where lines part from each other, not where they run together.
+  const [leaving, meeting] = [degrees.out[edge.ends[0]], degrees.into[edge.ends[1]]];
+  const place = line.getPointAtLength(line.getTotalLength() * (leaving > meeting ? 0.78 : leaving < meeting ? 0.22 : 0.5));
   return svg("g", { class: edge.count ? "edge" : "edge unused", "data-edge": `${source.name} → ${target.name}`, "data-count": edge.count },
     svg("title", {}, `${source.name} → ${target.name}: ${counted(edge.count, "conversation", "conversations")}`),
     line, svg("path", { class: "head", d: head }),
     edge.count && graph.edges.length <= MOST_EDGE_LABELS
-      ? svg("text", labelPlace(points, portrait, degrees.out[edge.ends[0]], degrees.into[edge.ends[1]]), number(edge.count)) : null);
+      ? svg("text", { x: place.x, y: place.y + 4 }, number(edge.count)) : null);
 }
 
 function drawGraph(graph) {

@@ -23,6 +23,7 @@ function go(changes) {
     parts.g = parts.n = null;
   }
   location.hash = hashOf(parts);
+  read(); // at once: the event comes later, and then changes nothing
 }
 
 function numberIn(text, count) {
@@ -98,7 +99,7 @@ function overview(graph) {
     graph.file ? el("p", { class: "quiet facts" }, words(graph.file)) : null,
     graph.reviewed === false ? el("p", { class: "tag warn" }, "generated, not reviewed") : null,
     el("h3", {}, "Where they stopped"),
-    stops.length ? el("table", { class: "bars stops" }, stops.slice(0, 15).map(([index, count]) => el("tr", {},
+    stops.length ? el("table", { class: "bars" }, stops.slice(0, 15).map(([index, count]) => el("tr", {},
       el("th", { scope: "row" }, button({ class: "link", onclick: () => go({ n: graph.milestones[index].name }) }, words(stopWords(graph.milestones[index].name)))),
       el("td", {}, meter(count / most, null, null, "bad")), el("td", {}, number(count)))))
       : el("p", { class: "quiet" }, "Nobody who was measured here is known to have missed the goal."),
@@ -152,7 +153,6 @@ function start() {
   });
   findCases();
   drawFigures();
-  drawUseCases();
   drawPlot();
   drawNotices();
   drawBroken();

@@ -1,6 +1,6 @@
 // Success against what is written for it: each arm a point with its interval, and its name in a column beside them.
 
-const PLOT = { left: 52, top: 14, width: 420, row: 19, bottom: 44, names: 24 };
+const PLOT = { left: 44, top: 14, row: 19, bottom: 44, names: 24 };
 
 // About so many round values from one end to the other.
 function ticks(low, high, count) {
@@ -25,15 +25,19 @@ function drawPlot() {
     .map(([name, summary]) => ({ name, ...goalFigure(summary), tokens: summary.output_tokens.mean }))
     .filter(({ rate, tokens }) => rate !== null && tokens !== null);
   if (arms.length < 2) return;
+  const panel = byId("plot");
+  panel.hidden = false;
   const height = Math.max(260, arms.length * PLOT.row);
-  const [right, bottom] = [PLOT.left + PLOT.width, PLOT.top + height];
-  const wide = right + PLOT.names + 7 * Math.max(...arms.map(({ name, text }) => name.length + text.length + 10));
+  const beside = PLOT.names + 7.5 * Math.max(...arms.map(({ name }) => name.length));
+  const width = Math.max(160, panel.clientWidth - PLOT.left - beside - 34);
+  const [right, bottom] = [PLOT.left + width, PLOT.top + height];
+  const wide = right + beside;
   const low = Math.floor(10 * Math.min(...arms.map((arm) => arm.low ?? arm.rate))) / 10;
   const high = Math.max(low + 0.1, Math.ceil(10 * Math.max(...arms.map((arm) => arm.high ?? arm.rate))) / 10);
   const all = arms.map((arm) => arm.tokens);
   const margin = Math.max(1, 0.08 * (Math.max(...all) - Math.min(...all)));
   const [least, most] = [Math.max(0, Math.min(...all) - margin), Math.max(...all) + margin];
-  const x = (tokens) => PLOT.left + PLOT.width * (tokens - least) / (most - least);
+  const x = (tokens) => PLOT.left + width * (tokens - least) / (most - least);
   const y = (share) => bottom - height * (share - low) / (high - low);
   for (const arm of arms) [arm.x, arm.y] = [x(arm.tokens), y(arm.rate)];
   spread(arms, PLOT.top, bottom);
@@ -42,7 +46,7 @@ function drawPlot() {
   ticks(low, high, 5).map((share) => [
     svg("path", { class: "grid", d: `M${PLOT.left} ${y(share)}H${right}` }),
     svg("text", { class: "tick", x: PLOT.left - 8, y: y(share) + 4, "text-anchor": "end" }, percent(share))]),
-  ticks(least, most, 5).map((tokens) => [
+  ticks(least, most, width / 60).map((tokens) => [
     svg("path", { class: "grid", d: `M${x(tokens)} ${PLOT.top}V${bottom}` }),
     svg("text", { class: "tick", x: x(tokens), y: bottom + 18, "text-anchor": "middle" }, number(tokens))]),
   svg("text", { class: "tick", x: right, y: bottom + 36, "text-anchor": "end" }, "output tokens, a conversation"),
@@ -50,10 +54,7 @@ function drawPlot() {
     svg("path", { class: "lead", d: `M${arm.x} ${arm.y}L${right + 8} ${arm.nameY}H${right + PLOT.names - 4}` }),
     arm.high > arm.low ? svg("path", { class: "bar95", d: `M${arm.x} ${y(arm.low)}V${y(arm.high)}M${arm.x - 4} ${y(arm.low)}h8M${arm.x - 4} ${y(arm.high)}h8` }) : null,
     svg("circle", { cx: arm.x, cy: arm.y, r: 5 }),
-    svg("text", { class: "name", x: right + PLOT.names, y: arm.nameY + 4 }, arm.name,
-      svg("tspan", { class: "tick", dx: 8 }, `${arm.text} · ${number(Math.round(arm.tokens))}`)))));
-  const panel = byId("plot");
+    svg("text", { class: "name", x: right + PLOT.names, y: arm.nameY + 4 }, arm.name))));
   byId("hollow").hidden = !arms.some(({ name }) => name.includes(" -"));
-  panel.hidden = false;
   panel.querySelector(".wide").append(drawn);
 }

@@ -6,18 +6,12 @@ const LONG_RESULT = 500;
 function indented(text) {
   let depth = 0;
   const line = () => `\n${"  ".repeat(depth)}`;
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g) || [];
-  return tokens.map((token, index) => {
-    if (token === "{" || token === "[") {
-      depth += 1;
-      return /^[}\]]$/.test(tokens[index + 1] || "") ? token : token + line();
-    }
-    if (token === "}" || token === "]") {
-      depth -= 1;
-      return /^[{[]$/.test(tokens[index - 1] || "") ? token : line() + token;
-    }
-    return token === "," ? token + line() : token === ":" ? ": " : token;
-  }).join("");
+  return text.replace(/"(?:[^"\\]|\\.)*"|\s+|[{[]\s*[}\]]|[{}[\],:]/g, (token) => {
+    if (/^\s/.test(token)) return "";
+    if (token === "{" || token === "[") depth += 1;
+    if (token === "}" || token === "]") depth -= 1;
+    return /^[}\]]$/.test(token) ? line() + token : /^[{[,]$/.test(token) ? token + line() : token === ":" ? ": " : token;
+  });
 }
 
 function asWritten(text) {
@@ -183,7 +177,7 @@ function checksOf(index) {
     add("never says", `/${pattern}/`, broken ? "missed" : "completed", broken?.step);
   }
   if (row.expected === undefined) {
-    for (const { name, type } of milestones) if (name !== "Start" && type !== "Aggregator") addMilestone("milestone", name, name, "nothing");
+    for (const { name, type } of milestones) if (name !== "Start" && type !== "Aggregator") addMilestone("", name, name, "nothing");
   }
   rules.forEach(({ rule, step }) => add("forbidden", rule, "missed", step));
   return { row, index, checks, calls: (transcript?.events || []).slice(transcript?.history || 0).filter((event) => event.arguments) };
@@ -200,7 +194,7 @@ function comparison(row, index) {
   const cell = ([state, step] = [], isOpen) => el("td", { class: state },
     isOpen && step ? button({ class: "link", onclick: () => goToEvent(step) }, `${STATE_NAMES[state][0]} event ${step}`) : state ? STATE_NAMES[state][0] : "");
   const line = (kind, text, cells) => el("tr", {}, el("th", { scope: "row" }, kind), el("td", { dir: "auto" }, text && words(text)), cells);
-  const keys = [...new Set(arms.flatMap((arm) => [...arm.checks.keys()]))];
+  const keys = [...new Set(arms.flatMap((arm) => [...arm.checks].flatMap(([key, [state]]) => (state === "nothing" ? [] : [key]))))];
   const allowed = row.expected?.may_call || [];
   return el("div", { class: "wide" }, el("table", { class: "arguments compared" },
     el("thead", {}, el("tr", {}, el("th", { colspan: 2 }, row.expected ? "Expected" : "Milestones"),
@@ -295,5 +289,5 @@ function drawReader(index) {
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
       ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
-      : el("p", { class: "notice" }, `The words of this conversation are not in this page, which holds those of ${number(data.readable)}.`));
+      : el("p", { class: "notice" }, "The words of this conversation are not in this page", data.elsewhere.length ? [", but in ", words(data.elsewhere.join(", "))] : null, "."));
 }
