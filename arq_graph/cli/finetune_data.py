@@ -44,7 +44,7 @@ def finetune_data(
     ],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE.jsonl", help="Where the examples go.")],
     validation: Annotated[
-        Path | None, Option(metavar="FILE.jsonl", help="Where one conversation in ten goes instead.")
+        Path | None, Option(metavar="FILE.jsonl", help="Where one in ten conversations goes instead.")
     ] = None,
     agent: options.AgentOption = None,
     tools: options.ToolsFile = None,
@@ -131,7 +131,7 @@ def _written(file: Path) -> dict[str, dict[str, str]]:
         try:
             entry = TurnExamples.model_validate_json(line)
         except ValidationError as error:
-            wrong = f"is no turn with its reasons: {first_problem(error)}"
+            wrong = f"is not a turn with its reasons: {first_problem(error)}"
             raise InputError(f"{file}, line {number}, {wrong}") from None
         filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
         written[entry.turn] = written.get(entry.turn, {}) | filled
