@@ -108,10 +108,10 @@ def experiment(
         useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--replay": replay}
         options.refuse_useless("--merge only reports what the shards hold", useless)
     if replay:
-        useless = {"--model": model, "--model-arg": model_arg, "--user-model": user_model, "--judge": judge}
-        useless |= {"--votes": votes, "--base-url": base_url}
-        useless |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
-        options.refuse_useless("--replay asks no model", useless)
+        asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
+        asking |= {"--judge": judge, "--votes": votes, "--base-url": base_url}
+        asking |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
+        options.refuse_useless("--replay asks no model", asking)
         if replay.resolve() == record.resolve():
             raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
     for each in ablate or ():
