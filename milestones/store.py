@@ -92,7 +92,7 @@ class RunStore:
         # JSON that is ASCII alone holds lone surrogates, too.
         line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
         if self.file.suffix == ".gz":
-            raise InputError(f"{self.file} is compressed: unpack it to go on with it, or name another file")
+            raise InputError(f"{self.file} is compressed: unpack it to continue it, or name another file")
         before = os.fstat(self._stream.fileno()).st_size
         with failures_told(self._place):
             try:
@@ -136,7 +136,7 @@ class RunStore:
             )
         if not self._resume:
             raise InputError(
-                f"{self.file} holds results already: go on with them by --resume (`resume=True`), or {_INSTEAD}"
+                f"{self.file} holds results already: continue them with --resume (`resume=True`), or {_INSTEAD}"
             )
         self.parts_before |= head["parts"]
         both = head["parts"].keys() & self._head["parts"].keys()

@@ -81,8 +81,6 @@ def own_blueprint(name: str, folder: Path | None) -> type[ARQ]:
     Raises:
         InputError: There is none, or it is for no step.
     """
-    if not all(name.partition(":")):
-        raise InputError(f"the blueprint {name!r} must be written module:Class")
     found = _loaded(name, folder)
     if not (isinstance(found, type) and issubclass(found, MessageBlueprint | Judgement)):
         raise InputError(

@@ -17,8 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: The command line without the program's name; None takes the process's own.
 
     Raises:
-        SystemExit: Always. 0: done. 1: the agent's file or another input is wrong. 2: the command line is.
-            3: the model gave no answer. 4: a tool call waits for an operator. 130: Ctrl-C.
+        SystemExit: Always; `docs/command.md` says what each exit code means.
     """
     try:
         from arq_graph.cli.app import app

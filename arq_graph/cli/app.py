@@ -24,20 +24,20 @@ from arq_graph.errors import ArqGraphError, ReasoningError
 _COMMANDS = {
     "demo": "Watch the shipped order desk in a conversation, then with simulated users; needs no key.",
     "chat": "Talk to an agent in the terminal.",
-    "run": "Hold a conversation from a file: one JSON line a turn.",
+    "run": "Run a conversation from a file, and print one JSON line per turn.",
     "explain": "See why the last reply is what it is: guidelines, tool decisions, revisions.",
     "graph": "Print the agent's graph as Mermaid.",
-    "prepare": "Ask once what never changes about the guidelines, and keep it beside the file.",
-    "check": "Read an agent as a run would, and see what is in it.",
+    "prepare": "Ask once what never changes about the guidelines, and save it beside the file.",
+    "check": "Read an agent's file as a run would, and show what is in it.",
     "schema": "Print the JSON Schema of a kind of file, for completion and checks in an editor.",
     "score": "Measure how far recorded conversations got: goal completion and progress rate.",
-    "compare": "See whether one of two reports is better, and how sure that is.",
-    "turns": "Evaluate single turns: is each next action the recorded one, given the true history?",
-    "finetune-data": "Make recorded conversations data to fine-tune a planner's model on.",
+    "compare": "See whether one of two reports is better, and how certain that is.",
+    "turns": "Evaluate single turns: given the recorded history, is the next action the recorded one?",
+    "finetune-data": "Turn recorded conversations into data for fine-tuning a planner's model.",
     "evaluate": "Try agents in conversations with simulated users, and measure how far each gets.",
-    "experiment": "Try arms on a suite, and set their figures beside those of the papers.",
+    "experiment": "Compare modes, strategies or apps on a suite, beside the figures of the papers.",
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
-    "milestones": "Milestone files: what a conversation has to reach, to measure how far it got.",
+    "milestones": "Check, draw or draft milestone files, which say what a conversation has to reach.",
 }
 # The others have the name of the command.
 _MODULES = {"graph": "check", "prepare": "check", "schema": "check"}
@@ -101,7 +101,7 @@ def _reported(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        if not error.args:  # nobody has told them yet
+        if not error.args:  # it has not been said yet
             note("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # whoever reads the output has gone: Typer ends without a word
@@ -134,7 +134,7 @@ def _message(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"unexpected {type(error).__name__}: {error} in {last.filename}, line {last.lineno}. This should not happen: "
-        "`arq-graph --debug …` shows how it came about."
+        "`arq-graph --debug …` shows where it comes from."
     )
 
 
@@ -142,9 +142,9 @@ app = typer.Typer(
     name="arq-graph",
     cls=Commands,
     help="Try an agent, run it over conversations, and see why it said what it said.",
-    epilog="Exit codes: 0 done, 1 wrong input or an evaluation in which something went wrong, 2 wrong usage, 3 no "
-    "answer from the model, 4 an operator is waited for, 130 Ctrl-C. Settings are read from the environment and from a "
-    ".env file here.",
+    epilog="Exit codes: 0 done, 1 something that you name cannot be used, or something went wrong, 2 the command "
+    "line is wrong, 3 no answer from the model, 4 a call waits for an operator, 130 Ctrl-C. Settings are read from "
+    "the environment and from a .env file in the current folder.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

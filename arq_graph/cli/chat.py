@@ -15,7 +15,7 @@ from arq_graph.cli.screen import ask, is_terminal, labelled, note, output, sente
 from arq_graph.cli.turn import Outcome, customer_said, outcome_of, reply_of
 from arq_graph.errors import ArqGraphError
 
-_HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is kept."
+_HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is saved."
 
 
 def chat(
@@ -31,8 +31,8 @@ def chat(
 ) -> None:
     """Talk to an agent in the terminal.
 
-    Calls that need an operator's word are put to you. Ctrl-C and Ctrl-D leave; the thread can be gone on with, and an
-    unfinished turn is finished first.
+    You are asked to approve calls that wait for an operator. Ctrl-C and Ctrl-D leave; the thread can be continued, and
+    an unfinished turn is finished first.
     """
     choice = options.choose_model(model, base_url, model_arg)
     setup = Setup(agent, choice, mode, strategy, milestones, thread, db)
@@ -49,12 +49,12 @@ def chat(
         except EOFError:
             output().print()
         except KeyboardInterrupt as error:
-            if not error.args:  # at the prompt, where nothing is told yet
+            if not error.args:  # at the prompt, where nothing has been said yet
                 output().print()
-                dialogue.tell_way_on()
+                dialogue.say_way_on()
             raise typer.Exit(INTERRUPTED) from None
         if dialogue.said():
-            dialogue.tell_way_on()
+            dialogue.say_way_on()
 
 
 def _begin(dialogue: Dialogue, model: str) -> None:
@@ -87,7 +87,7 @@ def _answer(dialogue: Dialogue, step: Callable[[], Outcome | None]) -> None:
         if not is_terminal():
             raise
         show_error(error, str(error))
-        note("Press Enter to try again, or write something else to go on without a reply to this.")
+        note("Press Enter to try again, or write something else to continue without a reply.")
         return
     for part in outcome_of(outcome, dialogue.agent) if outcome else ():
         output().print(part)
@@ -116,7 +116,7 @@ def ask_operator(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _decision(call: Mapping[str, Any], place: str) -> dict[str, Any]:
     console = output()
-    asked = words("Your word, operator: ", "bold yellow")
+    asked = words("Operator, please decide: ", "bold yellow")
     console.print()
     console.print(sentence(asked, f"may {call['name']} run? ", words(f"({place})", "dim")))
     if call.get("description"):
@@ -127,4 +127,4 @@ def _decision(call: Mapping[str, Any], place: str) -> dict[str, Any]:
         console.print(words("Answer with a or r.", "yellow"))
     if said.startswith("a"):
         return {"type": "approve"}
-    return {"type": "reject", "message": ask("Why not (may be empty)? ").strip() or None}
+    return {"type": "reject", "message": ask("Why not? (may be empty) ").strip() or None}

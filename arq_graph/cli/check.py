@@ -36,7 +36,7 @@ _SCHEMAS: dict[str, type[BaseModel]] = {
 
 
 def check(agent: AgentFile) -> None:
-    """Read an agent as a run would, and see what is in it."""
+    """Read an agent's file as a run would, and show what is in it."""
     read = Agent.from_yaml(agent)
     create_guided_agent(ScriptedChatModel([]), read)  # compiling asks no model
     console = output()
@@ -64,7 +64,7 @@ def check(agent: AgentFile) -> None:
 def prepare(
     agent: AgentFile, model: Model = None, model_arg: ModelArgs = None, base_url: BaseUrl = None
 ) -> None:
-    """Ask once what never changes about the guidelines, and keep it beside the file."""
+    """Ask once what never changes about the guidelines, and save it beside the file."""
     choice = choose_model(model, base_url, model_arg)
     unprepared = Agent.from_yaml(agent)
     asked_model = choice.chat_model()
@@ -82,9 +82,7 @@ def prepare(
         console.print(words(f"Nothing was left to ask: all {every} guidelines are settled."))
         return
     kept = prepared_path(prepared.file or agent)
-    console.print(
-        words(f"{len(asked)} of {every} guidelines were asked about; the answers are kept in {kept}.")
-    )
+    console.print(words(f"{len(asked)} of {every} guidelines were asked about; the answers are in {kept}."))
 
 
 def graph(agent: AgentFile) -> None:
@@ -96,7 +94,7 @@ def graph(agent: AgentFile) -> None:
 def schema(
     kind: Annotated[
         Literal["agent", "tools", "milestones", "suite"],
-        Argument(help="Which kind of file.", show_choices=True),
+        Argument(help="The kind of file.", show_choices=True),
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""

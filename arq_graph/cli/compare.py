@@ -22,11 +22,11 @@ _BETTER = {"a better": "A", "b better": "B"}
 
 
 def compare(
-    a: Annotated[Path, Argument(metavar="A.json", help="A report of `score` or `evaluate`, by --json.")],
-    b: Annotated[Path, Argument(metavar="B.json", help="Another, over the same conversations.")],
+    a: Annotated[Path, Argument(metavar="A.json", help="A report of `score --json` or `evaluate --json`.")],
+    b: Annotated[Path, Argument(metavar="B.json", help="Another one, over the same conversations.")],
     as_json: AsJson = False,
 ) -> None:
-    """See whether one of two reports is better, and how sure that is."""
+    """See whether one of two reports is better, and how certain that is."""
     comparison = compared(read_report(a), read_report(b))
     if as_json:
         print_json({"a": str(a), "b": str(b), **comparison.model_dump(mode="json")})
@@ -61,7 +61,7 @@ def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[Rendera
         )
     if comparison.different_graphs:
         differ = tables.listed(comparison.different_graphs)
-        yield warning(f"not measured alike: {differ} differ between the two reports.")
+        yield warning(f"the two reports were not measured alike: {differ} differ.")
 
 
 def _measured(comparison: Comparison) -> Iterator[RenderableType]:
@@ -99,9 +99,9 @@ def _figures(group: ComparedGroup) -> Iterator[tuple[str, Difference]]:
 def _remarks(comparison: Comparison) -> Iterator[str]:
     overall = comparison.overall
     yield (
-        "Differences are B - A, in points or in the rate, over the pairs that both know; […] are 95% intervals. One "
-        "is called better where p is below 0.05 and the interval leaves 0 out. Where no difference is shown there may "
-        "still be one."
+        "Differences are B - A, in points or in the rate, over the pairs that are decided in both; […] are 95% "
+        "intervals. One report is called better if p is below 0.05 and the interval does not include 0. There may be a "
+        "difference even if none is shown."
     )
     split = overall.split
     yield (

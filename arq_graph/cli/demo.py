@@ -41,7 +41,7 @@ def demo(
         bool | None,
         Option(
             "--evaluation/--no-evaluation",
-            help="End with an evaluation against simulated users. Else with the offline model alone.",
+            help="End with an evaluation on simulated users. Default: only with the offline model.",
         ),
     ] = None,
 ) -> None:
@@ -50,7 +50,7 @@ def demo(
     choice = options.choose_model(model, base_url, model_arg)
     _hold(Setup(folder / "agent.yaml", choice, milestones=folder / "milestones.yaml"))
     if evaluation is None and choice.spec != options.OFFLINE:
-        said = "Not tried on simulated users, which takes many calls: --evaluation does it."
+        said = "Simulated users were left out, because they take many calls: --evaluation runs them."
         output().print(words(said, "dim"))
     elif evaluation is not False:
         _evaluate(folder / "suite.yaml", choice, DEFAULT_FILE.with_name("demo.html"), ["guided", "pre-act"])
@@ -102,8 +102,8 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
             show_table(table, console)
     console.print()
     console.print(words(_FIGURES, "dim"))
-    console.print(words("Who stopped where, and every conversation to read:"))
+    console.print(words("Every conversation, and where each of them stopped:"))
     console.print(words(f"  {page}", "bold"), soft_wrap=True)
-    console.print(words("More runs:"))
+    console.print(words("Run more conversations:"))
     again = ("--arms", ",".join(tried), "--runs", 3, "--results", page.with_name("evaluation.jsonl"))
     show_command(console, "arq-graph", "evaluate", suite_file, *again)

@@ -140,9 +140,9 @@ class Dialogue:
         message = HumanMessage(clean(text), id=str(uuid4()))
         return self._run(lambda: self._invoke({"messages": [message]}))
 
-    def tell_way_on(self) -> None:
+    def say_way_on(self) -> None:
         """Say how to go on with the thread, on standard error."""
-        note("The thread is kept. Go on with:")
+        note("The thread is saved. Continue with:")
         show_command(diagnostics(), *self.way_on)
 
     def _invoke(self, input: Any) -> None:
@@ -170,7 +170,7 @@ class Dialogue:
 
     def _leave(self) -> None:
         note("Interrupted.")
-        self.tell_way_on()
+        self.say_way_on()
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def opened_dialogue(
         try:
             yield Dialogue(app, agent, thread, about, threads, operator, way_on)
         except ReasoningError as error:
-            error.add_note("The thread is kept. Go on with:")
+            error.add_note("The thread is saved. Continue with:")
             error.add_note(f"  {shlex.join(way_on)}")
             raise
 
@@ -214,7 +214,7 @@ def opened_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError:
-        raise InputError(f"keeping conversations needs another package: {_INSTALL}") from None
+        raise InputError(f"saving conversations needs another package: {_INSTALL}") from None
     path = file or DEFAULT_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -227,7 +227,7 @@ def opened_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
         saver.setup()
     except (OSError, sqlite3.Error) as error:
         raise InputError(
-            f"{path} cannot be used as a file of threads: {error}; give another with --db"
+            f"{path} cannot be used as a file of threads: {error}; name another one with --db"
         ) from error
     with closing(connection):
         yield saver
@@ -239,8 +239,8 @@ def existing_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
     path = file or DEFAULT_FILE
     if not path.is_file():
         raise InputError(
-            f"there is no file of threads {path}: hold a conversation first with `arq-graph demo` or `arq-graph "
-            "chat AGENT.yaml` in this folder, or name the file with --db"
+            f"there is no file of threads {path}: run a conversation first with `arq-graph demo` or `arq-graph chat "
+            "AGENT.yaml` in this folder, or name the file with --db"
         )
     with opened_threads(path) as threads:
         yield threads

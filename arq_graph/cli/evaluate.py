@@ -1,4 +1,4 @@
-"""`arq-graph evaluate`: hold every conversation of a suite with every arm, and show how far each gets."""
+"""`arq-graph evaluate`: run every conversation of a suite with every arm, and show how far each gets."""
 
 from __future__ import annotations
 
@@ -7,20 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from arq_graph.cli import options
-from arq_graph.cli.evaluation import (
-    Asked,
-    ablated_in,
-    conversing,
-    names_in,
-    of_categories,
-    part_of,
-    require_all_held,
-    said_in,
-    tell,
-    tried_on,
-    way_on_from,
-)
+from arq_graph.cli import evaluation, options
 from arq_graph.cli.screen import note
 from arq_graph.cli.tables import write_outputs
 from arq_graph.milestones.evaluation.runner import evaluate as evaluated
@@ -67,7 +54,7 @@ def evaluate(
     ] = None,
     resume: options.Resume = False,
     record: Annotated[
-        bool, Option("--record", help="Save every model answer there, too, for a `ReplayChatModel`.")
+        bool, Option("--record", help="Save every model answer there too, for a `ReplayChatModel`.")
     ] = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
@@ -80,21 +67,25 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
-    given = locals()
-    asked = Asked.chosen(given)
-    settings = asked.settings(given)
-    kept = results or suite.with_name(f"{suite.stem}{part_of(shard)}.results.jsonl")
-    (read,) = of_categories([Suite.from_yaml(suite)], only)
+    if merge:
+        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--record": record}
+        options.refuse_useless("RESULTS are only reported", {"--results": results, **useless})
+    asked = evaluation.asked_of(model, model_arg, user_model, judge, base_url, merges=bool(merge))
+    limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
+    kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
+    (read,) = evaluation.of_categories([Suite.from_yaml(suite)], only)
     _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
-    tried, apps = tried_on(read, names_in(arms), suite.absolute().parent, asked.models["model"])
-    way_on = way_on_from(kept, merges=bool(merge))
-    where = {"results": kept, "record": record, "merge": merge}
-    with conversing(tried, apps, settings, way_on) as done:
-        report = evaluated(tried, apps, **settings, **where, done=done)
-    # Before anything is printed: whoever reads may have gone.
     files = merge or [kept]
-    tables = list(tables_of(report, ablated=ablated_in(apps), timed=True))
-    write_outputs(report, json, html, said_in(report, *files), tables, title="Evaluation")
-    tell(report, tables, way_on, judged=judge is not None)
+    names, folder = evaluation.names_in(arms), suite.absolute().parent
+    tried, apps = evaluation.tried_on(read, names, folder, asked["model"])
+    way_on = evaluation.way_on_from(kept, merges=bool(merge))
+    how = {"runs": runs or 1, "shard": shard, "concurrency": concurrency, "workers": workers}
+    where = {"results": kept, "resume": resume, "record": record, "merge": merge}
+    with evaluation.conversing(tried, apps, how, way_on) as done:
+        report = evaluated(tried, apps, **evaluation.judged(asked), **limits, **how, **where, done=done)
+    # Before anything is printed: whoever reads may have gone.
+    tables = list(tables_of(report, ablated=evaluation.ablated_in(apps), timed=True))
+    write_outputs(report, json, html, evaluation.said_in(report, *files), tables, title="Evaluation")
+    evaluation.show(report, tables, way_on, judged=judge is not None)
     note(f"The conversations are in {', '.join(map(str, files))}.")
-    require_all_held([report], way_on, missing=bool(merge and report.missing))
+    evaluation.require_all_run([report], way_on, missing=bool(merge and report.missing))

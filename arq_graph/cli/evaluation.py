@@ -1,24 +1,23 @@
-"""What `evaluate` and `experiment` do alike: choose models and arms, hold conversations, and tell how that went."""
+"""What `evaluate` and `experiment` do alike: choose models and arms, run conversations, and say how that went."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from typer import BadParameter, Exit
+from typer import BadParameter
 
 from arq_graph.apps.ablations import ablation_of
 from arq_graph.apps.arms import arms as arms_named
-from arq_graph.cli import WRONG_INPUT, options
-from arq_graph.cli.progress import way_on_told
+from arq_graph.cli import options
+from arq_graph.cli.progress import way_on_said
 from arq_graph.cli.screen import note, output, warn
-from arq_graph.cli.tables import counted, show_broken, show_report
+from arq_graph.cli.tables import counted, incomplete, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Done
@@ -32,40 +31,29 @@ from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.models.offline.model import is_stand_in
 
+_Words = str | None
 
-@dataclass(frozen=True)
-class Asked:
-    """The models that are asked, by role, and what else the results depend on."""
 
-    models: Mapping[str, BaseChatModel]
-    names: Mapping[str, str]
-    votes: int = 1
+def asked_of(
+    model: _Words, model_arg: Sequence[str] | None, user: _Words, judge: _Words, url: _Words, *, merges: bool
+) -> dict[str, Any]:
+    """The models that the options choose, and what results depend on; if shards are merged, none is asked."""
+    choices = {
+        "model": options.choose_model(model, url, model_arg, asks=not merges),
+        "user_model": options.choose_if_named(user, url),
+        "judge": options.choose_if_named(judge, url),
+    }
+    named = {role: each for role, each in choices.items() if each}
+    names = {ASKED[role]: each.name for role, each in named.items()}
+    return {role: each.chat_model() for role, each in named.items()} | {"depends_on": names}
 
-    @classmethod
-    def chosen(cls, given: Mapping[str, Any]) -> Self:
-        """Those that the options choose."""
-        url = given["base_url"]
-        choices = {
-            "model": options.choose_model(given["model"], url, given["model_arg"]),
-            "user_model": options.choose_if_named(given["user_model"], url),
-            "judge": options.choose_if_named(given["judge"], url),
-        }
-        named = {role: each for role, each in choices.items() if each}
-        if given.get("votes") and "judge" not in named:
-            raise BadParameter("--votes needs a --judge, who is asked so often")
-        names = {ASKED[role]: each.name for role, each in named.items()}
-        return cls({role: each.chat_model() for role, each in named.items()}, names, given.get("votes") or 1)
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of `aevaluate`: the models, and what options of the same names set."""
-        same = ("concurrency", "workers", "shard", "resume", "max_calls", "max_cost")
-        prices = options.read_prices(given["prices"], given["max_cost"])
-        settings = {name: given[name] for name in same} | {"runs": given["runs"] or 1, "prices": prices}
-        if "judge" not in self.models:
-            return {**self.models, **settings, "depends_on": self.names}
-        judge = LLMJudge(self.models["judge"], votes=self.votes)
-        votes = {VOTES: str(self.votes)} if self.votes > 1 else {}
-        return {**self.models, **settings, "judge": judge, "depends_on": {**self.names, **votes}}
+def judged(asked: Mapping[str, Any], votes: int = 1) -> dict[str, Any]:
+    """The same as settings of `aevaluate`: with the judge that its model makes."""
+    if "judge" not in asked:
+        return dict(asked)
+    depends_on = asked["depends_on"] | ({VOTES: str(votes)} if votes > 1 else {})
+    return {**asked, "judge": LLMJudge(asked["judge"], votes=votes), "depends_on": depends_on}
 
 
 def part_of(shard: str) -> str:
@@ -78,10 +66,10 @@ def part_of(shard: str) -> str:
 
 
 def way_on_from(kept: Path, *, merges: bool = False) -> str:
-    """How a run goes on whose conversations are kept there."""
+    """How to continue a run whose conversations are saved there."""
     if merges:
-        return "The same with --shard and --resume, for each part that is not done, goes on."
-    return f"What ended is kept in {kept}: the same command with --resume goes on from there."
+        return "Continue each part that is not done with its --shard and --resume, and merge again."
+    return f"What ended is saved in {kept}: the same command with --resume continues from there."
 
 
 def names_in(listed: str) -> list[str]:
@@ -104,7 +92,7 @@ def of_categories(suites: Sequence[Suite], only: str | None) -> list[Suite]:
 def tried_on(
     suite: Suite, names: list[str], folder: Path, model: BaseChatModel
 ) -> tuple[Suite, dict[str, Arm]]:
-    """The scenarios that all arms can be tried on, and the arms; what should be known of them is told.
+    """The scenarios that all arms can be tried on, and the arms; what should be known of them is said.
 
     Raises:
         InputError: An arm cannot be made for one kind of scenario, and so would fail in each of that kind.
@@ -116,21 +104,25 @@ def tried_on(
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
     }
+    unable: dict[str, None] = {}
     for arm, one in product(apps, kinds.values()):
         try:
             known.make(Planned(arm, one, 1, suite.seed)).outcome()  # as if nothing had been done
         except (InputError, SpecError) as error:
             if not (one.matches_only and turns):
                 raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
-            if left_out := len(suite.scenarios) - len(turns):
-                said = (
-                    f"{counted(left_out, 'scenario')} left out: {arm} cannot say which guidelines are active."
-                )
-                note(said)
-                suite = suite.replace(scenarios=turns)
+            unable[arm] = None
         except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
             continue
-    tell_doubts(model, names, suite.scenarios)
+    if unable:
+        left_out = counted(len(suite.scenarios) - len(turns), "scenario")
+        note(
+            f"{left_out} of {suite.name} left out for all arms, because all are compared on the same scenarios: these "
+            f"ask a matcher which guidelines are active, and {', '.join(unable)} cannot say that. Arms with a matcher "
+            "run them if they are compared alone."
+        )
+        suite = suite.replace(scenarios=turns)
+    say_doubts(model, names, suite.scenarios)
     return suite, apps
 
 
@@ -143,22 +135,21 @@ def ablated_in(arms: Iterable[str]) -> dict[str, str]:
 def conversing(
     suite: Suite, arms: Mapping[str, Arm], settings: Mapping[str, Any], way_on: str
 ) -> Iterator[Done]:
-    """Inside the block conversations are held: progress is shown, and whatever ends it tells the way on."""
+    """Inside the block conversations are run: progress is shown, and whatever ends it says how to go on."""
     count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1), settings.get("shard", "1/1")))
-    with way_on_told(way_on, "conversing", count, "went wrong") as advance:
+    with way_on_said(way_on, "conversing", count, "went wrong") as advance:
         yield lambda _, outcome: advance(outcome.error is not None)
 
 
-def require_all_held(reports: Sequence[Report], way_on: str, *, missing: bool = False) -> None:
-    """Leave with the exit code that says so where not everything could be held."""
+def require_all_run(reports: Sequence[Report], way_on: str, *, missing: bool = False) -> None:
+    """Leave with the exit code that says so where something went wrong."""
     if any(each.failed for each in reports) and not any(each.conversations for each in reports):
         raise InputError("nothing could be measured")
     if missing or any(each.failed or any(one.error for one in each.conversations) for each in reports):
-        note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
-        raise Exit(WRONG_INPUT)
+        raise incomplete(way_on)
 
 
-def tell_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
+def say_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
     """Say what should be known about the choice of the model and the arms, and about tools without a world."""
     # LangChain would log that a conversation's limit of calls was reached; the report says so.
     logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
@@ -176,17 +167,17 @@ def said_in(report: Report, *results: Path) -> Iterator[Transcript]:
     wanted = {record.id for record in report.conversations}
     for record, transcript in chain.from_iterable(map(read_results, results)):
         if record.id in wanted:
-            wanted.remove(record.id)  # of one that was held twice, the first counts
+            wanted.remove(record.id)  # of one that was run twice, the first counts
             yield transcript
 
 
-def tell(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", judged: bool = True) -> None:
-    """Say what could not be measured, which ceiling ended a run and how it goes on; and print the report."""
+def show(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", judged: bool = True) -> None:
+    """Say what could not be measured, which limit ended a run and how to continue it; and print the report."""
     show_broken(report.failed, "measured")
     if report.stopped:
-        # Calls that were made before count, so the same ceiling is of no use.
+        # Calls that were made before count, so the same limit is of no use.
         if (name := report.stopped.partition(":")[0]) in ("max_cost", "max_calls"):
             way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
-        missing = counted(report.missing, "conversation")
-        warn(f"{report.stopped}: {missing} of the run missing below. {way_on}")
+        missing = counted(report.missing, "conversation") + (f" of {of}" if of else "")
+        warn(f"{report.stopped}. Missing below: {missing}. {way_on}")
     show_report(report, tables, output(), of=of, judged=judged)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace as changed
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
@@ -16,9 +14,7 @@ from arq_graph.cli import evaluation, options
 from arq_graph.cli.screen import note
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
-from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
@@ -32,10 +28,6 @@ from arq_graph.milestones.experiments.experiment import (
 )
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.store import ASKED
-
-_OF_MODELS = (
-    *("model", "model_arg", "user_model", "judge", "votes", "base_url", "max_calls", "max_cost", "prices"),
-)
 
 
 def experiment(
@@ -90,7 +82,7 @@ def experiment(
         Option(
             metavar="DIR",
             file_okay=False,
-            help="The folder for conversations with every model answer, figures and pages; made if missing.",
+            help="The folder for conversations with every model answer, figures and pages; made if it is missing.",
         ),
     ] = Path("experiment"),
     replay: Annotated[
@@ -98,7 +90,7 @@ def experiment(
         Option(
             metavar="DIR",
             file_okay=False,
-            help="Ask no model: take all answers from the recording in this folder, and arms and runs, too, unless "
+            help="Ask no model: take all answers from the recording in this folder, and also the arms and runs, unless "
             "they are given.",
         ),
     ] = None,
@@ -107,93 +99,91 @@ def experiment(
     """Compare arms (modes, strategies or apps) on suites of cases, beside the figures of the papers.
 
     Each conversation is saved as it ends, so --resume continues a run that was stopped or killed. Code decides what it
-    can; --judge decides the rest, which stays undecided without a judge. The limits --max-calls and --max-cost hold for
-    all suites together.
+    can; --judge decides the rest, which stays undecided without a judge. The limits --max-calls and --max-cost apply to
+    all suites together. With --merge, give the --arms, --runs and --model of the shards.
 
     The exit code is 1 if a conversation could not be run or ended in an error, and 0 if a limit ended the run.
     """
-    given = locals()
-    files = list(map(suite_file, suites or ["guidelines"]))
-    read = [Suite.from_yaml(file) for file in files]
-    file_of = {suite.name: file for suite, file in zip(read, files, strict=True)}
-    if len(file_of) < len(files):
-        raise InputError(
-            "two of the suites have one name, and so one file of results: try one after the other"
-        )
-    asked = _replayed(replay, given) if replay else evaluation.Asked.chosen(given)
-    trials = [_trial(file_of[one.name], one, asked, given) for one in evaluation.of_categories(read, only)]
+    if merge:
+        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--replay": replay}
+        options.refuse_useless("--merge only reports what the shards hold", useless)
+    if replay:
+        asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
+        asking |= {"--judge": judge, "--votes": votes, "--base-url": base_url}
+        asking |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
+        options.refuse_useless("--replay asks no model", asking)
+        if replay.resolve() == record.resolve():
+            raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
+    for each in ablate or ():
+        if each.rstrip(",").endswith(":"):
+            raise BadParameter(f"--ablate {each}: write queries after the colon, or leave out the colon")
+    if wrong := [each for each in blueprint or () if not all(each.partition(":"))]:
+        raise BadParameter(f"--blueprint {wrong[0]}: it must be written MODULE:CLASS")
+    if votes and not judge:
+        raise BadParameter("--votes says how often to ask the judge: name one with --judge")
+    limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
+    how = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
+    part = evaluation.part_of(shard)
+    read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
+    file_of = {suite.name: file for file, suite in read.items()}
+    if len(file_of) < len(read):
+        raise InputError("two suites have the same name, and so one results file: run one after the other")
+    compared = [*evaluation.names_in(arms or ""), *chain.from_iterable(map(ablations, ablate or ()))]
+    compared += ["arq", *blueprint] if blueprint else []
+    if replay:
+        asked = _recorded(replay)
+    else:
+        asked = evaluation.asked_of(model, model_arg, user_model, judge, base_url, merges=merge)
+    trials: list[dict[str, Any]] = []
+    for suite in evaluation.of_categories([*read.values()], only):
+        name = file_name(suite.name)
+        trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | limits | how
+        shards = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if merge else []
+        if merge and not shards:
+            raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
+        trial |= {"results": record / f"{name}{part}.results.jsonl", "merge": shards}
+        trials.append(trial | {"runs": runs or trial["runs"], "is_part": bool(only) or trial["is_part"]})
     record.mkdir(parents=True, exist_ok=True)
     way_on = evaluation.way_on_from(record, merges=merge)
-    found = []
-    for file, suite, apps, settings in trials:
-        kept, merged = settings["results"], settings["merge"]
-        others = [each.settings["results"] for each in trials if each.suite is not suite]
-        settings["spent_in"] = [other for other in others if other.exists()]
-        with evaluation.conversing(suite, apps, settings, way_on) as done:
-            found.append(run_in_loop(aexperiment(file, suite, apps, **settings, done=done), "aexperiment"))
-        _write(found[-1], record / file_name(suite.name), merged or [kept])
-        report, tables, judged = found[-1].report, found[-1].tables, "judge" in settings
-        evaluation.tell(report, tables, way_on, of=found[-1].suite, judged=judged)
-    reports = [each.report for each in found]
-    evaluation.require_all_held(reports, way_on, missing=merge and any(each.missing for each in reports))
+    reports = []
+    for trial in trials:
+        others = (other["results"] for other in trials if other is not trial)
+        trial["spent_in"] = [other for other in others if other.exists()]
+        with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as done:
+            found = run_in_loop(aexperiment(**trial, done=done), "aexperiment")
+        _write(found, record / file_name(trial["suite"].name), trial["merge"] or [trial["results"]])
+        evaluation.show(found.report, found.tables, way_on, of=found.suite, judged="judge" in asked)
+        reports.append(found.report)
+    evaluation.require_all_run(reports, way_on, missing=merge and any(each.missing for each in reports))
 
 
-class _Trial(NamedTuple):
-    """A suite, what is tried on it, and the settings of `aexperiment`."""
+def _recorded(folder: Path) -> dict[str, Any]:
+    models = {role: ReplayChatModel(folder, role=role) for role in ASKED}
+    used = {
+        role: each for role, each in models.items() if role == "model" or each.model_name not in ("", "none")
+    }
+    return used | {"depends_on": {}}
 
-    file: Path
-    suite: Suite
-    arms: Mapping[str, Arm]
-    settings: dict[str, Any]
 
-
-def _trial(file: Path, suite: Suite, asked: evaluation.Asked, given: Mapping[str, Any]) -> _Trial:
+def _trial(
+    file: Path, suite: Suite, names: list[str], own: list[str], asked: dict[str, Any], votes: int | None
+) -> dict[str, Any]:
+    """What is tried on a suite, as arguments of `aexperiment`."""
     # Beside a shipped suite nobody has modules of their own.
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
-    own = given["blueprint"] or []
     for name in own:
         own_blueprint(name, folder)
-    compared = [*chain.from_iterable(map(ablations, given["ablate"] or ())), *(["arq", *own] if own else [])]
-    usual, runs, model = evaluation.names_in(usual_arms(file)), 1, asked.models["model"]
-    is_part = bool(given["only"])
-    record, name = given["record"], file_name(suite.name)
-    merged = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if given["merge"] else []
-    if merged:
-        held = [one for one, _ in chain.from_iterable(map(read_results, merged))]
-        usual = list(dict.fromkeys(one.arm for one in held if one.arm)) or usual
-        runs = max((one.run or 1 for one in held), default=1)
-    elif given["merge"]:
-        raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
-    if isinstance(model, ReplayChatModel):
+    usual, runs, tried = evaluation.names_in(usual_arms(file)), 1, suite
+    if isinstance(model := asked["model"], ReplayChatModel):
         usual, runs, scenarios, votes = model.recorded(suite.name)
-        asked = changed(asked, votes=votes)
         there = [one for one in suite.scenarios if one.name in scenarios]
         if left_out := len(suite.scenarios) - len(there):
             note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
-            suite, is_part = suite.replace(scenarios=there), True
-    names = list(dict.fromkeys([*evaluation.names_in(given["arms"] or ""), *compared])) or usual
-    suite, apps = evaluation.tried_on(suite, names, folder, model)
-    settings = asked.settings(given) | {
-        "runs": given["runs"] or runs,
-        "results": record / f"{name}{evaluation.part_of(given['shard'])}.results.jsonl",
-        "merge": merged,
-        "ablated": evaluation.ablated_in(apps),
-        "is_part": is_part,
-    }
-    return _Trial(file, suite, apps, settings)
-
-
-def _replayed(folder: Path, given: Mapping[str, Any]) -> evaluation.Asked:
-    if useless := [f"--{name.replace('_', '-')}" for name in _OF_MODELS if given[name]]:
-        raise BadParameter(
-            f"--replay asks no model: leave out {', '.join(useless)}, which would change nothing"
-        )
-    if folder.resolve() == given["record"].resolve():
-        raise BadParameter(f"--replay reads {folder}, so --record has to name another folder")
-    recorded = {role: ReplayChatModel(folder, role=role) for role in ASKED}
-    return evaluation.Asked(
-        {role: each for role, each in recorded.items() if each.model_name not in ("", "none")}, {}
-    )
+            tried = suite.replace(scenarios=there)
+    is_part = tried is not suite
+    tried, apps = evaluation.tried_on(tried, list(dict.fromkeys(names)) or usual, folder, model)
+    about = {"ablated": evaluation.ablated_in(apps), "is_part": is_part, "runs": runs}
+    return {"file": file, "suite": tried, "arms": apps, **about, **evaluation.judged(asked, votes or 1)}
 
 
 def _write(found: Experiment, place: Path, results: list[Path]) -> None:

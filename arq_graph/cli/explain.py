@@ -21,21 +21,21 @@ _LONG = 2_000
 _DECIDED = {
     "code": "  decided by code",
     "relation": "  decided by a relation",
-    "failure": "  judging it failed",
+    "failure": "  could not be judged",
 }
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
 _NOT_RUN = {
     "run": "is to be called",
     "missing": "an argument is missing",
     "invalid": "an argument is invalid",
-    "confirm": "waits for the customer's word",
+    "confirm": "waits for the customer's yes",
     "declined": "not called",
 }
 
 
 def explain(
     thread: Annotated[
-        str | None, Option("--thread", "-t", metavar="ID", help="Else the thread used last.")
+        str | None, Option("--thread", "-t", metavar="ID", help="The thread. Default: the one used last.")
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -43,7 +43,7 @@ def explain(
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""
     with existing_threads(db) as threads:
         if (last := next(threads.list(None, limit=1), None)) is None:
-            raise InputError("no conversation is kept yet: hold one first with `arq-graph chat AGENT.yaml`")
+            raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
         latest = last.config["configurable"]["thread_id"]
         id = thread or latest
         found = threads.get_tuple({"configurable": {"thread_id": id}})
@@ -51,7 +51,7 @@ def explain(
     turn = view.last_turn(found.checkpoint["channel_values"]) if found else None
     if turn is None:
         said = (
-            f"no conversation is kept in a thread {id!r}; the latest is {latest!r}; hold one, or name another"
+            f"no thread {id!r} is saved here; the latest is {latest!r}: name one with --thread, or start one"
         )
         raise InputError(said)
     if as_json:
@@ -67,7 +67,7 @@ def explain(
         console.print(part)
     if turn.reply is None and about:
         console.print()
-        console.print(words("The turn is unfinished. Go on with:"))
+        console.print(words("The turn is unfinished. Continue with:"))
         where = ["--db", db] if db else []
         show_command(console, "arq-graph", "chat", about.file, "--thread", id, *where)
 

@@ -38,7 +38,7 @@ def finetune_data(
     stage: Annotated[int, Option(min=1, max=2, help="1: ReAct, with thoughts. 2: Pre-Act, with plans.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE.jsonl", help="Where the examples go.")],
     validation: Annotated[
-        Path | None, Option(metavar="FILE.jsonl", help="Where one conversation in ten goes instead.")
+        Path | None, Option(metavar="FILE.jsonl", help="Where one in ten conversations goes instead.")
     ] = None,
     goal_completed: Annotated[
         bool, Option("--goal-completed", help="Use only what reached its goal, as the results say.")
@@ -138,8 +138,8 @@ def _written(file: Path) -> dict[str, dict[str, str]]:
         try:
             entry = TurnExamples.model_validate_json(line)
         except ValidationError as error:
-            wrong = first_problem(error)
-            raise InputError(f"{file}, line {number}, is no turn with its reasons: {wrong}") from None
+            wrong = f"is not a turn with its reasons: {first_problem(error)}"
+            raise InputError(f"{file}, line {number}, {wrong}") from None
         filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
         written[entry.turn] = written.get(entry.turn, {}) | filled
     if text and not text.endswith(b"\n"):  # which an editor may have left out

@@ -25,7 +25,7 @@ from arq_graph.milestones.milestone import END, START, Milestone
 
 milestones = Typer(
     name="milestones",
-    help="Milestone files: what a conversation has to reach, to measure how far it got.",
+    help="Check, draw or draft milestone files, which say what a conversation has to reach.",
     no_args_is_help=True,
 )
 
@@ -45,7 +45,7 @@ _File = Annotated[Path, Argument(metavar="FILE", help="The milestone file.")]
 def check(file: _File, agent: options.AgentOption = None, tools: options.Tools = None) -> None:
     """Say what is wrong with a milestone file and what is doubtful, each with its line.
 
-    Exit code 1 where something is wrong. With --agent or --tools every FC must be one of the tools.
+    The exit code is 1 if something is wrong. With --agent or --tools, every FC must be one of the tools.
     """
     known = options.read_tools(agent, tools)
     graph = MilestoneGraph.from_yaml(file, check=False)
@@ -56,15 +56,15 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.Tools =
     _show("Warnings", "yellow", found.warnings, console)
     console.print()
     if found.errors:
-        console.print(words(f"{file} cannot be measured on.", "red"))
+        console.print(words(f"{file} cannot be used to measure.", "red"))
         raise Exit(WRONG_INPUT)
     compared = "" if known is None else "; its tools are the agent's"
-    console.print(words(f"{file} can be measured on{compared}.", "green"))
+    console.print(words(f"{file} can be used to measure{compared}.", "green"))
 
 
 @milestones.command()
 def draw(file: _File) -> None:
-    """Print a milestone graph as Mermaid; one with errors is drawn as far as it goes."""
+    """Print a milestone graph as Mermaid; a graph with errors is drawn as far as possible."""
     graph = MilestoneGraph.from_yaml(file, check=False)
     for finding in graph.check().errors:
         warn(str(finding))
@@ -79,19 +79,19 @@ def author(
             "--workflow",
             "-w",
             metavar="FILE",
-            help="What the agent is to do, in words. - reads standard input.",
+            help="What the agent should do, in words. Write - to read standard input.",
         ),
     ],
-    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The milestone file to write.")],
     agent: options.AgentOption = None,
     tools: options.Tools = None,
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
 ) -> None:
-    """Have a model, not the offline one, make a milestone file of a workflow and the agent's tools.
+    """Let a model draft a milestone file from a workflow and the agent's tools; the offline model cannot.
 
-    The file says that nobody has reviewed it, and so does what is measured on it, until you write who did.
+    The file says that nobody has reviewed it, and reports that use it say so too, until you write who did.
     """
     known = options.read_tools(agent, tools)
     if known is None:
@@ -102,7 +102,7 @@ def author(
         raise InputError(f"{out} is there already: name another file, or move this one away")
     text = options.read_text(workflow, "workflow")
     if choice.spec == options.OFFLINE:
-        raise InputError("the offline model cannot draft milestones: name another with --model")
+        raise InputError("the offline model cannot draft milestones: name another model with --model")
     asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):
         graph = author_milestones(text, known, asked)

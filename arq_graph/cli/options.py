@@ -38,7 +38,7 @@ _File = Path | None
 
 AgentFile = Annotated[Path, Argument(metavar="AGENT.yaml", help="The agent's file.")]
 AgentOption = Annotated[
-    _File, Option("--agent", metavar="AGENT.yaml", help="The agent that these are conversations of.")
+    _File, Option("--agent", metavar="AGENT.yaml", help="The agent's file, for its tools and instructions.")
 ]
 Transcripts = Annotated[
     list[Path],
@@ -66,7 +66,7 @@ ModelArgs = Annotated[
     Option(
         "--model-arg",
         metavar="NAME=VALUE",
-        help="An argument that --model is made with, such as reasoning_effort=low: JSON, else text. Can be repeated.",
+        help="An argument that --model is made with, as JSON or text: reasoning_effort=low. Can be repeated.",
     ),
 ]
 BaseUrl = Annotated[
@@ -90,16 +90,16 @@ Concurrency = Annotated[
     int, Option(min=1, help="How many conversations run at once; with --workers, in each process.")
 ]
 Workers = Annotated[
-    int | None, Option(min=1, help="Run them in so many processes, each on a core. Default: in this one.")
+    int | None, Option(min=1, help="Run them in this many processes, each on a core. Default: in this one.")
 ]
-Shard = Annotated[str, Option(metavar="I/N", help="Run the I-th of N parts, with an N-th of the limits.")]
+Shard = Annotated[str, Option(metavar="I/N", help="Run part I of N, with one N-th of the limits.")]
 Resume = Annotated[bool, Option("--resume", help="Continue an earlier run; no conversation is run twice.")]
 MaxCalls = Annotated[
     int | None,
     Option(
         min=1,
-        help="Stop after so many model calls, including those of users, of the judge and of earlier parts. Turns under "
-        "way are finished, so there may be a few more.",
+        help="Stop after this many model calls, including those of users, of the judge and of earlier parts. Turns "
+        "that have begun are finished, so there may be a few more.",
     ),
 ]
 MaxCost = Annotated[
@@ -108,15 +108,15 @@ MaxCost = Annotated[
 ]
 Prices = Annotated[
     _Words,
-    Option(metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."),
+    Option(metavar="MODEL=IN/OUT,…", help="What a million input and output tokens cost: gpt-4o=2.5/10."),
 ]
 ModeOption = Annotated[Mode, Option("--mode", help="How much the model reasons before it answers.")]
 StrategyOption = Annotated[
     StrategyName,
     Option(
         "--strategy",
-        help="How the agent acts: all tools decided on at once, a plan, a step at a time, or thinking, speaking and "
-        "acting in turns.",
+        help="How the agent acts: it decides on all tools at once, makes a plan, goes step by step, or alternates "
+        "between thinking, speaking and acting.",
     ),
 ]
 Thread = Annotated[
@@ -125,19 +125,19 @@ Thread = Annotated[
 ]
 Database = Annotated[
     _File,
-    Option("--db", metavar="FILE", help="Where threads are kept. Default: .arq_graph/threads.sqlite here."),
+    Option("--db", metavar="FILE", help="Where threads are saved. Default: .arq_graph/threads.sqlite."),
 ]
 MilestonesOption = Annotated[
-    _File, Option("--milestones", metavar="FILE", help="Measure on this how far the conversation gets.")
+    _File, Option("--milestones", metavar="FILE", help="Measure the conversation on these milestones.")
 ]
-SuiteFile = Annotated[Path, Argument(metavar="SUITE.yaml", help="The scenarios.")]
+SuiteFile = Annotated[Path, Argument(metavar="SUITE.yaml", help="The file of scenarios.")]
 HtmlOut = Annotated[
     _File, Option(metavar="OUT", help="Write a page to explore, as one file that needs no network.")
 ]
 ReportOut = Annotated[
     _File, Option(metavar="OUT", help="Write the report as JSON, for programs and `compare`.")
 ]
-AsJson = Annotated[bool, Option("--json", help="One JSON object, for programs.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
 
 
 @dataclass(frozen=True)
@@ -163,19 +163,19 @@ class ModelChoice:
 
 
 def choose_model(
-    model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
+    model: str | None, base_url: str | None, arguments: Sequence[str] | None = None, *, asks: bool = True
 ) -> ModelChoice:
-    """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow, which is said."""
+    """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow, which is said if it is asked."""
     spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
     endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
     if endpoint and not spec:
-        raise InputError(
-            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
-            "ARQ_GRAPH_MODEL"
+        raise BadParameter(
+            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or ARQ_GRAPH_MODEL"
         )
     if not spec:
         spec = _WITH_A_KEY if os.environ.get(_KEY) else OFFLINE
-        note(_NO_KEY if spec == OFFLINE else f"{_KEY} is set: asking {spec}; --model takes another.")
+        if asks:
+            note(_NO_KEY if spec == OFFLINE else f"{_KEY} is set: asking {spec}; --model names another.")
     if spec == OFFLINE:
         endpoint = None  # the address is for others: users, or a judge
     return ModelChoice(spec, endpoint, dict(map(_argument, arguments or ())))
@@ -199,7 +199,7 @@ def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | No
 def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | None:
     """The tools of an agent, or those that are named otherwise; None where neither is given."""
     if agent is not None and tools:
-        raise BadParameter("--agent and --tools name the tools twice: give one of them")
+        raise BadParameter("--agent and --tools both name the tools: give one of them")
     if agent is not None:
         return list(Agent.from_yaml(agent).toolbox.values())
     return [tool for one in tools for tool in _tools_named(one)] if tools else None
@@ -236,15 +236,21 @@ def _tools_in_json(file: Path) -> list[Any]:
 
 def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
     """What a million tokens cost, by model; a ceiling of cost needs to know."""
-    if max_cost is not None and not text:
-        raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10")
+    if max_cost is not None and not (text and max_cost > 0):
+        raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10, and more than 0")
     prices = {}
     for part in text.split(",") if text else ():
         found = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", part.strip())
         if found is None:
-            raise InputError(f"--prices: {part!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
+            raise BadParameter(f"--prices {part}: it must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
         prices[found[1]] = (float(found[2]), float(found[3]))
     return prices
+
+
+def refuse_useless(why: str, given: Mapping[str, object]) -> None:
+    """Refuse options that would change nothing; a value that is false was not given."""
+    if useless := [name for name, value in given.items() if value]:
+        raise BadParameter(f"{why}: leave out {', '.join(useless)}, which would change nothing")
 
 
 def read_text(file: Path, what: str) -> str:
@@ -269,10 +275,10 @@ def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) ->
     folders = [one.resolve() for one in read if one.is_dir()]
     for out in outs:
         if out.is_dir() or not os.access(out.absolute().parent, os.W_OK):
-            raise InputError(f"{out} cannot be written: name a file in a folder that is there")
+            raise InputError(f"{out} cannot be written: name a file in a folder that exists")
         if out.resolve().parent in folders:
             raise InputError(f"{out} would stand in a folder that is read: write it to another one")
     files = [file.resolve() for file in (*found, *outs)]
     if len(set(files)) < len(files):
-        raise InputError("what is read and what is written must be different files; one is named twice")
+        raise BadParameter("what is read and what is written must be different files; one is named twice")
     return found

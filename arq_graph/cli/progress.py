@@ -95,7 +95,7 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
         timer.daemon = True
         timer.start()
         announce()
-        raise KeyboardInterrupt("they were told")
+        raise KeyboardInterrupt("it was said")
 
     before = signal.signal(signal.SIGINT, leave)
     try:
@@ -134,8 +134,8 @@ def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callab
 
 
 @contextmanager
-def way_on_told(way_on: str, doing: str, total: int | None, failing: str) -> Iterator[Callable[[bool], None]]:
-    """A progress bar inside the block; whatever ends it, an interrupt or a model, tells how to go on."""
+def way_on_said(way_on: str, doing: str, total: int | None, failing: str) -> Iterator[Callable[[bool], None]]:
+    """A progress bar inside the block; whatever ends it, an interrupt or a model, says how to go on."""
     with (
         leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}".strip())),
         progress_bar(doing, total, failing) as advance,

@@ -1,4 +1,4 @@
-"""`arq-graph run`: hold a conversation whose customer turns are in a file."""
+"""`arq-graph run`: run a conversation whose customer turns are in a file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def run(
             "--conversation",
             "-c",
             metavar="FILE",
-            help="What the customer says: a message a line, or as JSON or JSON Lines texts and chat messages. "
-            "- reads standard input.",
+            help="What the customer says: one message per line, or texts and chat messages as JSON or JSON Lines. "
+            "Write - to read standard input.",
         ),
     ],
     model: options.Model = None,
@@ -40,12 +40,12 @@ def run(
     thread: options.Thread = None,
     db: options.Database = None,
     approve: Annotated[
-        bool, Option("--approve", help="Approve every call that needs an operator's word.")
+        bool, Option("--approve", help="Approve every call that waits for an operator.")
     ] = False,
 ) -> None:
-    """Hold a conversation from a file: one JSON line a turn.
+    """Run a conversation from a file, and print one JSON line per turn.
 
-    The same command with the --thread that it names goes on where an interrupted run stopped.
+    If the run is interrupted, the same command with the --thread that it printed continues it.
     """
     choice = options.choose_model(model, base_url, model_arg)
     setup = Setup(agent, choice, mode, strategy, milestones, thread, db)
@@ -56,7 +56,7 @@ def run(
         held = dialogue.said()
         if held and held == turns[: len(held)]:
             note(
-                f"The thread already holds the first {len(held)} of the {len(turns)} turns: going on from there."
+                f"The thread already holds the first {len(held)} of the {len(turns)} turns: continuing from there."
             )
             turns = turns[len(held) :]
         resumed = dialogue.finish()
@@ -76,11 +76,11 @@ def read_customer_turns(path: Path) -> list[str]:
             messages = convert_to_messages(entries)
         except Exception as error:  # whatever LangChain meets in what is no message
             why = str(error).partition("\n")[0]
-            raise InputError(f"{path}: is no JSON of texts or chat messages: {why}") from error
+            raise InputError(f"{path} is not JSON of texts or chat messages: {why}") from error
         # Those of anybody else are left out, so that a recorded conversation can be held again.
         turns = [message.text for message in messages if isinstance(message, HumanMessage)]
     if not turns:
-        raise InputError(f"{path} holds nothing that a customer says; write one message a line")
+        raise InputError(f"{path} holds nothing that a customer says; write one message per line")
     return [clean(turn) for turn in turns]
 
 
@@ -95,7 +95,7 @@ def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
         return
     approve, decide = [*dialogue.way_on, "--approve"], setup.command(dialogue.thread)
     what_to_do = (
-        f"a tool call waits for an operator's word: approve all of them with `{shlex.join(approve)}`, or decide with "
+        f"a tool call waits for an operator: approve all of them with `{shlex.join(approve)}`, or decide with "
         f"`{shlex.join(decide)}`"
     )
     print_json({**record, "what_to_do": what_to_do})

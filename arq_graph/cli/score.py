@@ -9,15 +9,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Exit, Option
+from typer import BadParameter, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.dialogue import ThreadNote, existing_threads
-from arq_graph.cli.progress import way_on_told
+from arq_graph.cli.progress import way_on_said
 from arq_graph.cli.screen import note, output, warn
-from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
+from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report, write_outputs
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.event_loop import run_in_loop
@@ -43,23 +43,24 @@ def score(
         Option(
             "--milestones",
             metavar="[NAME=]FILE",
-            help="The milestone file. Several: one for each use case, named NAME or as the file is.",
+            help="The milestone file. Repeat it for several use cases: each is called NAME, or like its file.",
         ),
     ],
     agent: options.AgentOption = None,
     tools: options.Tools = None,
     judge: options.Judge = None,
-    votes: Annotated[int, Option(min=1, help="How often the judge is asked; the majority decides.")] = 1,
+    votes: Annotated[int, Option(min=1, help="How often to ask the judge; the majority decides.")] = 1,
     base_url: options.BaseUrl = None,
     concurrency: Annotated[
-        int, Option(min=1, help="How many conversations the judge is asked about at once.")
+        int, Option(min=1, help="How many conversations to ask the judge about at once.")
     ] = 8,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
 
-    With --json or --html, results are kept as they come: the same command goes on with a run that was stopped.
+    With --json or --html, results are saved as they come, and the same command continues a run that was stopped. The
+    exit code is 1 if a record could not be scored; the others are.
     """
     known = options.read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
@@ -77,7 +78,7 @@ def score(
     }
     out = json or html
     if choice and not out:
-        note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
+        note("If this run is stopped, nothing is saved; with --json FILE the same command would continue it.")
     read = partial(read_files, files)
     kept = out and out.with_name(f"{out.name}.partial.jsonl")
     run = score_transcripts(
@@ -104,7 +105,9 @@ def score(
     if run.store is not None and not unanswered:
         run.store.remove()
     show_report(result, tables, output())
-    _tell_undecided(result, choice, run.store, unanswered)
+    _say_undecided(result, choice, run.store, unanswered)
+    if result.broken:
+        raise incomplete()
 
 
 def read_files(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
@@ -145,7 +148,7 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
         if not equals or Path(text).exists():  # a file's own name may have the sign in it
             name, file = Path(text).stem, text
         if name in graphs:
-            raise InputError(f"two milestone files are for the use case {name!r}; name one NAME=FILE")
+            raise BadParameter(f"two milestone files are for the use case {name!r}: write one as NAME=FILE")
         graph = graphs[name] = MilestoneGraph.from_yaml(file)
         graph.name = name
         if tools is not None and (wrong := graph.check(tools).errors):
@@ -157,25 +160,25 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
 def _scored(run: ScoringRun, total: int | None) -> Report:
     store = run.store
     if store is not None and run.kept:
-        note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
-    way_on = f"What was scored is kept in {store.file}: the same command goes on from there." if store else ""
-    with way_on_told(way_on, "scoring", total, "broken") as advance:
+        note(f"Continuing: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
+    way_on = f"What was scored is saved in {store.file}: the same command continues." if store else ""
+    with way_on_said(way_on, "scoring", total, "broken") as advance:
         scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
         return run_in_loop(scoring, "areport")
 
 
-def _tell_undecided(
+def _say_undecided(
     result: Report, judge: options.ModelChoice | None, store: RunStore | None, unanswered: int
 ) -> None:
     ranges = (one for one in result.conversations if one.progress_range and one.progress_rate is None)
     names = list(dict.fromkeys(name for one in ranges for name in one.undecided))
     if names and judge is None:
         note(
-            f"Nothing says whether these were observed: {listed(names)}. Where that matters the figures are a range; "
-            "--judge MODEL decides them, or a `check:` in the milestone file."
+            f"Nothing decides whether these were observed: {listed(names)}. If that matters, the figures are a range; "
+            "--judge MODEL or a `check:` in the milestone file decides them."
         )
     if store is not None and unanswered:
         warn(
             f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
-            f"about those alone, the others are kept in {store.file}"
+            f"only about those; the others are saved in {store.file}"
         )

@@ -9,7 +9,7 @@ from typer import Exit, Option
 
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
-from arq_graph.cli.evaluation import tell_doubts
+from arq_graph.cli.evaluation import say_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
 from arq_graph.cli.turn import progress_line
@@ -32,14 +32,14 @@ _RESULT_SHOWN = 300
 
 def simulate(
     suite: options.SuiteFile,
-    scenario: Annotated[str | None, Option(metavar="NAME", help="Which one. Else the first.")] = None,
+    scenario: Annotated[str | None, Option(metavar="NAME", help="Default: the first scenario.")] = None,
     arm: Annotated[
-        str, Option(metavar="NAME", help="guided, react, pre-act, …, as for `evaluate`.")
+        str, Option(metavar="NAME", help="What plays the agent, as for `evaluate`: guided, react, pre-act, …")
     ] = "guided",
     kind: Annotated[
-        Kind | None, Option("--kind", help="What the user knows. Else as the scenario says.")
+        Kind | None, Option("--kind", help="What the user knows. Default: as the scenario says.")
     ] = None,
-    seed: Annotated[int | None, Option(help="Else that of the suite's first run.")] = None,
+    seed: Annotated[int | None, Option(help="The seed. Default: that of the suite's first run.")] = None,
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
@@ -52,7 +52,7 @@ def simulate(
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
     asked = choice.chat_model()
-    tell_doubts(asked, [arm], [])
+    say_doubts(asked, [arm], [])
     arms = Arms(arms_named([arm], folder=suite.absolute().parent), asked)
     made = arms.make(one)
     user = tried.make_user(one.seed, users.chat_model() if users else None)

@@ -10,7 +10,9 @@ from textwrap import fill
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
+from typer import Exit
 
+from arq_graph.cli import WRONG_INPUT
 from arq_graph.cli.screen import note, printable, warn, warning, words
 from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.html import write_html
@@ -65,6 +67,12 @@ def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
         warn(f"and {len(broken) - _SHOWN:,} more that could not be {done}; the JSON report lists them all")
 
 
+def incomplete(way_on: str = "") -> Exit:
+    """The exit of a command whose results are there but not whole, which is said."""
+    note(f"The exit code is {WRONG_INPUT}, because something went wrong or is missing. {way_on}".rstrip())
+    return Exit(WRONG_INPUT)
+
+
 def show_table(table: shown.Table, console: Console) -> None:
     """Print a table below an empty line, and its notes beneath it."""
     console.print()
@@ -103,8 +111,8 @@ def show_report(
     for file in unreviewed[:_SHOWN]:
         console.print(
             warning(
-                f"{printable(file, _PATH)}: generated, and reviewed by nobody. What it asks for may not be what "
-                "matters; look it over, then write `reviewed: {by: …, date: …}` into it."
+                f"{printable(file, _PATH)} was generated, and nobody has reviewed it. What it asks for may not be what "
+                "matters: read it, then write `reviewed: {by: …, date: …}` into it."
             )
         )
 
@@ -135,7 +143,7 @@ def _show_errors(report: Report, console: Console) -> None:
             wrong.setdefault((one.arm or "all", reason), []).append(one.id)
     if wrong:
         every = counted(sum(map(len, wrong.values())), "conversation")
-        console.print(words(f"{every} ended in an error, measured as far as it had come:", "yellow"))
+        console.print(words(f"{every} ended in an error; what came before it is measured:", "yellow"))
     for (arm, reason), ids in sorted(wrong.items(), key=lambda each: -len(each[1]))[:_SHOWN]:
         line = f"{one_line(arm)}: {len(ids):,}: {printable(reason, _REASON)} ({listed(ids)})"
         console.print(words(line, "yellow"))

@@ -150,7 +150,7 @@ def outcome_of(outcome: Outcome, agent: Agent) -> Iterator[RenderableType]:
         yield ""
     if outcome.waiting:
         names = ", ".join(call["name"] for call in outcome.waiting)
-        yield labelled([("waits", "bold yellow", [words(f"for an operator's word on {names}")])])
+        yield labelled([("waits", "bold yellow", [words(f"for an operator to approve {names}")])])
         return
     yield reply_of(turn)
     if turn.progress is not None:

@@ -13,7 +13,7 @@ from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import note, output, print_json, warn, words
-from arq_graph.cli.tables import columns, counted, show_broken
+from arq_graph.cli.tables import columns, counted, incomplete, show_broken
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.shown import number
@@ -41,33 +41,34 @@ def turns(
     base_url: options.BaseUrl = None,
     agent: Annotated[
         Path | None,
-        Option(metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."),
+        Option(metavar="AGENT.yaml", help="Evaluate this agent, with --model, instead of the model alone."),
     ] = None,
     mode: options.ModeOption = "arq",
     tools: options.Tools = None,
     limit: Annotated[
-        int | None, Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
+        int | None, Option("--limit", "-n", min=1, metavar="N", help="Ask only the first N steps.")
     ] = None,
     concurrency: Annotated[int, Option(min=1, max=64, help="How many steps to ask at once.")] = 4,
     out: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="Keep every outcome here, a line a step; the same command goes on where it stopped.",
+            help="Save every outcome here, one line per step; the same command continues where it stopped.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Evaluate single turns: is each next action the recorded one, given the true history?
+    """Evaluate single turns: given the recorded history, is the next action the recorded one?
 
-    At every step of a recorded conversation the model or the agent is asked for its next action: a tool call or the
-    final answer. No tool runs. A step that failed with an error is asked again by the same command with --out.
+    At every step of a recorded conversation, the model or the agent is asked for its next action: a tool call or the
+    final answer. No tool runs. With --out, the same command asks again about steps that ended in an error; the exit
+    code is 1 if there are any.
     """
     known = options.read_tools(agent, tools)
     steps, broken = read_steps(dataset, limit)
     if not steps:
         said = f"; the first broken record: {broken[0].error}" if broken else ""
-        raise InputError(f"the dataset holds no step: no agent's message that follows a user's{said}")
+        raise InputError(f"the dataset holds no step: no message of an agent follows one of a user{said}")
     recorded = (step.transcript for step in steps)
     if known is None and not any(each.tools or each.extra.get("tools") for each in recorded):
         warn(_NO_TOOLS)
@@ -103,6 +104,8 @@ def turns(
         _show(name, found.metrics)
     if found.metrics.errors == found.metrics.steps:
         raise ReasoningError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
+    if found.metrics.errors or found.broken:
+        raise incomplete()
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:

@@ -33,7 +33,7 @@ _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 
 
 def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
-    """Hold every conversation of a suite with every arm, and measure it; the settings are those of `aevaluate`.
+    """Run every conversation of a suite with every arm, and measure it; the settings are those of `aevaluate`.
 
     Raises:
         InputError: An event loop runs already: await `aevaluate` there. All else is as `aevaluate` raises.
@@ -75,16 +75,16 @@ async def aevaluate(
     depends_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
 ) -> Report:
-    """Hold every conversation of a suite with every arm, `runs` times each, and measure it.
+    """Run every conversation of a suite with every arm, `runs` times each, and measure it.
 
     Each conversation has its own thread, user and world; its seed is the same for every arm, so that the runs of two
     arms are pairs. What goes wrong in one conversation is in the report and does not touch the others. If an app
     raises, the conversation is measured up to that point, with the `error`. If its model is unavailable, or the user
-    fails, the conversation is not measured, and is held again when the run is resumed. Only LangChain's callbacks say
+    fails, the conversation is not measured, and is run again when the run is resumed. Only LangChain's callbacks say
     what a model raised: a lost connection of the app's own, or of a client without callbacks, is the app's error.
 
     A LangGraph app with a checkpointer is run with `durability="exit"`, for speed. A conversation that was cut off is
-    held again from its beginning, in a new thread. An app or tool that hangs is left behind at the limit of `seconds`;
+    run again from its beginning, in a new thread. An app or tool that hangs is left behind at the limit of `seconds`;
     in a loop of your own, Python waits for its thread when it ends, and `evaluate` has threads of its own.
 
     Args:
@@ -97,30 +97,30 @@ async def aevaluate(
         runs: How often each scenario is run, from 1.
         concurrency: How many conversations are under way at once, from 1; with workers, in each of them.
         results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere.
-        resume: Go on with what that file holds, and hold no conversation twice. Whatever shapes a conversation (the
+        resume: Continue what that file holds, and run no conversation twice. Whatever shapes a conversation (the
             agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
-        record: Keep in that file every model answer, too, so that a `ReplayChatModel` can hold the same run again. Of
-            what was asked it keeps digests alone.
+        record: Keep in that file every model answer, too, so that a `ReplayChatModel` can repeat the run. Of what
+            was asked it keeps only digests.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
-            reached nothing is begun; conversations under way finish their turn, and are held again another time.
+            reached nothing is begun; conversations under way finish their turn, and are run again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
-        executor: Any `concurrent.futures.Executor` that holds the conversations elsewhere: a pool of processes, or a
+        executor: Any `concurrent.futures.Executor` that runs the conversations elsewhere: a pool of processes, or a
             cluster's. The suite, arms, models and judge are sent with cloudpickle. Results are written, and `done` is
             called, in this process.
         workers: How many workers the executor has, from 1; a pool of `concurrent.futures` says so itself. Without an
             executor: how many processes to start for the conversations.
-        shard: "2/5": hold the second of five parts, with a fifth of the ceilings, in a results file of its own.
-        merge: The results files of shards, to be reported as one run; no conversation is held. One that was held twice
+        shard: "2/5": run the second of five parts, with a fifth of the ceilings, in a results file of its own.
+        merge: The results files of shards, to be reported as one run; no conversation is run. One that was run twice
             counts once, and the report says which are missing.
-        spent_in: Results files of other suites, whose calls and cost count towards the ceilings, too.
+        spent_in: Results files of other suites, whose calls and cost count towards the ceilings too.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
         InputError: A setting cannot be used, a model's key is missing, a file holds other results, or runs or arms
             that are not given again, something cannot be sent to workers or read there, or a model that is called has
-            no price or reports no tokens while `max_cost` is to hold.
+            no price or reports no tokens although there is a `max_cost`.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     given = locals()
@@ -134,7 +134,7 @@ async def aevaluate(
             "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: a million tokens, read and written"
         )
     if record and results is None:
-        raise InputError("record=True needs results=…, the file that the model's answers are kept in")
+        raise InputError("record=True needs results=…, the file in which the model's answers are saved")
     # A user's model that is none, or lacks its key, is told at once.
     suite.scenarios[0].make_user(suite.seed, user_model)
     if executor is not None:
@@ -148,7 +148,9 @@ async def aevaluate(
     names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
     shard = "1/1" if merge else shard
     number, shards = read_shard(shard)
-    ceiling = Ceiling(max_calls, max_cost, settings.prices or {})
+    ceiling = Ceiling(
+        max_calls, max_cost, settings.prices or {}, " of all suites together" if spent_in else ""
+    )
     if shards > 1:  # what is lent to this one, where all of them borrow, one after another
         ceiling = [ceiling.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
     for entry in filter(None, map(kept_in, chain.from_iterable(records_in(Path(file)) for file in spent_in))):

@@ -140,7 +140,7 @@ async def aexperiment(
 
     Args:
         file: The suite's file.
-        suite: Its scenarios, or those of them that are to be held.
+        suite: Its scenarios, or those of them that are to be run.
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
         ablated: By arm that leaves queries out, the step that they are left out of.

@@ -49,7 +49,7 @@ def test_without_the_sqlite_package_it_says_what_to_install(cli, monkeypatch):
 def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli):
     with Endpoint(serving(OfflineChatModel())) as endpoint:
         done = cli("demo", *options(endpoint))
-    assert "--evaluation does it" in done.words
+    assert "--evaluation runs them" in done.words
     assert not Path(".arq_graph/demo.html").exists()
 
 

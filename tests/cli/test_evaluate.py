@@ -108,4 +108,4 @@ def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
 def test_going_on_takes_a_higher_ceiling_and_that_is_said(evaluate):
     stopped = evaluate("guided", "--runs", "4", "--max-calls", "10")
     assert stopped.code == 0
-    assert "--resume and a higher --max-calls goes on from there" in stopped.words
+    assert "--resume and a higher --max-calls continues from there" in stopped.words

@@ -172,6 +172,10 @@ def test_a_replay_alone_takes_arms_runs_and_votes_from_the_recording_and_comes_t
             "leave out --model, --judge, which would change nothing",
         ),
         (("--record", "kept/."), "--record has to name another folder"),
+        (
+            ("--merge", "--resume", "--shard", "1/2"),
+            "leave out --resume, --shard, --replay, which would change nothing",
+        ),
     ],
 )
 def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, tried, folder, options, told):
@@ -195,13 +199,14 @@ def test_several_suites_have_tables_of_their_own_and_one_ceiling(tried, second, 
     most = calls(folder / "whole" / "florist.json") + 1
     done = tried(*options, "--max-calls", str(most))
     assert "4 conversations of florist" in done.words and "0 conversations of second" in done.words
-    assert f"of {most} model calls are made: 1 conversation of the run missing" in done.words
+    spent = f"of {most} model calls of all suites together are made. Missing below:"
+    assert f"{spent} 1 conversation of second." in done.words
     on = tried(*options, "--max-calls", str(9 * most), "--resume")
     assert "1 conversation of second" in on.words
     assert list(rows(folder / "kept" / "second.json", "goal completion")) == ["all"]
     # What the second has used counts when the first goes on.
     more = tried(*options, "--max-calls", str(most), "--resume", "--runs", "2")
-    assert f"of {most} model calls are made: 4 conversations of the run missing" in more.words
+    assert f"{spent} 4 conversations of florist." in more.words
 
 
 def calls(file: Path) -> int:
@@ -224,11 +229,20 @@ def test_shards_and_workers_come_to_the_same(tried, folder):
     tried("--arms", "direct", "--runs", "2", record="whole")
     for shard in ("1/2", "2/2"):
         tried("--arms", "direct", "--runs", "2", "--shard", shard, "--workers", "1", record="parts")
-    tried("--merge", record="parts")
+    tried("--arms", "direct", "--runs", "2", "--merge", record="parts")
     whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
     assert without_times(whole) == without_times(parts)
-    none = tried("--merge", record="none", code=1)
-    assert "none holds no shards of florist: run them with --shard 1/2" in none.words
+
+
+def test_merging_needs_shards_with_the_same_arms_and_runs_and_no_model(cli, suite, tried, folder):
+    assert "none holds no shards of florist" in tried("--merge", record="none", code=1).words
+    for shard in ("1/2", "2/2"):
+        tried(*BOTH, "--runs", "2", "--shard", shard)
+    lacking = tried("--arms", "arms:knows", "--merge", code=1)
+    assert "give --runs 2 (in Python, runs=) and --arms arms:guesses,arms:knows, or more" in lacking.words
+    done = cli("experiment", suite, *BOTH, "--runs", "2", "--merge", "--record", "kept")
+    assert (done.code, "16 conversations of florist" in done.words) == (0, True), done.words
+    assert "No model and no key" not in done.words
 
 
 def without_times(experiment: dict[str, Any]) -> dict[str, Any]:
@@ -313,6 +327,7 @@ class Plain:
     ("options", "told"),
     [
         (("--ablate", "machter"), "did you mean `matcher`?"),
+        (("--ablate", "matcher:"), "write queries after the colon, or leave out the colon"),
         (("--ablate", "matcher:score"), "'score', which is part of its response"),
         (
             ("--ablate", "matcher:foo"),
@@ -324,22 +339,24 @@ class Plain:
             ("--arms", "respact+reflection"),
             "there is no arm 'respact+reflection'; did you mean `respact+reflexion`?",
         ),
-        (("--blueprint", "Polite"), "the blueprint 'Polite' must be written module:Class"),
+        (("--blueprint", "Polite"), "--blueprint Polite: it must be written MODULE:CLASS"),
         (("--blueprint", "own:Plain"), "make it a subclass of MessageBlueprint or of Judgement"),
         (("--blueprint", "own:Other"), "'own:Other' is not a blueprint for any step"),
         (("--only", "order"), "did you mean `orders`?"),
         (("--max-cost", "1"), "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
+        (("--max-cost", "0", "--prices", "m=1/1"), "and more than 0"),
         (
             ("--arms", "create_agent", "household"),
             "acted in with texts, and this arm calls tools; react and respact",
         ),
-        (("suite.yaml",), "two of the suites have one name"),
+        (("./suite.yaml",), "two suites have the same name"),
     ],
 )
 def test_what_cannot_be_tried_is_told_with_what_to_do(cli, suite, folder, options, told):
     (folder / "own.py").write_text(BLUEPRINTS)
     done = cli("experiment", suite, "--model", "offline", *options)
-    assert done.code in (1, 2)
+    written_wrong = ("after the colon", "must be written", "--max-cost", "more than 0")
+    assert done.code == (2 if any(each in told for each in written_wrong) else 1), done.words
     assert told in done.words
     assert not (folder / "experiment").exists()
 
@@ -419,9 +436,10 @@ def test_what_is_wrong_with_a_world_is_told_before_the_run(tried, suite, folder,
 
 
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(tried):
-    done = tried("--arms", "arq,react")
-    assert "2 scenarios left out: react cannot say which guidelines are active." in done.words
-    assert "4 conversations of florist" in done.words
+    done = tried("--arms", "arq,react,pre-act")
+    assert "2 scenarios of florist left out for all arms, because all are compared on the same" in done.words
+    assert "which guidelines are active, and react, pre-act cannot say that" in done.words
+    assert "6 conversations of florist" in done.words
 
 
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):

@@ -69,7 +69,7 @@ def test_without_a_conversation_it_says_how_to_have_one(cli, shop):
     assert "--thread" not in silent.err
     done = cli("explain")
     assert done.code == 1
-    assert "no conversation is kept yet: hold one first" in done.words
+    assert "no conversation is saved yet: run one first" in done.words
 
 
 def test_the_thread_used_last_is_meant_and_named_where_another_is_unknown(cli, shop):

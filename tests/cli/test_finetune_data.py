@@ -490,7 +490,7 @@ def test_a_line_of_reasons_that_is_none_any_more_is_told_and_nothing_is_written(
     before = file.read_bytes()
     done, _, _ = made([HELLO], 2)
     assert done.code == 1
-    assert "data.reasons.jsonl, line 2, is no turn with its reasons" in done.words
+    assert "data.reasons.jsonl, line 2, is not a turn with its reasons" in done.words
     assert why in done.words
     assert file.read_bytes() == before
 

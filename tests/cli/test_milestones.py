@@ -48,7 +48,7 @@ def test_a_sound_file_is_said_to_be_one_and_tools_come_as_names_definitions_or_s
         done = cli("milestones", "check", file, "--tools", "tools.json")
         assert done.code == 0
         assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in done.out
-        assert "can be measured on; its tools are the agent's" in done.words
+        assert "can be used to measure; its tools are the agent's" in done.words
         assert "Errors" not in done.out and "Warnings" not in done.out
 
 

@@ -61,9 +61,9 @@ def chats(folder):
 def score(cli, chats):
     """Score files on the shop's milestones, and read the report."""
 
-    def run(*arguments):
+    def run(*arguments, code=0):
         done = cli("score", *arguments, "--milestones", "shop.yaml", "--json", "out.json")
-        assert done.code == 0, done.err
+        assert done.code == code, done.err
         return done, read_report("out.json")
 
     return run
@@ -90,7 +90,7 @@ def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(score, fo
     records = [json.dumps(chat("find", "buy")), json.dumps(broken), '{"some": "thing"}', '{"messages": [']
     odd = json.dumps(chat("find", id="\ud800\u2028", use_case="\udfff", says="\ud800</script>\0"))
     (folder / "chats.jsonl").write_text("\n".join([*records, odd]))
-    done, report = score("chats.jsonl")
+    done, report = score("chats.jsonl", code=1)
     assert "chats.jsonl: record 1: message 1: the call of 'find' has no arguments" in done.words
     assert "chats.jsonl: record 2: no known format" in done.words
     assert "chats.jsonl: record 3: no JSON" in done.words
@@ -104,7 +104,7 @@ def test_a_file_or_a_thread_that_cannot_be_read_does_not_stop_the_others(score, 
     with SqliteSaver.from_conn_string("other.sqlite") as threads:
         other = StateGraph(dict[str, Any]).add_node("talk", lambda _: {}).add_edge(START, "talk")
         other.compile(checkpointer=threads).invoke({"x": 1}, {"configurable": {"thread_id": "odd"}})
-    done, report = score("cut.json", "other.sqlite", chats)
+    done, report = score("cut.json", "other.sqlite", chats, code=1)
     assert len(report.conversations) == 3
     assert [(one.source, one.record) for one in report.broken] == [("cut.json", None), ("other.sqlite", 0)]
     assert "cut.json is no UTF-8 text" in done.words and "thread 'odd'" in done.words
@@ -117,7 +117,7 @@ def test_several_files_and_several_use_cases(cli, chats, folder):
     write_json("second.json", [chat("find", use_case="buying")])
     graphs = ["--milestones", "buying.yaml", "--milestones", "greeting=judged.yaml"]
     done = cli("score", "first.json", "second.json", *graphs, "--json", "out.json")
-    assert done.code == 0, done.err
+    assert done.code == 1, done.err
     report = read_report("out.json")
     assert [(one.source, one.record, one.graph) for one in report.conversations] == [
         ("first.json", 0, "buying"),
@@ -140,7 +140,7 @@ def test_what_nobody_decides_is_a_range_with_a_hint(cli, chats):
     # Thanked and End: nothing is reached for certain, everything perhaps.
     assert "0.00 to 1.00" in done.out
     assert "thanked" in done.err
-    assert "--judge MODEL decides" in done.words
+    assert "--judge MODEL or a `check:` in the milestone file decides" in done.words
 
 
 def test_a_stand_in_as_judge_is_marked(cli, chats):
@@ -163,7 +163,7 @@ def test_what_was_scored_is_kept_and_the_same_command_goes_on_with_the_rest(cli,
         broken = cli(*command, *judge(endpoint))
         assert (broken.code, endpoint.calls <= 5 + 3) == (3, True)
         assert "revoked" in broken.words
-        assert "kept in out.json.partial.jsonl: the same command goes on" in broken.words
+        assert "saved in out.json.partial.jsonl: the same command continues" in broken.words
         assert not (folder / "out.json").exists()
 
         replies = chain([lambda _: refusal("no")], repeat(answers))

@@ -52,7 +52,7 @@ def test_merged_shards_are_reported_as_one_run(cli, shards, folder):
     more = cli(
         "evaluate", "suite.yaml", *files, "--model", "offline", "--arms", "desk:echo,guided", "--runs", "4"
     )
-    assert "not all shards are done: 8 conversations of the run missing" in more.words
+    assert "not all shards are done. Missing below: 8 conversations." in more.words
     assert [(folder / file).read_bytes() for file in files] == before, "nothing was held"
     assert not (folder / "suite.results.jsonl").exists()
     assert merged == report(cli, folder)[1]
@@ -65,8 +65,8 @@ def test_a_missing_shard_is_told_and_what_was_held_twice_counts_once(cli, shards
     said, found = report(cli, folder, *files, "copy.jsonl", code=1)
     assert len({one["id"] for one in found}) == len(found) > 0
     assert "Where has it gone?" not in (folder / "out.html").read_text(), "the first counts"
-    assert f"shards missing: 2/3: {8 - len(found)} conversations of the run missing" in said
-    assert "--shard and --resume, for each part that is not done" in said
+    assert f"shards missing: 2/3. Missing below: {8 - len(found)} conversations." in said
+    assert "Continue each part that is not done with its --shard and --resume" in said
 
 
 @pytest.mark.parametrize(
