@@ -136,7 +136,8 @@ async def aexperiment(
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
 
     Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
-    Under a ceiling they are left out; of shards, the first takes them all.
+    Under a ceiling they are left out; of shards, the first takes them all, and merging takes them from where it kept
+    them.
 
     Args:
         file: The suite's file.
@@ -165,13 +166,16 @@ async def aexperiment(
             app = known.make(Planned(arm, scenario, 1, suite.seed)).app
             name = f"{suite.name}, {gold.stem}, {arm}"
             kept = results.with_name(f"{file_name(name)}.turns.jsonl")
+            if settings.get("merge") and not kept.exists():  # only reported, so not asked now
+                continue
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
             many = settings.get("concurrency", 8)
             found = await aevaluate_turns(
                 app, gold, results=kept, depends_on=of, record=name, concurrency=many
             )
             outcomes += found.outcomes
-        turns[arm] = turn_metrics(outcomes)
+        if outcomes:
+            turns[arm] = turn_metrics(outcomes)
     return Experiment(
         suite=file.parent.name if file.is_relative_to(SUITES) and file.name == "suite.yaml" else suite.name,
         report=report,
