@@ -21,6 +21,9 @@ EventCheck = Callable[[Event, Sequence[Event]], bool]
 """Asked at every event, with all events before it; must depend on nothing else."""
 
 
+_SPACES = str.maketrans("\u00a0\u202f", "  ")
+
+
 @dataclass(frozen=True, slots=True)
 class ForbiddenEvent:
     """Something happened that must not.
@@ -111,9 +114,11 @@ class _Observer:
                     self._look(rule, self._now, self._is_forbidden, rule, event)
             self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
         else:
-            voice = event.speaker if isinstance(event, Message) else "tool"
+            voice, text = (
+                (event.speaker, _as_read(event.text)) if isinstance(event, Message) else ("tool", event.text)
+            )
             for listener, pattern in self.rules.words.get(voice, ()):
-                self._look(listener, self._now, pattern.is_in, event.text)
+                self._look(listener, self._now, pattern.is_in, text)
         if isinstance(event, Result):
             self._answered(event)
         if self._grounding is not None:
@@ -206,3 +211,8 @@ def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
     if not callable(found):
         raise SpecError(f"`check` names {name!r}, which is no function", file=file, line=line)
     return cast(EventCheck, found)
+
+
+def _as_read(text: str) -> str:
+    """A message as whoever reads it sees it: without the marks of bold type, and with spaces that are spaces."""
+    return text.replace("**", "").translate(_SPACES)

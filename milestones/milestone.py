@@ -88,7 +88,7 @@ class Said(Entry):
     """Someone said something: a message, or a tool's result, in which a pattern occurs.
 
     Args:
-        pattern: What is looked for.
+        pattern: What is looked for; in a message, without the marks of bold type, and with no-break spaces as spaces.
         said_by: Who says it; None: anyone.
     """
 
