@@ -215,9 +215,11 @@ def _pass_hat_k(summaries: Mapping[str, Summary]) -> Rows:
 
 def _notes_of_pass_hat_k(summaries: Mapping[str, Summary]) -> Iterator[str]:
     yield "How likely k runs of a task all complete the goal."
-    for arm, of in summaries.items():
-        if of.pass_hat_k_undecided:
-            yield f"Left out of {arm}, because not every run is decided: {of.pass_hat_k_undecided:,} tasks."
+    undecided = [
+        f"{arm} {of.pass_hat_k_undecided:,}" for arm, of in summaries.items() if of.pass_hat_k_undecided
+    ]
+    if undecided:
+        yield f"Tasks left out, because not every run is decided: {', '.join(undecided)}."
 
 
 def _stops(arms: Mapping[str, Records]) -> Rows:
