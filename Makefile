@@ -14,7 +14,7 @@ demo: $(VENV)/.run ## Hold a conversation with the order desk, without a key, tr
 	@$(BIN)/arq-graph explain
 
 test: $(VENV)/.dev ## Run the tests (no network, no key)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" --ignore=tests/slow
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "not slow" --ignore=tests/slow
 
 test-slow: $(VENV)/.slow browser postgres ## Run the slower suites: killed processes, random answers, real servers, a browser
 	$(BIN)/python -m pytest -q -n 2 -m slow --durations=5

@@ -189,3 +189,11 @@ def test_every_category_has_cases_of_both_kinds():
         for one in suite().scenarios
         if len(one.history) > 40 and not one.twin and one.name not in named
     ] == []
+
+
+def test_every_pattern_can_be_read():
+    said = {
+        one.name: [*(each.pattern for each in one.expect.says if each.pattern), *one.expect.never]
+        for one in turns()
+    }
+    assert [name for name, patterns in said.items() if any(len(each.text) > 120 for each in patterns)] == []
