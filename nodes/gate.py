@@ -122,6 +122,8 @@ class Gate:
         if not same:
             return "the same call was proposed already in this turn, and another one was made in its place"
         if same[-1] in self.failed:
+            if justified is None and len(same) == 1:  # once more, as after a time-out
+                return ""
             return f"the same call has failed already in this turn ({same[-1].id})"
         if justified is None and same[-1] is not ran[-1][0]:
             return ""

@@ -183,9 +183,9 @@ class PreActPlanner(Planner):
 
     Writes the plan to `plan`, and its action: a message with one tool call, or the final answer. A new customer
     message starts a new plan. A result that contradicts the plan (a failure, an empty result, another branch)
-    changes it, and the plan says what changed and why. A call that failed is not made again in that turn, and a
-    plan that goes on as if it had not failed is refused. What is refused is asked for again, within the reasoner's
-    `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
+    changes it, and the plan says what changed and why. A call that failed is made once more at most in that turn,
+    and a plan that goes on as if it had not failed is refused. What is refused is asked for again, within the
+    reasoner's `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.

@@ -114,8 +114,12 @@ def test_code_sees_by_its_form_whether_a_result_failed_or_is_empty(result, outco
 
 
 @BOTH
-def test_a_model_that_insists_on_a_failed_call_ends_the_turn(node):
-    update, asked = plan([act("get_order", A1, **CHANGE)], node=node, messages=FAILED, state={"plan": [PLAN]})
+def test_a_failed_call_is_made_once_more_and_a_model_that_insists_ends_the_turn(node):
+    again = [act("get_order", A1, **CHANGE)]
+    update, _ = plan(again, node=node, messages=FAILED, state={"plan": [PLAN]})
+    assert called(update) == [("get_order", A1)]
+    twice = [*FAILED, *ran("ConnectionError: no answer", status="error")]
+    update, asked = plan(again, node=node, messages=twice, state={"plan": [PLAN]})
     assert (called(update), text_of(update), len(asked)) == ([], DESK.fallback, 3)
     assert update["plan"][-1]["call"] is None
     assert "has failed already" in update["plan"][-1]["faults"][-1]
