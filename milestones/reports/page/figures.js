@@ -73,7 +73,6 @@ function drawFigures() {
   const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
   byId("about").append([
     counted(overall.conversations, "conversation", "conversations"),
-    counted(data.graphs.length, "milestone graph", "milestone graphs"),
     sources.length === 1 ? sources[0] : sources.length ? counted(sources.length, "file", "files") : null,
   ].filter(Boolean).join(" · "));
 }

@@ -227,7 +227,8 @@ function drawList() {
   const shown = all.slice(from, from + PAGE_LENGTH);
   const total = new Set(data.conversations.map((row) => row.sameCase)).size;
   byId("found").textContent = `${all.length === total ? "" : `${number(all.length)} of `}${number(total)}`;
-  byId("list-name").textContent = total < data.conversations.length ? "Cases" : "Conversations";
+  byId("list-name").textContent = total === data.conversations.length ? "Conversations"
+    : data.conversations.some(({ run }) => run > 1) ? "Cases, run by run" : "Cases";
   byId("rows").replaceChildren(...(shown.length ? shown.map(rowOf)
     : [el("li", { class: "none quiet" }, "No conversation is like that.")]));
   for (const id of ["search", "sort", "arm", "use"]) byId(id).value = filter[id];
