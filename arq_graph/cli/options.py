@@ -99,12 +99,12 @@ MaxCalls = Annotated[
     Option(
         min=1,
         help="Stop after this many model calls, including those of users, of the judge and of earlier parts. Turns "
-        "that have begun are finished, so there may be a few more.",
+        "that have begun are finished and judged, so there may be more: at most those of --concurrency turns.",
     ),
 ]
 MaxCost = Annotated[
     float | None,
-    Option(help="Stop once the calls have cost this much (more than 0); needs --prices."),
+    Option(help="Stop once calls have cost this much (more than 0), as --max-calls does; needs --prices."),
 ]
 Prices = Annotated[
     _Words,

@@ -22,7 +22,7 @@ from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.hearing import asks_something
-from arq_graph.milestones.users.spec import User, last_words
+from arq_graph.milestones.users.spec import ScriptedUser, User, last_words
 from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
@@ -174,8 +174,8 @@ class _Talk:
         held = self.held
         is_guided = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
         while True:
-            # An agenda costs nothing, and may be at its end.
-            if self.stopped() and not isinstance(self.user, AgendaUser):
+            # These cost nothing, and may be at their end.
+            if self.stopped() and not isinstance(self.user, AgendaUser | ScriptedUser):
                 raise _Ended("budget")
             text = await self._hear()
             if self.stopped():

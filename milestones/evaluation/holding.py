@@ -218,12 +218,13 @@ class Run:
             )
             await made.forget(thread)
             spent.include(held.usage)
-            with spent.listening():
+            is_spent = self.ceiling.reached is not None
+            with spent.listening(), UsageTracker(0 if is_spent else None).listening():
                 try:
                     is_over = held.ended in ("budget", "error")
                     make = None if is_over else await self.arms.again(made, held.messages)
                 except Exception as error:
-                    held.ended, held.failure, make = "error", error, None
+                    held.ended, held.failure, make = "budget" if is_spent else "error", error, None
             if make is None:
                 break
         held.usage = spent

@@ -102,7 +102,8 @@ async def aevaluate(
         record: Keep in that file every model answer, too, so that a `ReplayChatModel` can repeat the run. Of what
             was asked it keeps only digests.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
-            reached nothing is begun; conversations under way finish their turn, and are run again another time.
+            reached nothing is begun; turns under way are finished, up to `concurrency` of them. A conversation that
+            is over with its turn is judged and kept; any other is run again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
         executor: Any `concurrent.futures.Executor` that runs the conversations elsewhere: a pool of processes, or a

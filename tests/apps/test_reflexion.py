@@ -82,6 +82,17 @@ def test_the_bound_of_calls_holds_for_each_trial_and_not_for_the_reflection():
     assert (one.trials, one.ended, len(learner.reflected)) == (3, "calls", 2)
 
 
+@pytest.mark.parametrize(
+    ("needs", "kept", "why"), [(0, 1, None), (9, 0, "max_calls: 1 of 1 model calls are made")]
+)
+def test_once_a_ceiling_is_reached_a_success_is_kept_and_no_failure_is_reflected_on(needs, kept, why):
+    learner = Learner(needs)
+    most = len(way(HOUSE.fresh_world(1))) + 1 if kept else 1
+    report = evaluate(Suite([HOUSE]), arms(["respact+reflexion"]), model=learner.model, max_calls=most)
+    assert (len(report.conversations), report.stopped) == (kept, why)
+    assert len(learner.model.calls) == most and not learner.reflected
+
+
 def test_a_reflection_that_fails_ends_the_conversation_alone():
     def answer(call: Any) -> Any:
         return ValueError("out of words") if call.module == "reflexion" else Brain(moves=[GIVE_UP])(call)

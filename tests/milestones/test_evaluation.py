@@ -294,6 +294,23 @@ def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, c
     assert (len(report.conversations), report.missing) == (20, 0)
 
 
+@pytest.mark.parametrize(
+    "fields", [{"user": None, "says": "A lamp?"}, {"user": shopper(intents=["A lamp?"])}]
+)
+@pytest.mark.parametrize(("concurrency", "spent"), [(1, 22), (4, 24)])
+def test_a_conversation_that_is_over_with_its_turn_is_kept_whatever_the_ceiling(
+    tmp_path: Path, concurrency: int, spent: int, fields: dict[str, Any]
+):
+    tried, kept = suite(**fields), {"runs": 20, "results": tmp_path / "results.jsonl"}
+    first, rest = asks(2), asks(2)
+    report = evaluate(tried, {"app": first}, concurrency=concurrency, max_calls=21, **kept)
+    assert [one.ended for one in report.conversations] == ["user"] * (spent // 2), "none is cut off"
+    assert (len(first.made.calls), report.missing) == (spent, 20 - spent // 2), "and none is begun"
+    assert report.stopped == f"max_calls: {spent} of 21 model calls are made"
+    report = evaluate(tried, {"app": rest}, resume=True, **kept)
+    assert (report.missing, len(rest.made.calls)) == (0, 40 - spent), "nothing is paid for twice"
+
+
 def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits(tmp_path: Path):
     prices = {"gpt-4o": (2.5, 10.0), "gpt-4": (30.0, 60.0)}
     cost = (1_000 * 2.5 + 100 * 10) / 1_000_000  # one call
