@@ -178,6 +178,7 @@ def show(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", 
         # Calls that were made before count, so the same limit is of no use.
         if (name := report.stopped.partition(":")[0]) in ("max_cost", "max_calls"):
             way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
+            way_on += " What was cut off is run again; a lower --concurrency cuts off less."
         missing = counted(report.missing, "conversation") + (f" of {of}" if of else "")
         warn(f"{report.stopped}. Missing below: {missing}. {way_on}")
     show_report(report, tables, output(), of=of, judged=judged)
