@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from arq_graph.milestones.reports.shown import Row, Table, number
 from arq_graph.milestones.reports.tables import Rows, table, tables_of
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, turn_metrics
+from arq_graph.milestones.users.spec import Kind
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.sections import clean
 
@@ -48,17 +49,26 @@ _TURNS: Mapping[str, Callable[[TurnMetrics], float | None]] = {
 
 
 class Published(Record):
-    """What a paper reports: where, and its figures by row and arm."""
+    """What a paper reports: where, and its figures by row and arm.
+
+    Args:
+        of: Of which model or setting, where a table has several.
+        not_comparable: Why nothing can be held against them: a fine-tuned model, private data; else for orientation.
+        users: The one kind of users that they are of: they stand only beside figures of the same.
+    """
 
     source: str
+    of: str | None = None
+    not_comparable: str | None = None
+    users: Kind | None = None
     rows: Rows
 
 
 @cache
-def published() -> Mapping[str, Mapping[str, Published]]:
+def published() -> Mapping[str, Mapping[str, list[Published]]]:
     """The papers' figures, by suite and title of the table."""
     return read_model(
-        _PUBLISHED, RootModel[dict[str, dict[str, Published]]], what="file of published figures"
+        _PUBLISHED, RootModel[dict[str, dict[str, list[Published]]]], what="file of published figures"
     ).root
 
 
@@ -93,7 +103,8 @@ class Experiment(Record):
         of_turns = [table("single turns", self.turns, turns)] if self.turns else []
         theirs = {} if self.is_part else published().get(self.suite, {})
         found = [*tables_of(self.report, ablated=self.ablated), *of_turns]
-        return tuple(_beside(each, theirs.get(each.title)) for each in found)
+        users = {one.user for one in self.report.conversations}
+        return tuple(_beside(each, theirs.get(each.title, ()), users) for each in found)
 
 
 def suite_file(name: str | Path) -> Path:
@@ -204,14 +215,16 @@ def write_experiment(path: Path, experiment: Experiment) -> None:
     write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
 
 
-def _beside(ours: Table, theirs: Published | None) -> Table:
+def _beside(ours: Table, theirs: Iterable[Published], users: set[str | None]) -> Table:
     rows: list[Row] = []
+    notes: dict[str, None] = {}
     for row in ours.rows:
         rows.append(row)
-        cells = theirs.rows.get(row.name, {}) if theirs else {}
-        if cells.keys() & set(ours.columns):
-            rows.append(Row(name=PUBLISHED, cells=tuple(cells.get(column, "") for column in ours.columns)))
-    if theirs is None or len(rows) == len(ours.rows):
-        return ours
-    note = f"{PUBLISHED}: {theirs.source}. Not comparable, for orientation."
-    return ours.model_copy(update={"rows": tuple(rows), "notes": (*ours.notes, note)})
+        for one in theirs:
+            cells = one.rows.get(row.name, {})
+            if cells.keys() & set(ours.columns) and (one.users is None or users == {one.users}):
+                name = f"{PUBLISHED}, {one.of}" if one.of else PUBLISHED
+                rows.append(Row(name=name, cells=tuple(cells.get(column, "") for column in ours.columns)))
+                mark = f"Not comparable: {one.not_comparable}" if one.not_comparable else "For orientation"
+                notes[f"{name}: {one.source}. {mark}."] = None
+    return ours.model_copy(update={"rows": tuple(rows), "notes": (*ours.notes, *notes)})

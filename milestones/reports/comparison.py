@@ -36,11 +36,12 @@ class Difference(Record):
 
     Args:
         left_out: Pairs in which it is undecided in A or in B, or where there is nothing to complete.
-        tasks: How many independent groups the pairs make: tasks, or the pairs where each task was run once.
+        tasks: How many independent groups the pairs make: tasks, whatever kinds of users they were tried with, or the
+            pairs where each task was tried once.
         a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None where
             there is no pair.
         low: Of the difference's 95% bootstrap interval to `high`; None where there are fewer than two tasks. Where all
-            pairs of a yes or no are alike, it is as wide as the share of tasks that may differ, by Wilson.
+            tasks are alike, it is as wide as the share of tasks that may differ, by Wilson.
         p: How likely so large a difference is by chance alone, two-sided; among use cases, corrected for how many
             there are. None where there is no pair.
         verdict: `a better` or `b better` where p is below 0.05 and the interval leaves 0 out.
@@ -81,7 +82,7 @@ class ArmComparison(Record):
 
 
 class Pair(NamedTuple):
-    """Two conversations about the same thing; pairs of one `cluster` are runs of one task, and depend on each other."""
+    """Two conversations about the same thing; pairs of one `cluster` are of one task, and depend on each other."""
 
     cluster: Hashable
     a: ConversationRecord
@@ -131,7 +132,11 @@ def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmC
     for a, b in [*combinations([arm for arm in arms if arm not in lacking], 2), *lacking.items()]:
         others = {(one.scenario, one.run): one for one in arms[b]}
         matched = ((one, others.get((one.scenario, one.run))) for one in arms[a])
-        pairs = [Pair(one.task or one.scenario, one, other) for one, other in matched if other is not None]
+        pairs = [
+            Pair(one.independent_task or one.scenario, one, other)
+            for one, other in matched
+            if other is not None
+        ]
         compared[a, b] = _compared(pairs)
     return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in _corrected(compared).items())
 
@@ -145,10 +150,10 @@ def _difference(pairs: Sequence[Pair], figure: str, *, is_yes_or_no: bool) -> Di
     by_mcnemar = is_yes_or_no and tasks == n
     differences = [b - a for _, a, b in known]
     low, high = bootstrap_mean(differences, clusters=clusters) or (None, None)
-    if is_yes_or_no and low is not None and high is not None and low == high:
-        # Where all pairs are alike, resamples vary in nothing; so many tasks leave this share of others possible.
+    if low is not None and high is not None and low == high:
+        # Resamples of tasks that are alike vary in nothing; this share of others, up to -1 and 1, is still possible.
         _, others = wilson(0, tasks)
-        low, high = max(-1.0, low - others), min(1.0, high + others)
+        low, high = low - others * (1 + low), high + others * (1 - high)
     # The interval alone finds differences where there are a few pairs only (three that are alike are three
     # whose interval leaves 0 out); p does not.
     p = None
@@ -206,8 +211,8 @@ def compare(a: Report, b: Report) -> Comparison:
 
     The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of the
     same id; both within a use case. Where each task has one pair, yes-or-no figures are tested by McNemar's exact
-    test and PR by turning signs (`sign_flip`). Several runs of one task depend on each other, and which run goes with
-    which is arbitrary: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
+    test and PR by turning signs (`sign_flip`). Several runs of one task depend on each other, as do those with several
+    kinds of users: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
     use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
 
     Args:
@@ -215,7 +220,7 @@ def compare(a: Report, b: Report) -> Comparison:
         b: The other one, of the same conversations; what only one of them has is left out.
     """
     of_a, of_b = _by_key(a.conversations), _by_key(b.conversations)
-    pairs = [Pair(key[0], one, of_b[key]) for key, one in of_a.items() if key in of_b]
+    pairs = [Pair(one.independent_task or key[0], one, of_b[key]) for key, one in of_a.items() if key in of_b]
     use_cases: dict[str, list[Pair]] = {}
     for pair in pairs:
         if pair.a.use_case is not None:

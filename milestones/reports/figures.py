@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
-from arq_graph.milestones.reports.statistics import bootstrap_mean, mean_within, pass_hat_k, wilson
+from arq_graph.milestones.reports.statistics import interval_of_shares, mean_within, pass_hat_k, wilson
 
 # τ-bench rewards 0 or 1, and counts what differs from 1 by no more than this as 1.
 _NEARLY = 1e-6
@@ -17,7 +17,7 @@ _MOST_RUNS = 16
 
 
 class Rate(Record):
-    """A share of conversations, with its 95% interval: Wilson's, or of tasks that were run several times a bootstrap's.
+    """A share of conversations, with its 95% interval: Wilson's, or of tasks that were tried repeatedly a bootstrap's.
 
     It is true of `count` of the `n` of which it is known; `unknown` are in neither number. Without any, the rest is
     None.
@@ -32,9 +32,9 @@ class Rate(Record):
 
 
 class Mean(Record):
-    """A mean over the n conversations that have a value, with its 95% bootstrap interval, which draws whole tasks.
+    """A mean over the n conversations that have a value; its 95% interval where values are from 0 to 1, not counts.
 
-    The interval is None where n is below 2, and for plain counts (turns, calls).
+    That is a bootstrap's, which draws whole tasks, or Wilson's where that finds no spread.
     """
 
     n: int
@@ -88,7 +88,7 @@ class Summary(Record):
         turns: Messages of the user, a conversation.
         calls: Tool calls; `wasted_calls` served no milestone, and `repeated_calls` repeat an earlier one.
         stops: Where the conversations stopped whose GC is false: how many, by milestone, most first. At End stopped
-            those in which something forbidden happened on the way.
+            those in which something forbidden happened, or of which the world says that they were no success.
         agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
         reward: How GC (A) goes with the outcome that the records hold (B); None where they hold none.
         model_calls: Requests of the app to its models, a conversation.
@@ -125,8 +125,9 @@ class Summary(Record):
 def summarize(records: Iterable[ConversationRecord]) -> Summary:
     """The figures over these conversations.
 
-    What is undecided is counted as unknown and never as a failure. Runs of one task depend on each other, so intervals
-    are over whole tasks. Cost O(n), and at most 256,000 draws for each of up to eight intervals.
+    What is undecided is counted as unknown and never as a failure. Runs of one task, with whatever kinds of users,
+    depend on each other, so intervals are over whole tasks. Cost O(n), and at most 256,000 draws for each of up to
+    eight intervals.
     """
     group = tuple(records)
     going = [one for one in group if one.progress_range is not None]
@@ -175,36 +176,31 @@ def rate_of(records: Sequence[ConversationRecord], told: Callable[[ConversationR
         for task, one in zip(_tasks(records), records, strict=True)
         if (is_so := told(one)) is not None
     ]
+    tasks = [task for task, _ in known]
     n, count = len(known), sum(is_so for _, is_so in known)
     low, high = wilson(count, n) if n else (None, None)
-    if n and (of := len({task for task, _ in known})) < n:
-        # Where no task differs from another, as many tasks as there are say how sure that is.
-        of_tasks = wilson(round(count / n * of), of)
-        drawn = bootstrap_mean([float(is_so) for _, is_so in known], clusters=[task for task, _ in known])
-        low, high = of_tasks if drawn is None or drawn[0] == drawn[1] else drawn
+    if len(set(tasks)) < n:
+        low, high = interval_of_shares([float(is_so) for _, is_so in known], tasks)
     return Rate(count=count, n=n, unknown=len(records) - n, rate=count / n if n else None, low=low, high=high)
 
 
 def mean_of(
     records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], float | None]
 ) -> Mean:
-    """The mean of something that is told of conversations; None is not known."""
+    """The mean of something from 0 to 1 that is told of conversations; None is not known."""
     known = [
         (task, value)
         for task, one in zip(_tasks(records), records, strict=True)
         if (value := told(one)) is not None
     ]
     values = [value for _, value in known]
-    low, high = bootstrap_mean(values, clusters=[task for task, _ in known]) or (None, None)
+    low, high = interval_of_shares(values, [task for task, _ in known]) if values else (None, None)
     return Mean(n=len(values), mean=mean_within(values) if values else None, low=low, high=high)
 
 
 def _tasks(records: Sequence[ConversationRecord]) -> list[Hashable]:
-    """What each was a run of; the runs of one task depend on each other."""
-    return [
-        number if one.task is None else (one.arm, one.use_case, one.task)
-        for number, one in enumerate(records)
-    ]
+    """What each was a try of; those of one task depend on each other."""
+    return [one.independent_task or number for number, one in enumerate(records)]
 
 
 def progress_end(side: int, one: ConversationRecord) -> float | None:

@@ -140,6 +140,11 @@ class ConversationRecord(Record):
     turn_seconds: tuple[float, ...] = ()
 
     @property
+    def independent_task(self) -> tuple[str | None, str] | None:
+        """Its use case, and its task without the kind of user: those that share it depend on each other; or None."""
+        return None if self.task is None else (self.use_case, self.task.removesuffix(f" ({self.user})"))
+
+    @property
     def stopped_at(self) -> str | None:
         """The last milestone on the road that was taken; None unless it is certain that the goal was missed."""
         return self.path_taken[-1] if self.goal_completed is False and self.path_taken else None

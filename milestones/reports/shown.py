@@ -42,6 +42,11 @@ def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
     return NOT_KNOWN if value is None else format(times * value, form)
 
 
+def average(value: float | None, places: int) -> str:
+    """A mean of counts; 0 is said only where nothing is meant."""
+    return f"<{0.1**places:g}" if value and value < 0.1**places / 2 else number(value, f",.{places}f")
+
+
 def between(low: str, high: str) -> str:
     """A range, or what it is where both ends are the same."""
     return low if low == high else f"{low} to {high}"

@@ -27,11 +27,11 @@ _Heap = tuple[float, int]
 """A sum, and of how many values it is."""
 
 
-def wilson(count: int, n: int) -> tuple[float, float]:
+def wilson(count: float, n: int) -> tuple[float, float]:
     """The 95% score interval of a share: the shares p for which count / n is within z standard errors of p.
 
     Wilson, "Probable inference, the law of succession, and statistical inference", 1927. `count` is 0 to n, and n 1 or
-    more.
+    more. A sum of values from 0 to 1 is a `count`, too: they vary at most as much as yes and no with the same mean.
     """
     half = _Z * sqrt(count * (n - count) / n + _Z * _Z / 4)
     low, high = ((count + _Z * _Z / 2 + side * half) / (n + _Z * _Z) for side in (-1, 1))
@@ -117,6 +117,15 @@ def bootstrap_mean(
     means.sort()
     outside = _RESAMPLES // 40
     return max(least, min(mean, means[outside])), min(most, max(mean, means[-1 - outside]))
+
+
+def interval_of_shares(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, float]:
+    """The 95% interval of the mean of at least one value from 0 to 1: a bootstrap's, or Wilson's.
+
+    Wilson's, for as many clusters as there are, says how sure a mean is in which resamples show no spread.
+    """
+    drawn, tasks = bootstrap_mean(values, clusters=clusters), len(set(clusters))
+    return drawn if drawn and drawn[0] < drawn[1] else wilson(mean_within(values) * tasks, tasks)
 
 
 def sign_flip(differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None) -> float:

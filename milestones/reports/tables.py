@@ -18,6 +18,7 @@ from arq_graph.milestones.reports.shown import (
     NOT_KNOWN,
     Row,
     Table,
+    average,
     between,
     change,
     interval,
@@ -61,7 +62,9 @@ _SHARES = (
     "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
     "as not every arm tells of its thoughts; invalid: the share of the acts that were refused or failed."
 )
-_AT_END = f"At {END} stopped those in which something forbidden happened on the way."
+_AT_END = (
+    f"Those at {END} reached it, but something forbidden happened, or the world says that it was no success."
+)
 _USE_CASE, _USER = attrgetter("use_case"), attrgetter("user")
 _MEANS = {
     "turns": "turns",
@@ -279,7 +282,7 @@ def _means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[st
     fields = _MEANS | ({"seconds of a turn": "turn_seconds"} if timed else {})
     rows = {
         name: {
-            arm: number(getattr(of, field).mean, ",.0f" if "tokens" in name else ".1f")
+            arm: average(getattr(of, field).mean, places=0 if "tokens" in name else 1)
             for arm, of in summaries.items()
         }
         for name, field in fields.items()

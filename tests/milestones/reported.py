@@ -46,6 +46,17 @@ def runs(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
     return [talk(f"{task}-{n}", goal, task=task, **fields) for n, goal in enumerate(goals)]
 
 
+def of_each_kind(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
+    """One task as a suite has it with several kinds of users: a scenario for each."""
+    named = {kind: f"{task} ({kind})" for kind in ("helpful", "perturbed", "unhelpful")}
+    return [
+        talk(
+            f"{scenario}-{fields}", goal, task=scenario, about={"user": kind, "scenario": scenario, **fields}
+        )
+        for (kind, scenario), goal in zip(named.items(), goals, strict=True)
+    ]
+
+
 def knows(graph: Any, transcript: Transcript, observations: Any) -> Iterator[Verdict]:
     """A judge that knows what the transcripts of `talk` are about."""
     if transcript.extra.get("goal") is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arq_graph.milestones import compare, read_transcripts, score_transcripts
 from tests.milestones.conversations import conversation, user
-from tests.milestones.reported import of, reported, runs, steps, talk, walked
+from tests.milestones.reported import of, of_each_kind, reported, runs, steps, talk, walked
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(1, 8), (8, 1), (5, 5), (0, 5), (0, 0)])
@@ -83,6 +83,31 @@ def test_runs_of_one_task_are_no_independent_proof():
     assert two.overall.progress_rate.verdict == "no difference shown"
     eight = compare(of(*[False] * 8), of(*[True] * 8)).overall.goal_completion
     assert (eight.test, eight.verdict) == ("McNemar", "b better")
+
+
+def test_kinds_of_users_of_one_task_are_no_independent_proof():
+    a, b = (
+        [one for n in range(4) for one in of_each_kind(str(n), *[goal] * 3, arm=arm, run=1)]
+        for arm, goal in (("a", False), ("b", True))
+    )
+    (arms,) = reported(*a, *b).summary.comparisons
+    for found in (compare(reported(*a), reported(*b)).overall, arms.overall):
+        goal = found.goal_completion
+        # Were they twelve, p would be 2 / 2^12.
+        assert (goal.pairs, goal.tasks, goal.test, goal.p) == (12, 4, "sign flip", 2 / 2**4)
+        assert (found.progress_rate.tasks, found.progress_rate.p) == (4, 2 / 2**4)
+
+
+@pytest.mark.parametrize(("a", "b"), [(3, 3), (0, 9), (9, 0)])
+def test_a_difference_that_is_the_same_everywhere_has_an_interval(a, b):
+    found = compare(walked(*[a] * 85), walked(*[b] * 85)).overall.progress_rate
+    others = 3.841459 / 88.841459  # z² / (n + z²): the share of pairs that may be others, from -1 to 1
+    ends = (
+        found.difference - others * (found.difference + 1),
+        found.difference + others * (1 - found.difference),
+    )
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-6)
+    assert found.verdict == {3: "no difference shown", 0: "b better", 9: "a better"}[a]
 
 
 def test_p_of_use_cases_is_corrected_for_their_number():

@@ -22,6 +22,7 @@ from arq_graph.errors import InputError
 from arq_graph.milestones import Report, score_transcripts, write_html
 from tests.milestones.conversations import called, conversation, graph_of, user
 from tests.milestones.golden_cases import case
+from tests.milestones.reported import shop, talk
 from tests.milestones.sample_report import HOSTILE, NAME, hostile_report, made, refund_talks
 
 
@@ -82,6 +83,19 @@ def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page
     assert page.told("stopped") == page.data["summary"]["overall"]["stops"]
     assert page.told("possibly") == {"Pleased": 2}
     assert (page.graph["conversations"], page.graph["completed"]) == (4, 1)
+
+
+def test_what_a_table_s_notes_say_is_true_of_what_is_rounded_and_of_worlds_without_success():
+    once = conversation(user("hi"), called("find"), called("find"), id="0")
+    report = score_transcripts([once, *(talk(str(n)) for n in range(1, 40))], shop()).report()
+    *others, last = report.conversations
+    last = last.model_copy(update={"goal_completed": False, "outcome": {"success": False}})
+    shown = page_of(report.model_copy(update={"conversations": (*others, last)})).source
+    assert re.search(r"repeated an earlier one\W[^0-9]*&lt;0\.1<", shown)
+    assert "0 everywhere: something forbidden." in shown
+    assert (
+        "Those at End reached it, but something forbidden happened, or the world says that it was no" in shown
+    )
 
 
 def test_each_edge_says_how_many_went_along_it_and_of_alternatives_the_first_is_the_way(page):

@@ -18,7 +18,7 @@ from arq_graph.milestones import (
     write_report,
 )
 from tests.milestones.conversations import called, conversation, user
-from tests.milestones.reported import of, reported, runs, shop, steps, talk, walked
+from tests.milestones.reported import of, of_each_kind, reported, runs, shop, steps, talk, walked
 
 
 def test_what_is_undecided_is_no_failure_and_the_truth_lies_between_its_two_ends():
@@ -69,6 +69,36 @@ def test_ten_runs_of_a_task_are_no_surer_than_one():
     assert (second.low, second.high) == pytest.approx((first.low, first.high), abs=0.05)
     assert (third.n, third.high) == (50, 1)
     assert third.low == pytest.approx(0.2065, abs=1e-4)  # as of one success in one task
+
+
+def test_a_task_with_three_kinds_of_users_is_one_task_and_three_scenarios():
+    goals = [True] * 14 + [False] * 6
+    once = reported(*(talk(str(n), goal) for n, goal in enumerate(goals)))
+    each = [one for n, goal in enumerate(goals) for one in of_each_kind(str(n), *[goal] * 3)]
+    first, second = (report.summary.overall.goal_completion for report in (once, reported(*each)))
+    assert (second.n, second.low, second.high) == pytest.approx((60, first.low, first.high), abs=0.05)
+    # By kind there is one of each task, so that the interval is Wilson's.
+    helpful = reported(*each[::3]).summary.overall.goal_completion
+    assert (helpful.low, helpful.high) == (first.low, first.high)
+    twice = reported(*(one for run in (1, 2) for one in of_each_kind("a", True, run == 1, False, run=run)))
+    assert twice.summary.overall.pass_hat_k == pytest.approx({1: (1 + 1 / 2 + 0) / 3, 2: 1 / 3})
+
+
+@pytest.mark.parametrize(
+    ("report", "mean", "ends"),
+    [
+        # z² / (n + z²) = 3.841459 / 12.841459
+        (walked(*[0] * 9), 0, (0, 0.299145)),
+        # z = 1.959964: the middle is (n / 3 + z² / 2) / (n + z²) = (1.666667 + 1.920729) / 8.841459 = 0.405747, half
+        # the width z sqrt(5 × 1/3 × 2/3 + z² / 4) / (n + z²) = 1.959964 × 1.439262 / 8.841459 = 0.319054.
+        (reported(*(talk(str(n), False) for n in range(5))), 1 / 3, (0.086693, 0.724801)),
+        # Of one task, as of one value: z² / (1 + z²) above 0.
+        (reported(*runs("a", *[True] * 5)), 1, (1 - 0.793450, 1)),
+    ],
+)
+def test_a_mean_that_is_the_same_everywhere_is_as_sure_as_its_tasks_are_many(report, mean, ends):
+    progress = report.summary.overall.progress_rate
+    assert (progress.mean, progress.low, progress.high) == pytest.approx((mean, *ends), abs=1e-6)
 
 
 @pytest.mark.parametrize("n", [40, 300])

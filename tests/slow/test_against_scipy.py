@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from arq_graph.milestones import compare
-from tests.milestones.reported import of, reported, runs, walked
+from tests.milestones.reported import of, of_each_kind, reported, runs, walked
 
 pytestmark = pytest.mark.slow
 
@@ -86,3 +87,43 @@ def test_the_bootstrap_of_a_mean():
         (values,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(0)
     ).confidence_interval
     assert (mean.low, mean.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
+
+
+def test_the_bootstrap_of_whole_tasks_with_several_kinds_of_users():
+    chance = Random(0)
+    # 24 tasks that are easy or hard for all of their users, of whom some have one kind, some three.
+    many = [chance.choice((1, 3)) for _ in range(24)]
+    ease = [chance.random() for _ in many]
+    sides = [[[chance.random() < one + more for _ in range(3)] for one in ease] for more in (0, 0.3)]
+    a, b = (
+        reported(
+            *(one for n, goals in enumerate(side) for one in of_each_kind(str(n), *goals)[: many[n]]),
+        )
+        for side in sides
+    )
+    sums = [np.array([sum(goals[:of]) for goals, of in zip(side, many, strict=True)]) for side in sides]
+    goal, difference = b.summary.overall.goal_completion, compare(a, b).overall.goal_completion
+    assert (goal.n, difference.tasks, difference.test) == (sum(many), 24, "sign flip")
+    for found, totals in ((goal, sums[1]), (difference, sums[1] - sums[0])):
+        theirs = stats.bootstrap(
+            (totals, np.array(many)),
+            lambda total, size, axis: np.sum(total, axis=axis) / np.sum(size, axis=axis),
+            paired=True,
+            method="percentile",
+            n_resamples=20_000,
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+        assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.025)
+
+
+@pytest.mark.parametrize(("a", "b", "times"), [(0, 0, 1), (4, 4, 2), (9, 2, 3), (0, 9, 1)])
+def test_wilsons_interval_where_a_bootstrap_finds_no_spread(a: int, b: int, times: int):
+    # A step is an eleventh of the way, and 11 conversations that went k steps make k successes.
+    n = 11 * times
+    one, two = (walked(*[length] * n) for length in (a, b))
+    mean, found = two.summary.overall.progress_rate, compare(one, two).overall.progress_rate
+    theirs = stats.binomtest(b * times, n).proportion_ci(method="wilson")
+    assert (mean.low, mean.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    others = stats.binomtest(0, n).proportion_ci(method="wilson").high
+    d = (b - a) / 11
+    assert (found.low, found.high) == pytest.approx((d + others * (-1 - d), d + others * (1 - d)), abs=1e-9)

@@ -33,7 +33,7 @@ function reachedText(milestone, total) {
 function spokenNode(milestone, total) {
   const kind = { join: "join", end: "", call: "tool call", state: "state" }[shapeOf(milestone)];
   const possibly = milestone.possibly ? `, possibly by ${number(milestone.possibly)} more` : "";
-  const stops = milestone.name === "End" ? "of them with something forbidden on the way" : "stopped here";
+  const stops = milestone.name === "End" ? "of them without success" : "stopped here";
   const stopped = milestone.stopped ? `, ${number(milestone.stopped)} ${stops}` : "";
   return `${milestone.name}${kind ? `, ${kind}` : ""}: reached by ${number(milestone.reached)} of ${number(total)}${possibly}${stopped}`;
 }

@@ -27,7 +27,7 @@ function leading(row) {
 function endOf(row) {
   if (row.goal === undefined) return null;
   if (row.status === "completed") return row.goal_reached === false ? "End by another road" : "End reached";
-  if (row.status === "missed") return row.stopped_at === "End" ? "something forbidden on the way to End" : "End not reached";
+  if (row.status === "missed") return row.stopped_at !== "End" ? "End not reached" : row.forbidden ? "something forbidden on the way to End" : "End without success";
   return row.status === "undecided" ? "End undecided" : null;
 }
 
@@ -63,7 +63,7 @@ function whoIsAt(graph, what, milestone) {
 
 // Whoever is at End and did not complete the goal was stopped by nothing but a rule.
 function stopWords(name) {
-  return name === "End" ? "End, with something forbidden on the way" : name;
+  return name === "End" ? "End, without success" : name;
 }
 
 function armOf(row) {

@@ -119,8 +119,8 @@ function milestoneDetails(graph) {
     el("p", {}, el("b", {}, `${percent(graph.conversations ? one.reached / graph.conversations : null)}`), ` reached it: ${reachedText(one, graph.conversations)}`),
     meter(graph.conversations ? one.reached / graph.conversations : null),
     others(one.requires === "all" && one.dependencies.length > 1 ? "After all of" : "After", 1, 0), others("Before", 0, 1),
-    peopleOf(isEnd ? "Reached the end, forbidden" : "Stopped here", "stopped", one.name,
-      isEnd ? "The goal does not count as completed where something forbidden happened." : null),
+    peopleOf(isEnd ? "Reached the end without success" : "Stopped here", "stopped", one.name,
+      isEnd ? "The goal does not count as completed if something forbidden happened, or if the world says that it was no success." : null),
     peopleOf("Possibly reached it", "possibly", one.name), peopleOf("Reached it", "reached", one.name),
   ];
 }

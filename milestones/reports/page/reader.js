@@ -131,7 +131,7 @@ function milestonesOf(row) {
     el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(({ name, step }) => button({
       class: "badge", onclick: () => goToEvent(step), title: `Go to event ${step}`,
     }, el("b", {}, step), " ", words(name))) : "nothing but the start"),
-    stop === "End" ? el("p", { class: "bad" }, "It reached the end, but something forbidden happened.")
+    stop === "End" ? el("p", { class: "bad" }, `It reached the end, but ${row.forbidden ? "something forbidden happened" : "the world says that it was no success"}.`)
       : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(stop, "stopping")),
     row.status === "missed" ? nameList("Could have come next", row.frontier) : null,
     isRange(row) ? nameList("Nothing decides", row.undecided) : null);
