@@ -113,7 +113,7 @@ def suite_file(name: str | Path) -> Path:
     Raises:
         InputError: There is neither.
     """
-    shipped = {each.parent.name.replace("_", "-"): each for each in sorted(SUITES.glob("*/suite.yaml"))}
+    shipped = _shipped()
     if (found := shipped.get(str(name))) is not None:
         return found
     if not Path(name).is_file():
@@ -122,6 +122,10 @@ def suite_file(name: str | Path) -> Path:
             f"{alike(name, *shipped)}"
         )
     return Path(name)
+
+
+def _shipped() -> dict[str, Path]:
+    return {each.parent.name.replace("_", "-"): each for each in sorted(SUITES.glob("*/suite.yaml"))}
 
 
 def usual_arms(file: Path) -> str:
@@ -188,7 +192,7 @@ async def aexperiment(
         if outcomes:
             turns[arm] = turn_metrics(outcomes)
     return Experiment(
-        suite=file.parent.name if file.is_relative_to(SUITES) and file.name == "suite.yaml" else suite.name,
+        suite=next((name for name, shipped in _shipped().items() if shipped == file), suite.name),
         report=report,
         turns=turns,
         ablated=ablated or {},

@@ -24,16 +24,16 @@ USERS = "goal completion by kind of user"
         ("guidelines", "output tokens of a call", None, "tools", "cot", "180"),
         ("guidelines", "output tokens of a call", None, "message", "direct", "54"),
         # Pre-Act: Table 3, and the columns Almita of Table 2.
-        ("use_cases", CATEGORIES, None, "internet trouble", "pre-act", "52%"),
-        ("use_cases", CATEGORIES, None, "all", "react", "32%"),
-        ("use_cases", CATEGORIES, "llama-3.1 70B f.t.", "internet trouble", "pre-act", "100%"),
-        ("use_cases", "progress rate", None, "delivery", "react", "0.74"),
-        ("use_cases", "progress rate", "llama-3.1 70B f.t.", "delivery", "pre-act", "0.79"),
-        ("use_cases", TURNS, None, "tool calls, F1", "react", "0.3995"),
-        ("use_cases", TURNS, "llama3.1 8B", "parameter match", "pre-act", "0.7216"),
-        ("use_cases", TURNS, "llama3.1 70B", "answer similarity", "react", "0.7853"),
-        ("use_cases", TURNS, "llama3.1 8B f.t.", "final answers, F1", "pre-act", "0.9306"),
-        ("use_cases", TURNS, "llama3.1 70B f.t.", "action recall", "pre-act", "0.9238"),
+        ("use-cases", CATEGORIES, None, "internet trouble", "pre-act", "52%"),
+        ("use-cases", CATEGORIES, None, "all", "react", "32%"),
+        ("use-cases", CATEGORIES, "llama-3.1 70B f.t.", "internet trouble", "pre-act", "100%"),
+        ("use-cases", "progress rate", None, "delivery", "react", "0.74"),
+        ("use-cases", "progress rate", "llama-3.1 70B f.t.", "delivery", "pre-act", "0.79"),
+        ("use-cases", TURNS, None, "tool calls, F1", "react", "0.3995"),
+        ("use-cases", TURNS, "llama3.1 8B", "parameter match", "pre-act", "0.7216"),
+        ("use-cases", TURNS, "llama3.1 70B", "answer similarity", "react", "0.7853"),
+        ("use-cases", TURNS, "llama3.1 8B f.t.", "final answers, F1", "pre-act", "0.9306"),
+        ("use-cases", TURNS, "llama3.1 70B f.t.", "action recall", "pre-act", "0.9238"),
         # ReSpAct: Tables 1 to 3, 6 to 8 and 11, and Appendix C.1.
         ("household", CATEGORIES, None, "clean and place", "respact", "90.9%"),
         ("household", CATEGORIES, None, "examine in light", "react", "98.2%"),
@@ -86,7 +86,7 @@ def test_figures_with_helpful_users_stand_only_beside_such_figures():
 
 def test_what_a_fine_tuned_model_did_is_marked_with_the_reason_and_the_rest_is_for_orientation():
     groups = [{"use_case": name, "user": "helpful"} for name in ("gift card", "delivery")]
-    table = shown("use_cases", ("react", "pre-act"), *groups)[CATEGORIES]
+    table = shown("use-cases", ("react", "pre-act"), *groups)[CATEGORIES]
     cells = {row.name: row.cells[1:] for row in table.rows}
     assert cells["published, llama-3.1 70B f.t."] == ("", "82%")
     ours, theirs = (note for note in table.notes if note.startswith("published"))
