@@ -20,6 +20,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import PROFILE
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import instructions_of
+from arq_graph.milestones.evaluation.results import kept_in
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Call, Transcript
@@ -31,6 +32,7 @@ from arq_graph.nodes.channels import first_problem
 from arq_graph.nodes.plan_schema import FINAL_ANSWER
 from arq_graph.nodes.planner import Planner, PreActPlanner, ReActPlanner
 from arq_graph.nodes.proposed_calls import property_of
+from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.tool_arguments import in_words
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.reasoning.answer import Answer
@@ -43,6 +45,7 @@ from arq_graph.reasoning.sections import as_json, clean
 UNFILLED = "[to be filled in]"
 """What stands where a person or a model has to write something."""
 _FINAL = "give the final answer"
+_IS_MOVE = "a move in a world of text is not a call of a tool, so no planner can learn it"
 _WHY = {"failed": "the call failed", "empty": "nothing was found"}
 _SHORT = 200
 
@@ -57,8 +60,8 @@ class TurnExamples(Record):
         reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
         rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
             answer stands under `unfilled` instead, so that nothing is trained on it.
-        left_out: Why there are no rows: the planner would not take one of the actions, the tools are not known, or the
-            conversation cannot be read.
+        left_out: Why there are no rows: the planner would not take one of the actions, the tools are not known, the
+            conversation cannot be read, or it asked a matcher alone.
         stand_ins: What a stand-in did in the conversation, as in `Transcript`: then it is nothing to train on.
     """
 
@@ -144,11 +147,17 @@ def finetuning_examples(
             planner = planner_of("" if spec else record.instructions, json.dumps(given))
             called = {call.tool for _, call in record.calls() if call.malformed is None}
             unknown = sorted(called - planner.tools.keys())
-            wrong = unknown and f"no tool {unknown[0]!r} is known: name the tools, or the agent that has them"
+            undefined = unknown and f"the tool {unknown[0]!r} is not defined; give it with --tools or --agent"
+            wrong = _IS_MOVE if ACT in unknown else undefined
         except Exception as error:  # whatever a broken schema of a tool leads to
-            wrong = str(error)
+            wrong = f"the tools cannot be used: {error}"
+        if (kept := kept_in(record.extra)) and (held := kept.record):
+            # Older results do not say what was expected, but who asked a model.
+            asked = {name: step.calls for name, step in held.steps.items()}
+            if "active" in held.expected or asked == {"matcher": held.model_calls}:
+                wrong = "only the matcher was asked, so there is no reply to learn"
         if wrong:
-            yield TurnExamples(turn="", reasons={}, left_out=f"its tools: {wrong}")
+            yield TurnExamples(turn="", reasons={}, left_out=wrong)
             continue
         for turn in _turns(record):
             said = [line.text for line in turn.talk.lines]
@@ -241,7 +250,7 @@ def _ended(line: Line) -> str:
 def _chats(turn: _Turn, plans: Sequence[Sequence[_Step]], planner: Planner) -> Iterator[list[dict[str, str]]]:
     """A chat for each action of a turn; raises what the planner says against one."""
     if isinstance(planner, PreActPlanner) and not turn.answer:
-        raise InputError("it ends without an answer, so that nobody knows its plan")
+        raise InputError("there is no answer at the end, so nobody knows the plan")
     state: dict[str, Any] = {"messages": turn.history}
     for at, ahead in enumerate(plans if turn.answer else plans[:-1]):
         chat, update = _taught(planner, state, _answer(ahead, turn, turn.talk.results[:at], planner))
@@ -264,7 +273,7 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
         except ValidationError as error:
             raise InputError(first_problem(error)) from None
         if question.check and (complaints := question.check(value)):
-            raise InputError(f"its planner would not do that: {complaints[0].message}")
+            raise InputError(f"the planner would not do that: {complaints[0].message}")
         said.extend(message.text for message in as_taken(convert_to_messages(question.messages), None))
         said.append(json.dumps(in_mode(value, "direct"), ensure_ascii=False))
         return [Answer(value, "", said[-1])]

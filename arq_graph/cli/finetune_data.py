@@ -86,9 +86,9 @@ def finetune_data(
     for file, draft in zip(outs, drafts, strict=True):
         draft.replace(file) if tokens else draft.unlink()
     for (why, what), count in left_out.most_common(_SHOWN):
-        warn(f"{counted(count, what)} left out: {why}")
-    if len(left_out) > _SHOWN:
-        warn(f"and {sum(left_out.values()):,} in all, for {len(left_out):,} reasons")
+        warn(f"{counted(count, what)} left out, because {why}")
+    if others := left_out.total() - sum(count for _, count in left_out.most_common(_SHOWN)):
+        warn(f"and {others:,} more for other reasons")
     if not tokens:
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
     made = f"{counted(len(tokens), 'example')} of {counted(counts['conversation'], 'conversation')}"
@@ -97,8 +97,8 @@ def finetune_data(
     also += f"; {counts['stand_in']:,} from the offline stand-in" if counts["stand_in"] else ""
     output().print(words(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
     if counts["stand_in"]:
-        those = counted(counts["stand_in"], "example")
-        warn(f"{those} of the offline stand-in's words, which show that everything runs, and teach nothing")
+        came = f"{counted(counts['stand_in'], 'example')} came from the offline stand-in"
+        warn(f"{came}: it shows that the recipe works, but do not train on what it says")
     if long := sum(each > _TRAINED_ON for each in tokens.values()):
         warn(
             f"about {counted(long, 'example')} with more than {_TRAINED_ON:,} tokens: training leaves them out"
@@ -122,7 +122,7 @@ def _conversations(
             kept = kept_in(one.extra) if completed else None
             reached = kept.record.goal_completed if kept and kept.record else one.extra.get("reward") == 1
             if completed and not reached:
-                left_out["nothing says that it reached its goal", "conversation"] += 1
+                left_out["nothing says that they reached their goal", "conversation"] += 1
                 continue
             counts["conversation"] += 1
             if malformed := sum(call.malformed is not None for _, call in one.calls()):

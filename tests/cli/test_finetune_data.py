@@ -279,7 +279,7 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
     talks = [{"tools": [tool], "messages": chat("user Hello")} for tool in broken]
     done, _, answers = made([*talks, good], 1)
     assert done.code == 0, done.err
-    assert done.words.count("1 conversation left out: its tools") == 2
+    assert done.words.count("1 conversation left out, because the tools cannot be used") == 2
     assert "'look here'" in done.words
     assert len(answers) == 2
 
@@ -325,7 +325,7 @@ def test_a_malformed_call_is_left_out_and_told(made):
     done, rows, answers = made(
         [glaive(ASKED, broken, 'FUNCTION RESPONSE: "no"', FOUND, says("At the depot."))], 1
     )
-    assert "1 call left out: the arguments are no JSON object" in done.words
+    assert "1 call left out, because the arguments are no JSON object" in done.words
     assert actions(answers) == ["find_parcel", "final_answer"]
     assert '"result": "no"' not in rows[1]["prompt"][1]["content"]
 
@@ -333,10 +333,14 @@ def test_a_malformed_call_is_left_out_and_told(made):
 @pytest.mark.parametrize(
     ("action", "why"),
     [
-        (call("find_parcel", "?", number=7), "its planner would not do that"),
+        (call("find_parcel", "?", number=7), "the planner would not do that"),
         (call("find_parcel", "?", number="P-7", colour="red"), "no argument 'colour'"),
         (f"{FOUND}\n\n{FOUND}", "the same call was already made"),
-        (call("burn_parcel", "?", number="P-7"), "no tool 'burn_parcel' is known"),
+        (call("burn_parcel", "?", number="P-7"), "because the tool 'burn_parcel' is not defined"),
+        (
+            call("act", "You are there.", action="go to desk 1"),
+            "a move in a world of text is not a call of a tool",
+        ),
         (says("Call find_parcel(number=P-7) yourself."), "'find_parcel' is internal"),
     ],
 )
@@ -354,7 +358,7 @@ def test_a_turn_without_an_answer_teaches_its_calls_but_no_plan(made):
     _, _, answers = made([talk], 1)
     assert actions(answers) == ["find_parcel"]
     done, rows, _ = made([talk, HELLO], 2)
-    assert "1 turn left out: it ends without an answer" in done.words
+    assert "1 turn left out, because there is no answer at the end" in done.words
     assert len(rows) == 1
 
 
@@ -432,8 +436,8 @@ def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_
     done = cli("finetune-data", "runs", *given)
     assert done.code == 0, done.err
     assert "5 examples of 2 conversations; 4 from the offline stand-in." in done.words
-    assert "2 conversations left out: nothing says that it reached its goal" in done.words
-    assert "warning: 4 examples of the offline stand-in's words" in done.words
+    assert "2 conversations left out, because nothing says that they reached their goal" in done.words
+    assert "warning: 4 examples came from the offline stand-in: it shows that the recipe works" in done.words
     *held, recorded = read(folder / "data.reasons.jsonl")
     assert {(each["conversation"], *each["stand_ins"]) for each in held} == {
         ("order (helpful)", "the agent's model")
@@ -444,12 +448,31 @@ def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_
     assert "4 conversations" in scored.out
 
 
+def test_cases_of_the_matcher_alone_are_left_out_also_where_results_do_not_keep_what_was_expected(cli, shop):
+    cases = [{"name": "none", "says": "Hello.", "expect": {"active": []}}]
+    cases += [{"name": "reply", "says": "Good morning.", "expect": {"says": [{"pattern": "."}]}}]
+    suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": cases}
+    Path("cases.yaml").write_text(json.dumps(suite))
+    arms = ["--model", "offline", "--arms", "direct,desk:echo"]
+    cli("evaluate", "cases.yaml", *arms, "--results", "runs.jsonl")
+    first_run = (
+        Path(__file__).parents[2] / "benchmarks" / "first_run" / "recorded" / "direct.results.jsonl.gz"
+    )
+    given = ["--stage", "1", "--out", "data.jsonl", "--agent", shop]
+    done = cli("finetune-data", "runs.jsonl", *given)
+    assert "2 conversations left out, because only the matcher was asked" in done.words
+    assert "of 4 conversations" in done.words
+    done = cli("finetune-data", first_run, *given)
+    assert "52 conversations left out, because only the matcher was asked" in done.words
+    assert "warning: and 8 more for other reasons" in done.words
+
+
 def test_tools_and_instructions_may_come_from_an_agent(made, shop):
     looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", "in the workshop")]
     talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
     done, _, _ = made([talk], 1)
     assert done.code == 1
-    assert "no tool 'get_order' is known: name the tools, or the agent that has them" in done.words
+    assert "the tool 'get_order' is not defined; give it with --tools or --agent" in done.words
     assert "there is nothing to learn from" in done.words
     done, rows, answers = made([talk], 1, "--agent", shop)
     assert done.code == 0, done.err
@@ -476,7 +499,7 @@ def test_in_python_a_file_is_read_and_what_is_no_transcript_is_told(tmp_path):
 
 def test_a_broken_record_is_told(made):
     done, rows, _ = made([{"chat": "nobody said this"}, HELLO], 1)
-    assert "1 conversation left out: talks.jsonl: record 0" in done.words
+    assert "1 conversation left out, because talks.jsonl: record 0" in done.words
     assert len(rows) == 1
 
 
