@@ -102,29 +102,18 @@ def tried_on(
     """
     apps = arms_named(names, folder=folder)
     known = Arms(apps, model)
-    turns = [one for one in suite.scenarios if not one.matches_only]
+    suite = known.comparable(suite, note)
     kinds = {
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
     }
-    unable: dict[str, None] = {}
     for arm, one in product(apps, kinds.values()):
         try:
             known.make(Planned(arm, one, 1, suite.seed)).outcome()  # as if nothing had been done
         except (InputError, SpecError) as error:
-            if not (one.matches_only and turns):
-                raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
-            unable[arm] = None
+            raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
         except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
             continue
-    if unable:
-        left_out = counted(len(suite.scenarios) - len(turns), "scenario")
-        note(
-            f"{left_out} of {suite.name} left out for all arms, because all are compared on the same scenarios: these "
-            f"ask a matcher which guidelines are active, and {', '.join(unable)} cannot say that. Arms with a matcher "
-            "run them if they are compared alone."
-        )
-        suite = suite.replace(scenarios=turns)
     say_doubts(model, names, suite.scenarios)
     return suite, apps
 
