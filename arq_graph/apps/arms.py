@@ -137,7 +137,7 @@ def _matches(matcher: GuidelineMatcher) -> Any:
     graph.add_node("tell", tell)
     graph.set_entry_point("match")
     graph.add_edge("match", "tell")
-    return graph.compile()
+    return graph.compile(checkpointer=False)
 
 
 def _app(

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
@@ -137,7 +138,7 @@ class Arms:
         """The app for one conversation, or for another trial; raises whatever the function or the world raises."""
         make = make or self._functions.get(one.arm)
         if make is None:
-            return Made(self._arms[one.arm], agent=one.scenario.agent)
+            return Made(_remembering(self._arms[one.arm]), agent=one.scenario.agent)
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
@@ -148,7 +149,7 @@ class Arms:
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        made = Made(app, made_by=make, agent=agent, world=world)
+        made = Made(_remembering(app), made_by=make, agent=agent, world=world)
         if one.scenario.world is None:
             self._shared[key] = made
         return made
@@ -177,6 +178,15 @@ def instructions_of(agent: Agent) -> str:
         if each.action is not None
     ]
     return "\n".join([agent.profile.strip(), "", *rules]).strip()
+
+
+def _remembering(app: App) -> App:
+    """A graph without a checkpointer, with one in memory: it would forget its state between turns; else the app."""
+    is_graph = any(each.__name__ == "Pregel" for each in type(app).__mro__)
+    # Where messages do not add up, one that remembers would see the last alone.
+    if not is_graph or app.checkpointer is not None or not hasattr(app.channels.get("messages"), "operator"):
+        return app
+    return app.copy({"checkpointer": import_module("langgraph.checkpoint.memory").InMemorySaver()})
 
 
 def _is_app(value: object) -> bool:
