@@ -136,7 +136,8 @@ class RunStore:
             )
         if not self._resume:
             raise InputError(
-                f"{self.file} holds results already: continue them with --resume (`resume=True`), or {_INSTEAD}"
+                f"{self.file} holds results already: continue them with --resume (in Python, resume=True), or name "
+                "another file with --results (for `experiment`, another folder with --record)"
             )
         self.parts_before |= head["parts"]
         both = head["parts"].keys() & self._head["parts"].keys()

@@ -100,13 +100,15 @@ def _loaded(name: str, folder: Path | None) -> object:
 def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING) -> MakeApp:
     """A guided agent in one mode; as it ships, code also checks the answers that only mode `arq` has."""
 
-    def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None, own: Any = ARQ) -> Any:
+    def make(
+        scenario: Any, agent: Any, model: Any, world: Any = None, own: Any = ARQ, matches_only: bool = False
+    ) -> Any:
         spec = _calling(scenario, agent, world)
         models, reads = _models(model, by_response, without), channels_of({})
         judgement = own if issubclass(own, Judgement) else Judgement
         message = own if issubclass(own, MessageBlueprint) else MessageBlueprint
         matcher = GuidelineMatcher(models["matcher"], spec, mode=mode, judgement=judgement, reads=reads)
-        if scenario.matches_only:
+        if matches_only:
             return _matches(matcher)
         reviser = MessageReviser(models["message"], spec, mode=mode, blueprint=message)
         parts: dict[str, Any] = {"matcher": matcher, "reviser": reviser}
@@ -135,7 +137,7 @@ def _matches(matcher: GuidelineMatcher) -> Any:
     graph.add_node("tell", tell)
     graph.set_entry_point("match")
     graph.add_edge("match", "tell")
-    return graph.compile()
+    return graph.compile(checkpointer=False)
 
 
 def _app(
@@ -153,7 +155,6 @@ def _app(
         else:
             spec = _calling(scenario, agent, world)
             settings = replace(settings, **speaking)
-        _require_turn(scenario)
         models = _models(model, by_response, without)
         create: Any = create_guided_agent if spec.guidelines else create_preact_agent
         asked = models if spec.guidelines else models["strategy"]
@@ -170,7 +171,6 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: An
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
-    _require_turn(scenario)
     spec = _calling(scenario, agent, world)
     asked: Any = model.models[0] if isinstance(model, Reasoner) else model
     tools, told = list(spec.toolbox.values()), instructions_of(spec)
@@ -206,17 +206,10 @@ def _required(scenario: Scenario, agent: Agent | None) -> Agent:
     return agent
 
 
-def _require_turn(scenario: Scenario) -> None:
-    if scenario.matches_only:
-        raise InputError(
-            f"scenario {scenario.name!r} expects guidelines to be active, which only a guided arm matches"
-        )
-
-
 def _calling(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:
     if isinstance(world, Environment):
         raise InputError(
             f"the world of scenario {scenario.name!r} is acted in with texts, and this arm calls tools; react and "
-            "respact act in it"
+            "respact act in it, and so do the arms of `--ablate speaker`"
         )
     return _required(scenario, agent)

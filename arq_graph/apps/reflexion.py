@@ -74,7 +74,7 @@ class Reflexion:
         if agent is not None and self.lessons:
             noted = [f"{number}. {lesson}" for number, lesson in enumerate(self.lessons, start=1)]
             agent = agent.replace(profile="\n".join([agent.profile, "", _HEADING, *noted]))
-        return self.arm(scenario, agent, model, **taken_by(self.arm, world=world))
+        return self.arm(scenario, agent, model, **taken_by(self.arm, world=world, matches_only=False))
 
     async def again(
         self, model: Any, messages: Sequence[BaseMessage], outcome: Callable[[], Mapping[str, Any]]

@@ -25,13 +25,15 @@ def evaluate(
         ),
     ] = None,
     arms: Annotated[
-        str,
+        list[str] | None,
         Option(
             metavar="NAME,…",
+            show_default="guided",
+            callback=options.names_in,
             help="What to try: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
             "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
-    ] = "guided",
+    ] = None,
     only: options.Only = None,
     runs: options.Runs = None,
     concurrency: options.Concurrency = 8,
@@ -67,16 +69,17 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
+    evaluation.refuse_arms(merge or ())
     if merge:
         useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--record": record}
         options.refuse_useless("RESULTS are only reported", {"--results": results, **useless})
     asked = evaluation.asked_of(model, model_arg, user_model, judge, base_url, merges=bool(merge))
     limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
     kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
-    (read,) = evaluation.of_categories([Suite.from_yaml(suite)], only)
+    (read,) = evaluation.of_categories([Suite.from_yaml(suite)], only or ())
     _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     files = merge or [kept]
-    names, folder = evaluation.names_in(arms), suite.absolute().parent
+    names, folder = arms or ["guided"], suite.absolute().parent
     tried, apps = evaluation.tried_on(read, names, folder, asked["model"])
     way_on = evaluation.way_on_from(kept, merges=bool(merge))
     how = {"runs": runs or 1, "shard": shard, "concurrency": concurrency, "workers": workers}

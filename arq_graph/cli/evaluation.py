@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from typer import BadParameter
 
 from arq_graph.apps.ablations import ablation_of
+from arq_graph.apps.arms import ARMS
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import options
 from arq_graph.cli.progress import way_on_said
@@ -72,20 +73,22 @@ def way_on_from(kept: Path, *, merges: bool = False) -> str:
     return f"What ended is saved in {kept}: the same command with --resume continues from there."
 
 
-def names_in(listed: str) -> list[str]:
-    """The names in a list with commas."""
-    return [name.strip() for name in listed.split(",") if name.strip()]
+def refuse_arms(given: Iterable[Path | str]) -> None:
+    """Refuse the name of an arm that stands where a file's should: it was meant for `--arms`."""
+    if wrong := [str(each) for each in given if str(each) in ARMS and not Path(each).is_file()]:
+        raise InputError(f"{wrong[0]!r} is an arm: separate arms with commas, as in --arms arq,cot")
 
 
-def of_categories(suites: Sequence[Suite], only: str | None) -> list[Suite]:
-    """The suites with the scenarios of some categories alone; one that has none of them is left out."""
-    wanted = names_in(only or "")
+def of_categories(suites: Sequence[Suite], wanted: Sequence[str]) -> list[Suite]:
+    """The suites with the scenarios of some categories alone; one that has none of them is left out, which is said."""
     known = sorted({one.use_case for suite in suites for one in suite.scenarios if one.use_case})
     for name in wanted:
         if name not in known:
             there = suggestion(name, known) or f"; there are {', '.join(known) or 'none'}"
             raise InputError(f"there is no category (`use_case`) {name!r}{there}")
     fitting = [[one for one in suite.scenarios if not wanted or one.use_case in wanted] for suite in suites]
+    for suite in (suite for suite, some in zip(suites, fitting, strict=True) if not some):
+        note(f"{suite.name} is left out: it has no scenario of {', '.join(wanted)}.")
     return [suite.replace(scenarios=some) for suite, some in zip(suites, fitting, strict=True) if some]
 
 
@@ -99,29 +102,18 @@ def tried_on(
     """
     apps = arms_named(names, folder=folder)
     known = Arms(apps, model)
-    turns = [one for one in suite.scenarios if not one.matches_only]
+    suite = known.comparable(suite, note)
     kinds = {
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
     }
-    unable: dict[str, None] = {}
     for arm, one in product(apps, kinds.values()):
         try:
             known.make(Planned(arm, one, 1, suite.seed)).outcome()  # as if nothing had been done
         except (InputError, SpecError) as error:
-            if not (one.matches_only and turns):
-                raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
-            unable[arm] = None
+            raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
         except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
             continue
-    if unable:
-        left_out = counted(len(suite.scenarios) - len(turns), "scenario")
-        note(
-            f"{left_out} of {suite.name} left out for all arms, because all are compared on the same scenarios: these "
-            f"ask a matcher which guidelines are active, and {', '.join(unable)} cannot say that. Arms with a matcher "
-            "run them if they are compared alone."
-        )
-        suite = suite.replace(scenarios=turns)
     say_doubts(model, names, suite.scenarios)
     return suite, apps
 

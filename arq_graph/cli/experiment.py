@@ -40,9 +40,10 @@ def experiment(
         ),
     ] = None,
     arms: Annotated[
-        str | None,
+        list[str] | None,
         Option(
             metavar="NAME,…",
+            callback=options.names_in,
             help="What to compare, as for `evaluate`. Default: the arms that the paper compares on such a suite.",
         ),
     ] = None,
@@ -124,18 +125,19 @@ def experiment(
     limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
     how = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
     part = evaluation.part_of(shard)
+    evaluation.refuse_arms(suites or ())
     read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
     file_of = {suite.name: file for file, suite in read.items()}
     if len(file_of) < len(read):
         raise InputError("two suites have the same name, and so one results file: run one after the other")
-    compared = [*evaluation.names_in(arms or ""), *chain.from_iterable(map(ablations, ablate or ()))]
+    compared = [*(arms or ()), *chain.from_iterable(map(ablations, ablate or ()))]
     compared += ["arq", *blueprint] if blueprint else []
     if replay:
         asked = _recorded(replay)
     else:
         asked = evaluation.asked_of(model, model_arg, user_model, judge, base_url, merges=merge)
     trials: list[dict[str, Any]] = []
-    for suite in evaluation.of_categories([*read.values()], only):
+    for suite in evaluation.of_categories([*read.values()], only or ()):
         name = file_name(suite.name)
         trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | limits | how
         shards = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if merge else []
@@ -173,15 +175,15 @@ def _trial(
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
     for name in own:
         own_blueprint(name, folder)
-    usual, runs, tried = evaluation.names_in(usual_arms(file)), 1, suite
+    usual, runs, tried = usual_arms(file).split(","), 1, suite
     if isinstance(model := asked["model"], ReplayChatModel):
         usual, runs, scenarios, votes = model.recorded(suite.name)
         there = [one for one in suite.scenarios if one.name in scenarios]
         if left_out := len(suite.scenarios) - len(there):
             note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
             tried = suite.replace(scenarios=there)
-    is_part = tried is not suite
     tried, apps = evaluation.tried_on(tried, list(dict.fromkeys(names)) or usual, folder, model)
+    is_part = len(tried.scenarios) < len(suite.scenarios)
     about = {"ablated": evaluation.ablated_in(apps), "is_part": is_part, "runs": runs}
     return {"file": file, "suite": tried, "arms": apps, **about, **evaluation.judged(asked, votes or 1)}
 

@@ -36,6 +36,15 @@ _NO_KEY = (
 _Words = str | None
 _File = Path | None
 
+
+def names_in(given: list[str] | None) -> list[str] | None:
+    """The names in what an option with commas was given, once or repeatedly."""
+    names = [name for each in given or () for part in each.split(",") if (name := part.strip())]
+    if given and not names:
+        raise BadParameter("it is empty: name at least one, or leave the option out")
+    return names or None
+
+
 AgentFile = Annotated[Path, Argument(metavar="AGENT.yaml", help="The agent's file.")]
 AgentOption = Annotated[
     _File, Option("--agent", metavar="AGENT.yaml", help="The agent's file, for its tools and instructions.")
@@ -83,8 +92,10 @@ Runs = Annotated[
     int | None, Option(min=1, show_default="1", help="How often to run each scenario with each arm.")
 ]
 Only = Annotated[
-    _Words,
-    Option(metavar="CATEGORY,…", help="Run only the scenarios of these categories (their `use_case`)."),
+    list[str] | None,
+    Option(
+        metavar="CATEGORY,…", callback=names_in, help="Run only scenarios of these categories (`use_case`)."
+    ),
 ]
 Concurrency = Annotated[
     int, Option(min=1, help="How many conversations run at once; with --workers, in each process.")

@@ -107,11 +107,8 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callable[[bool], None]]:
-    """Show a bar inside the block, which gets a function to call after each: with whether it failed."""
+    """Show a bar, or lines without a terminal; the block gets a function to call after each: with whether it failed."""
     console = diagnostics()
-    if not console.is_terminal:
-        yield lambda _failed: None
-        return
     columns = (
         SpinnerColumn("line"),
         TextColumn(doing),
@@ -120,14 +117,17 @@ def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callab
         TimeRemainingColumn(),
         TextColumn("{task.fields[failed]}", style="yellow"),
     )
-    bar = Bar(*columns, console=console, transient=True)
+    bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = bar.add_task(doing, total=total, failed="")
-    failures = 0
+    count = failures = 0
 
     def done(failed: bool) -> None:
-        nonlocal failures
-        failures += failed
-        bar.update(task, advance=1, failed=f"{failures:,} {failing}" if failures else "")
+        nonlocal count, failures
+        count, failures = count + 1, failures + failed
+        told = f"{failures:,} {failing}" if failures else ""
+        bar.update(task, advance=1, failed=told)
+        if bar.disable and total and count < total and count * 10 // total > (count - 1) * 10 // total:
+            note(f"{doing}: {count:,} of {total:,}{told and f', {told}'}")
 
     with bar, on_screen(bar.stop):
         yield done

@@ -54,6 +54,7 @@ def simulate(
     asked = choice.chat_model()
     say_doubts(asked, [arm], [])
     arms = Arms(arms_named([arm], folder=suite.absolute().parent), asked)
+    arms.comparable(read.replace(scenarios=[tried]), note)  # refuses what the arm cannot answer
     made = arms.make(one)
     user = tried.make_user(one.seed, users.chat_model() if users else None)
     history = tried.messages_before

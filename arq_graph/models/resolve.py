@@ -78,12 +78,12 @@ def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
 def _why(error: Exception) -> str:
     if isinstance(error, ValidationError):  # not what the model was made with, which may be a secret
         return "; ".join(": ".join(map(str, (*each["loc"], each["msg"]))) for each in error.errors())
-    is_unknown = "model_provider" in str(error)
+    is_unknown = "model_provider" in str(error) or f"{getattr(error, 'name', '')}.".startswith("langchain.")
     if not is_unknown and not isinstance(error, ImportError):
         return str(error)
     return (
-        f'{"its provider is not known" if is_unknown else error}. Known are "openai:NAME", and "anthropic:NAME" and'
-        " the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
+        f'{"its provider is not known here" if is_unknown else error}. Known are "openai:NAME", and "anthropic:NAME"'
+        " and the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
         " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
     )
 
@@ -114,7 +114,8 @@ def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
     if not key and not endpoint:
         raise InputError(
             f"OpenAI's model \"{name}\" needs an API key: set OPENAI_API_KEY. Write another provider's"
-            ' like "anthropic:NAME"; for a server of your own give base_url= (--base-url); "offline" needs neither.'
+            ' like "anthropic:NAME"; for a server of your own give base_url= (--base-url); "offline" needs neither'
+            f"{suggestion(name, ('offline',), cutoff=80) or '.'}"
         )
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")

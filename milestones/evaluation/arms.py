@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
@@ -15,7 +16,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of, place_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import App
-from arq_graph.milestones.evaluation.suite import Planned
+from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.models.resolve import chat_model
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 MakeApp = Callable[..., App]
 """Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model.
 
-The world itself is given where `world` is one of its arguments. One that has `again(model, messages, outcome)` is asked
-after each trial, async, for what makes the app of another one, in a world made anew; None ends it.
+The world itself is given where `world` is one of its arguments. With an argument `matches_only`, which is true for the
+cases of a matcher alone, it is tried on these, too: the app replies `active: A, B`, sorted, or `active: none`. One that
+has `again(model, messages, outcome)` is asked after each trial, async, for what makes the app of another one, in a
+world made anew; None ends it.
 """
 
 Arm = App | MakeApp
@@ -83,7 +86,7 @@ class Arms:
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
         for name, arm in self._functions.items():
             try:
-                inspect.signature(arm).bind(None, None, None, **taken_by(arm, world=None))
+                inspect.signature(arm).bind(None, None, None, **taken_by(arm, world=None, matches_only=False))
             except TypeError as error:
                 raise InputError(
                     f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
@@ -109,22 +112,44 @@ class Arms:
         sources = {name: file_of(arm) or self._functions.get(name) for name, arm in self._arms.items()}
         return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
 
+    def comparable(self, suite: Suite, say: Callable[[str], object]) -> Suite:
+        """The suite with the scenarios that all arms can answer; what was left out is said.
+
+        Raises:
+            InputError: All of them are for the matcher alone, and an arm has none.
+        """
+        turns = [one for one in suite.scenarios if not one.matches_only]
+        able = {name for name, make in self._functions.items() if taken_by(make, matches_only=True)}
+        unable = [name for name in self.names if name not in able]
+        left_out = len(suite.scenarios) - len(turns)
+        if not (left_out and unable):
+            return suite
+        named = ", ".join(unable[:3]) + (f" and {rest} more" if (rest := len(unable[3:])) else "")
+        why = f"ask a matcher which guidelines are active, and {named} cannot say that"
+        if not turns:
+            raise InputError(f"all scenarios of {suite.name} {why}: compare arms with a matcher")
+        say(
+            f"{left_out} scenario{'s' if left_out > 1 else ''} of {suite.name} left out for all arms, because all are "
+            f"compared on the same scenarios: these {why}. Arms with a matcher run them if they are compared alone."
+        )
+        return suite.replace(scenarios=turns)
+
     def make(self, one: Planned, make: MakeApp | None = None) -> Made:
         """The app for one conversation, or for another trial; raises whatever the function or the world raises."""
         make = make or self._functions.get(one.arm)
         if make is None:
-            return Made(self._arms[one.arm], agent=one.scenario.agent)
+            return Made(_remembering(self._arms[one.arm]), agent=one.scenario.agent)
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
         world = one.scenario.fresh_world(one.seed)
-        agent = one.scenario.agent_in(world)
-        app = make(one.scenario, agent, self._model, **taken_by(make, world=world))
+        agent, matches = one.scenario.agent_in(world), one.scenario.matches_only
+        app = make(one.scenario, agent, self._model, **taken_by(make, world=world, matches_only=matches))
         if not _is_app(app):
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        made = Made(app, made_by=make, agent=agent, world=world)
+        made = Made(_remembering(app), made_by=make, agent=agent, world=world)
         if one.scenario.world is None:
             self._shared[key] = made
         return made
@@ -153,6 +178,15 @@ def instructions_of(agent: Agent) -> str:
         if each.action is not None
     ]
     return "\n".join([agent.profile.strip(), "", *rules]).strip()
+
+
+def _remembering(app: App) -> App:
+    """A graph without a checkpointer, with one in memory: it would forget its state between turns; else the app."""
+    is_graph = any(each.__name__ == "Pregel" for each in type(app).__mro__)
+    # Where messages do not add up, one that remembers would see the last alone.
+    if not is_graph or app.checkpointer is not None or not hasattr(app.channels.get("messages"), "operator"):
+        return app
+    return app.copy({"checkpointer": import_module("langgraph.checkpoint.memory").InMemorySaver()})
 
 
 def _is_app(value: object) -> bool:

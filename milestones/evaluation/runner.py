@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
@@ -88,7 +89,7 @@ async def aevaluate(
     in a loop of your own, Python waits for its thread when it ends, and `evaluate` has threads of its own.
 
     Args:
-        suite: The scenarios.
+        suite: The scenarios; those for the matcher alone are left out for all arms, with a warning, if an arm has none.
         arms: By name: an app (anything that is invoked or awaited with `{"messages": […]}`), or a function that makes
             one of a scenario, its agent, and the model.
         model: Handed to those functions: a chat model or a model string.
@@ -145,6 +146,7 @@ async def aevaluate(
         if workers is None:
             raise InputError("the executor does not say how many workers it has: give workers=…")
     known = Arms(arms, model)
+    suite = known.comparable(suite, warnings.warn)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
     shard = "1/1" if merge else shard

@@ -43,6 +43,8 @@ def packed(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str
     """
     try:
         return _pickled(function), modules.folders()
+    except InputError:
+        raise  # cloudpickle is not installed
     except Exception as error:
         for name, part in parts.items():
             try:

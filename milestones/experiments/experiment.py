@@ -167,10 +167,8 @@ async def aexperiment(
         InputError: As `aevaluate` raises.
     """
     report = await aevaluate(suite, arms, results=results, record=True, **settings)
-    is_left_out = (
-        any(map(settings.get, ("max_calls", "max_cost"))) or read_shard(settings.get("shard", "1/1"))[0] > 1
-    )
-    golden = {} if is_left_out else _golden(file, suite)
+    number, shards = read_shard(settings.get("shard", "1/1"))
+    golden = {} if number > 1 or any(map(settings.get, ("max_calls", "max_cost"))) else _golden(file, suite)
     model = settings.get("model")
     known = Arms(arms, model)
     asked = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
@@ -196,7 +194,7 @@ async def aexperiment(
         report=report,
         turns=turns,
         ablated=ablated or {},
-        is_part=is_part or report.missing > 0,
+        is_part=is_part or shards > 1 or report.missing > 0,
     )
 
 

@@ -62,13 +62,16 @@ class Breaks(Says):
     def invoke(self, given, config=None):
         raise RuntimeError("kaputt")
 
-def knows(scenario, agent, model):
+def knows(scenario, agent, model, matches_only):
     return Says({"tulips": "active: card", "lilies": "active: roses"}.get(scenario.name, "We have red roses."))
 
-def breaks(scenario, agent, model):
+def breaks(scenario, agent, model, matches_only):
     return Breaks("")
 
-def guesses(scenario, agent, model):
+def speaks(scenario, agent, model):
+    return Says("We have red roses.")
+
+def guesses(scenario, agent, model, matches_only):
     return Says("active: card")
 """
 
@@ -180,6 +183,8 @@ def test_a_replay_alone_takes_arms_runs_and_votes_from_the_recording_and_comes_t
 )
 def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, tried, folder, options, told):
     tried("--arms", "direct")
+    again = tried("--arms", "direct", code=1)
+    assert "(for `experiment`, another folder with --record)" in again.words
     before = (folder / "kept" / "florist.results.jsonl").read_bytes()
     done = cli("experiment", suite, "--replay", "kept", *options)
     assert (done.code, told in done.words) == (2, True), done.words
@@ -215,7 +220,8 @@ def calls(file: Path) -> int:
 
 def test_only_some_categories_are_tried_where_it_is_asked_for(cli, tried, second):
     done = tried(second, *BOTH, "--only", "questions")
-    assert "6 conversations of florist" in done.words and "of second" not in done.words
+    assert "6 conversations of florist" in done.words and "conversations of second" not in done.words
+    assert "second is left out: it has no scenario of questions." in done.words
     assert (
         "2 conversations"
         in cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "orders").words
@@ -334,6 +340,9 @@ class Plain:
             "the step matcher cannot be asked without 'foo', which is not one of its queries: condition,",
         ),
         (("--ablate", "message:insigt"), "did you mean `insights`?"),
+        (("--arms", ""), "it is empty: name at least one"),
+        (("--only", " , "), "it is empty: name at least one"),
+        (("--arms", "arq", "cot"), "'cot' is an arm: separate arms with commas"),
         (("--arms", "foo"), "there is no arm 'foo'; there are guided,"),
         (
             ("--arms", "respact+reflection"),
@@ -346,8 +355,8 @@ class Plain:
         (("--max-cost", "1"), "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
         (("--max-cost", "0", "--prices", "m=1/1"), "and more than 0"),
         (
-            ("--arms", "create_agent", "household"),
-            "acted in with texts, and this arm calls tools; react and respact",
+            ("--ablate", "matcher:condition", "household"),
+            "this arm calls tools; react and respact act in it, and so do the arms of `--ablate speaker`",
         ),
         (("./suite.yaml",), "two suites have the same name"),
     ],
@@ -355,7 +364,7 @@ class Plain:
 def test_what_cannot_be_tried_is_told_with_what_to_do(cli, suite, folder, options, told):
     (folder / "own.py").write_text(BLUEPRINTS)
     done = cli("experiment", suite, "--model", "offline", *options)
-    written_wrong = ("after the colon", "must be written", "--max-cost", "more than 0")
+    written_wrong = ("it is empty", "after the colon", "must be written", "--max-cost", "more than 0")
     assert done.code == (2 if any(each in told for each in written_wrong) else 1), done.words
     assert told in done.words
     assert not (folder / "experiment").exists()
@@ -436,10 +445,14 @@ def test_what_is_wrong_with_a_world_is_told_before_the_run(tried, suite, folder,
 
 
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(tried):
-    done = tried("--arms", "arq,react,pre-act")
+    done = tried("--arms", "arq,react", "--arms", "arms:speaks,respact,pre-act")
     assert "2 scenarios of florist left out for all arms, because all are compared on the same" in done.words
-    assert "which guidelines are active, and react, pre-act cannot say that" in done.words
-    assert "6 conversations of florist" in done.words
+    assert (
+        "which guidelines are active, and react, arms:speaks, respact and 1 more cannot say that"
+        in done.words
+    )
+    assert "10 conversations of florist" in done.words
+    assert "conversing: 9 of 10" in done.words, "a log tells of each tenth"
 
 
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
@@ -476,3 +489,5 @@ def test_what_speakers_do_in_a_world_stands_beside_what_the_paper_tells_of_it(cl
     assert list(users)[:3] == ["helpful", "published", "published, best of 6"]
     assert users["published, best of 6"] == ["80.6%", "87.3%", "85.8%", ""]
     assert "published" not in rows(file, "goal completion"), "theirs have helpful users only"
+    part = cli("experiment", "house/suite.yaml", "--shard", "1/2", "--arms", "react", "--model", "offline")
+    assert (part.code, "published" in part.out) == (0, False)

@@ -453,7 +453,7 @@ def test_cases_of_the_matcher_alone_are_left_out_also_where_results_do_not_keep_
     cases += [{"name": "reply", "says": "Good morning.", "expect": {"says": [{"pattern": "."}]}}]
     suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": cases}
     Path("cases.yaml").write_text(json.dumps(suite))
-    arms = ["--model", "offline", "--arms", "direct,desk:echo"]
+    arms = ["--model", "offline", "--arms", "direct,cot"]
     cli("evaluate", "cases.yaml", *arms, "--results", "runs.jsonl")
     first_run = (
         Path(__file__).parents[2] / "benchmarks" / "first_run" / "recorded" / "direct.results.jsonl.gz"

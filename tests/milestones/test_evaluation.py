@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.language_models import FakeListLLM
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
@@ -71,6 +72,22 @@ def test_threads_that_an_arm_keeps_in_memory_are_forgotten_and_the_users_own_are
     made, own = app(), app()
     evaluate(suite(), {"made": lambda scenario, agent, model: made, "own": own}, runs=3)
     assert (len(made.checkpointer.storage), len(own.checkpointer.storage)) == (0, 3)
+
+
+class Counting(MessagesState):
+    turns: Annotated[int, operator.add]
+
+
+def test_a_graph_without_a_checkpointer_keeps_its_state_between_turns_and_one_with_false_does_not():
+    builder = StateGraph(Counting)
+    builder.add_node(
+        "answer", lambda state: {"turns": 1, "messages": buyer([HumanMessage("?")] * (state["turns"] + 1))}
+    )
+    builder.set_entry_point("answer")
+    keeps, forgets = builder.compile(), builder.compile(checkpointer=False)
+    report = evaluate(suite(), {"made": lambda *_: keeps, "app": keeps, "forgets": lambda *_: forgets})
+    assert [one.goal_completed for one in report.conversations] == [True, True, False]
+    assert keeps.checkpointer is None
 
 
 def test_a_judge_is_told_what_the_agent_was_told():

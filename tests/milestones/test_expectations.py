@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from arq_graph import Agent, Guideline, Variable, arms, create_guided_agent
-from arq_graph.errors import SpecError
+from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones import Scenario, Suite, Verdict, evaluate
 from tests.milestones.conversations import graph_of
 from tests.milestones.evaluated import Answers, deed
@@ -159,9 +159,30 @@ def test_the_matcher_alone_is_right_if_exactly_the_expected_guidelines_are_activ
     assert all(one.model_calls == 1 for one in report.conversations)
 
 
-def test_an_arm_without_a_matcher_says_that_it_cannot_tell_what_is_active():
-    report = evaluate(Suite([scenario(expect={"active": []})]), arms(["react"]), model="offline")
-    assert "only a guided arm matches" in report.broken[0].error
+def test_where_an_arm_has_no_matcher_cases_for_it_alone_are_left_out_for_all_arms():
+    of_matcher = scenario(name="card", expect={"active": ["card"]})
+    mixed = Suite([of_matcher, scenario(name="turn", expect={"says": [{"pattern": "."}]})])
+
+    def able(scenario: Any, agent: Any, model: Any, *, matches_only: bool) -> Any:
+        return Answers(lambda _: [AIMessage("active: card" if matches_only else "Hello.")])
+
+    def unable(scenario: Any, agent: Any, model: Any) -> Any:
+        return Answers(lambda _: [AIMessage("Hello.")])
+
+    tried = {**arms(["guided"]), "able": able}
+    found = evaluate(mixed, tried, model="offline").conversations
+    assert [(one.scenario, one.goal_completed) for one in found] == [
+        *[("card", True)] * 2,
+        *[("turn", True)] * 2,
+    ]
+    for other in ({"unable": unable}, {"app": unable(None, None, None)}, arms(["react"])):
+        with pytest.warns(
+            UserWarning, match=f"1 scenario of suite left out for all arms.*{next(iter(other))} cannot"
+        ):
+            report = evaluate(mixed, tried | other, model="offline")
+        assert ({one.scenario for one in report.conversations}, len(report.conversations)) == ({"turn"}, 3)
+        with pytest.raises(InputError, match="compare arms with a matcher"):
+            evaluate(Suite([of_matcher]), other, model="offline")
 
 
 def test_a_call_that_failed_may_have_been_wrong():

@@ -212,6 +212,14 @@ def test_what_no_worker_could_do_is_told_before_anything_is_held(
     assert not (tmp_path / "results.jsonl").exists()
 
 
+def test_what_workers_need_and_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(
+        InputError, match=r'^evaluating in other processes needs cloudpickle: pip install "arq'
+    ):
+        evaluate(suite(), {"app": Answers(talker)}, executor=ThreadPoolExecutor(1))
+
+
 def test_a_worker_that_has_not_the_modules_says_so(pool: Executor, tmp_path: Path):
     (tmp_path / "gone.py").write_text(
         "class App:\n    def invoke(self, given, config=None):\n        return 'hi'\napp = App()\n"

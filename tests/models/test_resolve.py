@@ -46,6 +46,7 @@ def test_a_server_of_ones_own_needs_no_key_and_any_name_will_do(monkeypatch, spe
     ("spec", "problem"),
     [
         ("gpt-4o", r'"gpt-4o".*OPENAI_API_KEY.*base_url.*"offline"'),
+        ("offlin", "did you mean `offline`"),
         ("  ", "names no model"),
         ("openai:", "names no model"),
         ("nobody:model-x", r'"nobody:model-x".*not known.*"anthropic:NAME".*--base-url'),
@@ -60,7 +61,10 @@ def test_a_string_that_cannot_be_used_is_told_with_what_to_do(spec, problem):
 
 @pytest.mark.parametrize(
     ("missing", "named"),
-    [("langchain.chat_models", r"arq_graph\[providers\]"), ("langchain_mistralai", "langchain-mistralai")],
+    [
+        ("langchain.chat_models", r"provider is not known.*arq_graph\[providers\]"),
+        ("langchain_mistralai", "langchain-mistralai"),
+    ],
 )
 def test_a_package_that_is_missing_is_named(monkeypatch, missing, named):
     monkeypatch.setitem(sys.modules, missing, None)

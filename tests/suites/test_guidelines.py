@@ -40,7 +40,7 @@ Speaks = Callable[[Scenario], str]
 def held(scenarios: list[Scenario], speaks: Speaks) -> Report:
     """The scenarios held with an app that makes the expected calls, and then says this."""
 
-    def arm(scenario: Scenario, agent: Any, model: Any) -> Answers:
+    def arm(scenario: Scenario, agent: Any, model: Any, matches_only: bool) -> Answers:
         return Answers(lambda _: [*expected_calls(scenario), AIMessage(speaks(scenario))])
 
     return evaluate(Suite(scenarios), {"arm": arm}, judge=judge)
