@@ -153,7 +153,9 @@ def unlike_tool(schemas: Schemas | None, tool: str, arguments: Arguments) -> Ite
     for name, rule in arguments.items() if names is not None else ():
         if name in names:
             if said := rule.why_never(schema, name):
-                yield ("arguments", name), f"the tool {tool!r} takes no such {name!r}: {said}"
+                of = f"argument {name!r}"
+                fit = f"needs the {of}" if rule.absent else f"cannot take this {of}: {said}"
+                yield ("arguments", name), f"the tool {tool!r} {fit}"
         elif not schema.get("additionalProperties"):
             near = suggestion(name, names) or f"; it takes {', '.join(names) or 'none'}"
             yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{near}"

@@ -21,8 +21,8 @@ class Pattern:
     _compiled: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.text:
-            raise ValueError("is empty; a pattern says what is looked for")
+        if not (isinstance(self.text, str) and self.text):
+            raise ValueError(f"must be text, a regular expression, but is {self.text!r:.60}")
         try:
             object.__setattr__(self, "_compiled", regex.compile(self.text))
         except regex.error as error:
@@ -48,7 +48,7 @@ class Pattern:
 
 PatternText = Annotated[
     InstanceOf[Pattern],
-    BeforeValidator(lambda written: Pattern(written) if isinstance(written, str) else written),
+    BeforeValidator(lambda written: written if isinstance(written, Pattern) else Pattern(written)),
     PlainSerializer(lambda pattern: pattern.text),
     WithJsonSchema({"type": "string", "format": "regex"}),
 ]

@@ -67,7 +67,7 @@ def as_tool(value: object) -> BaseTool:
         tool = value if isinstance(value, BaseTool) else _from_function(value)
         argument_schema(tool)
     except Exception as error:
-        said = str(error).strip().split("\n")[0] or type(error).__name__
+        said = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
         raise SpecError(
             f"is {name!r}, which cannot be a tool: {said}. A tool has a docstring, and named, typed arguments: text,"
             " numbers, truth values, lists, enums, Pydantic models or dataclasses"

@@ -88,6 +88,7 @@ def evaluate(
         report = evaluated(tried, apps, **evaluation.judged(asked), **limits, **how, **where, done=done)
     # Before anything is printed: whoever reads may have gone.
     tables = list(tables_of(report, ablated=evaluation.ablated_in(apps), timed=True))
+    tables += evaluation.exceptions_of_tools(report, *files)
     write_outputs(report, json, html, evaluation.said_in(report, *files), tables, title="Evaluation")
     evaluation.show(report, tables, way_on, judged=judge is not None)
     note(f"The conversations are in {', '.join(map(str, files))}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, product
@@ -20,7 +21,7 @@ from arq_graph.cli.progress import way_on_said
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, incomplete, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.milestones.evaluation.arms import Arm, Arms
+from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.holding import Done
 from arq_graph.milestones.evaluation.results import VOTES, read_results
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -28,8 +29,9 @@ from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Table
+from arq_graph.milestones.reports.tables import table
 from arq_graph.milestones.store import ASKED
-from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.models.offline.model import is_stand_in
 
 _Words = str | None
@@ -98,7 +100,7 @@ def tried_on(
     """The scenarios that all arms can be tried on, and the arms; what should be known of them is said.
 
     Raises:
-        InputError: An arm cannot be made for one kind of scenario, and so would fail in each of that kind.
+        InputError: A world or an arm would fail in each scenario of a kind, so that no run is worth its cost.
     """
     apps = arms_named(names, folder=folder)
     known = Arms(apps, model)
@@ -107,9 +109,11 @@ def tried_on(
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
     }
+    for one in kinds.values():  # a mistake in a world is no arm's
+        Made(None, world=one.fresh_world(suite.seed)).outcome()  # as if nothing had been done
     for arm, one in product(apps, kinds.values()):
         try:
-            known.make(Planned(arm, one, 1, suite.seed)).outcome()  # as if nothing had been done
+            known.make(Planned(arm, one, 1, suite.seed))
         except (InputError, SpecError) as error:
             raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
         except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
@@ -161,6 +165,20 @@ def said_in(report: Report, *results: Path) -> Iterator[Transcript]:
         if record.id in wanted:
             wanted.remove(record.id)  # of one that was run twice, the first counts
             yield transcript
+
+
+def exceptions_of_tools(report: Report, *results: Path) -> Iterator[Table]:
+    """How many calls failed with which exception: a world may raise it on purpose, or by mistake."""
+    if any(one.moves.get("invalid") for one in report.conversations):
+        events = chain.from_iterable(each.measured for each in said_in(report, *results))
+        ended = [(e.tool, e.failed and e.text.partition(":")[0]) for e in events if isinstance(e, Result)]
+        calls = Counter(tool for tool, _ in ended)
+        rows = {
+            f"{tool}: {kind}": {"failed": f"{count:,} of {calls[tool]:,}"}
+            for (tool, kind), count in sorted(Counter(ended).items(), key=str)
+            if kind and kind.isidentifier()
+        }
+        yield from [table("exceptions of tools", ["failed"], rows)] if rows else ()
 
 
 def show(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", judged: bool = True) -> None:

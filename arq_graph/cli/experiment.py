@@ -12,21 +12,19 @@ from arq_graph.apps.ablations import ablations
 from arq_graph.apps.arms import own_blueprint
 from arq_graph.cli import evaluation, options
 from arq_graph.cli.screen import note
-from arq_graph.cli.tables import counted
+from arq_graph.cli.tables import counted, write_outputs
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.replay import ReplayChatModel
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.experiments.experiment import (
     SUITES,
-    Experiment,
     aexperiment,
     file_name,
     suite_file,
     usual_arms,
     write_experiment,
 )
-from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.store import ASKED
 
 
@@ -153,8 +151,14 @@ def experiment(
         trial["spent_in"] = [other for other in others if other.exists()]
         with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as done:
             found = run_in_loop(aexperiment(**trial, done=done), "aexperiment")
-        _write(found, record / file_name(trial["suite"].name), trial["merge"] or [trial["results"]])
-        evaluation.show(found.report, found.tables, way_on, of=found.suite, judged="judge" in asked)
+        files = trial["merge"] or [trial["results"]]
+        tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, *files)]
+        written, page = (record / f"{file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html"))
+        write_experiment(written, found)
+        note(f"The figures are in {written}.")
+        said = evaluation.said_in(found.report, *files)
+        write_outputs(found.report, None, page, said, tables, title=f"Experiment: {found.suite}")
+        evaluation.show(found.report, tables, way_on, of=found.suite, judged="judge" in asked)
         reports.append(found.report)
     evaluation.require_all_run(reports, way_on, missing=merge and any(each.missing for each in reports))
 
@@ -186,11 +190,3 @@ def _trial(
     is_part = len(tried.scenarios) < len(suite.scenarios)
     about = {"ablated": evaluation.ablated_in(apps), "is_part": is_part, "runs": runs}
     return {"file": file, "suite": tried, "arms": apps, **about, **evaluation.judged(asked, votes or 1)}
-
-
-def _write(found: Experiment, place: Path, results: list[Path]) -> None:
-    written, page = (place.with_name(f"{place.name}.{kind}") for kind in ("json", "html"))
-    write_experiment(written, found)
-    said = evaluation.said_in(found.report, *results)
-    write_html(page, found.report, said, title=f"Experiment: {found.suite}", tables=found.tables)
-    note(f"The figures are in {written}, and the page is {page}.")

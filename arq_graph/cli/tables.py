@@ -125,11 +125,11 @@ def write_outputs(
     tables: Sequence[shown.Table],
     title: str = "Milestone report",
 ) -> None:
-    """Write the report and the page that were asked for, and say where they are."""
+    """Write the report and the page that were asked for, and say where they are; a page only of what was measured."""
     if json is not None:
         write_report(json, report)
         note(f"The report is in {json}.")
-    if html is not None:
+    if html is not None and (report.conversations or not report.failed):
         write_html(html, report, said, title=title, tables=tables)
         note(f"The page is in {html}.")
 

@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import file_of, place_of
-from arq_graph.errors import InputError
+from arq_graph.agent.modules import file_of, place_of, told
+from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.conversation import App
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.models.resolve import chat_model
@@ -49,17 +49,23 @@ class Made:
         """What the world says of how it ended; nothing where there is none, or it says nothing.
 
         Raises:
-            InputError: It says something else than numbers and truth values by name.
+            InputError: It fails, or says something else than numbers and truth values by name.
         """
-        told = getattr(self.world, "outcome", None)
-        said = told() if callable(told) else {}
+        outcome = getattr(self.world, "outcome", None)
+        name = f"{type(self.world).__qualname__}.outcome()"
         try:
-            return _OUTCOME.validate_python(said)
+            said = outcome() if callable(outcome) else {}
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{name} fails with {told(error)}") from error
+        try:
+            found = _OUTCOME.validate_python(said)
         except ValidationError:
-            raise InputError(
-                f"{type(self.world).__qualname__}.outcome() gave {said!r:.80}{place_of(told)}: it must return numbers "
-                'or truth values by name, such as {"success": True}'
-            ) from None
+            way = 'it must return numbers or truth values by name, such as {"success": True}'
+            raise InputError(f"{name} gave {said!r:.80}{place_of(outcome)}: {way}") from None
+        for key, value in found.items() if "success" not in found else ():
+            if isinstance(value, bool) and (near := suggestion(key, ["success"], cutoff=85)):
+                raise InputError(f"{name} gave {key!r}{place_of(outcome)}, which decides nothing{near}")
+        return found
 
     async def forget(self, thread_id: str) -> None:
         """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""

@@ -205,7 +205,7 @@ class Run:
                 made = self.arms.make(one, make)
                 user = one.scenario.make_user(one.seed, self.user_model)
             except (Exception, SystemExit) as error:
-                return _broken(one, f"the arm could not be made: {told(error)}"), (), None
+                return _broken(one, f"it could not begin: {told(error)}"), (), None
             thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
             held = await aconverse(
                 made.app,

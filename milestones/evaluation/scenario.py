@@ -13,11 +13,12 @@ from pydantic import Field, InstanceOf, JsonValue, model_validator
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.modules import told
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Problem, misfits
 from arq_graph.agent.tools import argument_schema, as_tool
-from arq_graph.errors import SpecError, suggestion
+from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
@@ -135,6 +136,7 @@ class Scenario(Part):
             near = suggestion(name, settable)
             yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
         yield from self._unused_methods(agent)
+        yield from _misspelt_slots(self.user, schemas or {}) if self.user else ()
         for index, one in enumerate(self.history):
             for place, said in one.unlike(schemas):
                 yield ("history", index, *place), said
@@ -147,7 +149,7 @@ class Scenario(Part):
         lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world, name)]
         for name in dir(world):
             is_other = inspect.isroutine(getattr(world, name)) and name not in agent.toolbox
-            if is_other and name[0] != "_" and (near := suggestion(name, lacking, cutoff=85)):
+            if is_other and name[0] != "_" and (near := suggestion(name, lacking, cutoff=80)):
                 said = f"the world has a method {name!r}, which nothing calls{near}"
                 yield ("world",), f"{said} If it is a helper, begin its name with `_`"
 
@@ -214,7 +216,10 @@ class Scenario(Part):
             return None
         set_already = getattr(self.world, "keywords", {})
         takes_seed = "seed" in inspect.signature(self.world).parameters and "seed" not in set_already
-        return self.world(seed=seed) if takes_seed else self.world()
+        try:
+            return self.world(seed=seed) if takes_seed else self.world()
+        except (Exception, SystemExit) as error:
+            raise InputError(f"the world of scenario {self.name!r} cannot be made: {told(error)}") from error
 
     def agent_in(self, world: Any) -> Agent | None:
         """The agent with the tools of a world; as it is without a world, or in one that is acted in with texts."""
@@ -242,4 +247,14 @@ class Scenario(Part):
         try:
             return as_tool(method)
         except SpecError as error:
-            raise SpecError(f"a method of the world of scenario {self.name!r} {error}") from error
+            raise SpecError(f"the method of the world of scenario {self.name!r} {error}") from error
+
+
+def _misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[Problem]:
+    """Slots that are nearly an argument that the user lacks; others are what an agent asks of its own accord."""
+    taken = {name for schema in schemas.values() for name in schema.get("properties", ())}
+    lacking = sorted(taken - {fact.name.replace(" ", "_") for fact in user.facts})
+    for index, name in ((index, name) for index, each in enumerate(user.intents) for name in each.slots):
+        word = name.replace(" ", "_")
+        if word not in taken and (near := suggestion(word, lacking, cutoff=80)):
+            yield ("user", "intents", index, "slots", name), f"the slot {name!r} is no tool's argument{near}"

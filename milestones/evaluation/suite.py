@@ -84,13 +84,10 @@ class Planned:
         return f"{self.scenario.name} / {self.arm} / {self.run}"
 
 
-def _named_apart(scenarios: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
-    names: dict[str, int] = {}
-    for at, one in enumerate(scenarios):
-        if (first := names.setdefault(one.name, at)) != at:
-            line = f" in line {info.context.line(('scenarios', first))}" if info.context else ""
-            said = f"is {one.name!r}, as is that of scenarios[{first}]{line}; give each its own"
-            raise misfits(((at, "name"), said))
+def _named_apart(scenarios: tuple[Any, ...]) -> tuple[Any, ...]:
+    [(name, count)] = Counter(one.name for one in scenarios).most_common(1)
+    if count > 1:
+        raise ValueError(f"has two scenarios called {name!r}; give each its own name")
     return scenarios
 
 
@@ -174,10 +171,12 @@ class WorldEntry(Part):
         arguments = self.model_extra or {}
         world = cast(World, load(self.of, folder))
         try:
-            inspect.signature(world).bind_partial(**arguments)
+            signature = inspect.signature(world)
+            signature.bind(**({"seed": 0} if "seed" in signature.parameters else {}) | arguments)
         except TypeError as error:
-            raise SpecError(f"names {self.of!r}, which does not take these arguments: {error}") from None
-        return partial(world, **arguments)
+            said = f"names {self.of!r}, but a world is a class or function that takes the given arguments: {error}"
+            raise SpecError(said) from None
+        return partial(world, **arguments) if arguments else world
 
 
 class Defaults(Part):
@@ -242,7 +241,7 @@ class SuiteFile(Part):
     name: Text | None = None
     seed: int = 0
     defaults: Defaults = Defaults()
-    scenarios: Annotated[tuple[ScenarioEntry, ...], AfterValidator(_named_apart)] = ()
+    scenarios: tuple[ScenarioEntry, ...] = ()
     include: tuple[Text, ...] = ()
 
     _made: tuple[Scenario, ...] = PrivateAttr()  # of each entry one, or one for each kind of user
@@ -256,7 +255,7 @@ class SuiteFile(Part):
         readers: dict[str, Callable[[Any], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
             "milestones": lambda name: graph(_filled(folder / name, fields.get("world")), folder / name),
-            "world": lambda world: load(world, folder) if isinstance(world, str) else world.made(folder),
+            "world": lambda world: (WorldEntry(of=world) if isinstance(world, str) else world).made(folder),
         }
         made: list[Scenario] = []
         included: list[Scenario] = []
@@ -267,16 +266,19 @@ class SuiteFile(Part):
             except SpecError as error:
                 wrong += _told(("include", index), error)
         names = None if wrong else {*(one.name for one in self.scenarios), *(one.name for one in included)}
+        count = Counter(one.name for one in self.scenarios)
         for index, entry in enumerate(self.scenarios):
             fields = self._fields(entry)
             place: Place = ("scenarios", index)
-            wrong += _told(place, misfits(*_doubtful(entry, names)))
-            try:
-                for key in [each for each in readers if fields.get(each)]:
-                    place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
+            wrong += _told(place, misfits(*_doubtful(entry, names, count[entry.name])))
+            unread = len(wrong)
+            for key in [each for each in readers if fields.get(each)]:
+                try:
                     fields[key] = readers[key](fields[key])
-                place = ("scenarios", index)
-                made += _of_each_kind(fields)
+                except (SpecError, ValidationError) as error:
+                    wrong += _told((*(place if key in entry.model_fields_set else ["defaults"]), key), error)
+            try:
+                made += _of_each_kind(fields) if len(wrong) == unread else ()
             except (SpecError, ValidationError) as error:
                 wrong += _told(place, error)
         if wrong:
@@ -284,9 +286,7 @@ class SuiteFile(Part):
         self._made = (*made, *included)
         if not self._made:
             raise misfits((("scenarios",), "has no scenario; give one, or `include` a file that has some"))
-        [(name, count)] = Counter(one.name for one in self._made).most_common(1)
-        if count > 1:
-            raise misfits((("include",), f"leads to two scenarios called {name!r}; give each its own name"))
+        _named_apart(self._made)
         return self
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
@@ -315,8 +315,10 @@ def _filled(file: Path, world: Any) -> str:
     return Template(text).safe_substitute(given)
 
 
-def _doubtful(entry: ScenarioEntry, names: set[str] | None) -> Iterator[Problem]:
-    """What would otherwise be taken as it stands: a name of no scenario of the suite, or of no value."""
+def _doubtful(entry: ScenarioEntry, names: set[str] | None, count: int) -> Iterator[Problem]:
+    """What would otherwise be taken as it stands: a name of several scenarios, of none, or of no value."""
+    if count > 1:
+        yield ("name",), f"is {entry.name!r}, as is that of another scenario; give each its own"
     if names and entry.twin and entry.twin not in (others := names - {entry.name}):
         near = suggestion(entry.twin, others)
         yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{near}"

@@ -89,6 +89,24 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
     assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 4
 
 
+def test_exceptions_that_tools_raise_are_counted_by_kind(evaluate, shop, folder):
+    tools = shop.with_name("desk.py")
+    tools.write_text(tools.read_text().replace('    note("get "', '    {}["no such key"]\n    note("get "'))
+    done = evaluate("direct", "--html", "out.html")
+    assert done.code == 0
+    assert "exceptions of tools failed get_order: KeyError 1 of 2 get_order: ValueError 1 of 2" in done.words
+    assert "get_order: KeyError" in (folder / "out.html").read_text()
+
+
+def test_where_nothing_could_be_measured_no_page_is_written(evaluate, shop, folder):
+    tools = shop.with_name("desk.py")
+    tools.write_text(tools.read_text() + "\n\ndef unmade(scenario, agent, model):\n    {}['app']\n")
+    done = evaluate("desk:unmade", "--html", "out.html")
+    assert (done.code, done.err.count("nothing could be measured")) == (1, 1)
+    assert "it could not begin: KeyError: 'app' (line" in done.words
+    assert not (folder / "out.html").exists()
+
+
 def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate):
     done = evaluate("desk:unreached", "--runs", "3")
     assert done.code == 3

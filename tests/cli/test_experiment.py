@@ -415,7 +415,7 @@ TELLS = """
 class Shop:
     order = staticmethod(order)
     def outcome(self):
-        return "well"
+        return {}
 """
 
 
@@ -424,7 +424,7 @@ class Shop:
     [
         (
             WORLD,
-            "a method of the world of scenario 'roses' is 'order', which cannot be a tool",
+            "the method of the world of scenario 'roses' is 'order', which cannot be a tool",
             "A tool has a docstring",
         ),
         (
@@ -432,7 +432,26 @@ class Shop:
             "a object, has none of the agent's tools as methods (order)",
             "lacks reset, step",
         ),
-        (TELLS, "Shop.outcome() gave 'well' (line 6 of", "it must return numbers or truth values by name"),
+        (
+            TELLS.replace("{}", "'well'"),
+            "Shop.outcome() gave 'well' (line 6 of",
+            "it must return numbers or truth values",
+        ),
+        (
+            TELLS.replace("{}", "{}['x']"),
+            "error: Shop.outcome() fails with KeyError: 'x' (line 7 of",
+            "shop.py)",
+        ),
+        (
+            TELLS.replace("{}", "{'sucess': True}"),
+            "Shop.outcome() gave 'sucess' (line 6 of",
+            "did you mean `success`?",
+        ),
+        (
+            TELLS.replace("outcome(self)", "__init__(self)").replace("{}", "{}['x']"),
+            "error: the world of scenario 'roses' cannot be made: KeyError: 'x' (line 7 of",
+            "shop.py)",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_world_is_told_before_the_run(tried, suite, folder, world, said, way):

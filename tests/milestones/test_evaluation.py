@@ -129,10 +129,7 @@ def test_an_arm_or_a_world_that_cannot_be_made_is_named_and_does_not_end_the_run
     scenarios = Suite(scenarios=(lamp("a"), lamp("b", agent=shop_agent(), world=Empty)))
     arms = {"broken": broken, "buys": lambda scenario, agent, model: Answers(buyer)}
     report = evaluate(scenarios, arms, concurrency=1)
-    assert (
-        "a / broken / 1: the arm could not be made: KeyError: 'no such thing' (line "
-        in report.broken[0].error
-    )
+    assert "a / broken / 1: it could not begin: KeyError: 'no such thing' (line " in report.broken[0].error
     assert "none of the agent's tools" in report.broken[2].error
     assert [one.id for one in report.conversations] == ["a / buys / 1"]
 

@@ -230,13 +230,16 @@ def test_history_and_variables_reach_the_app_once():
         ),
         (
             {"expect": {"calls": [{"tool": "order", "arguments": {"count": "two"}}]}},
-            "expect.calls[0].arguments.count`: the tool 'order' takes no such 'count': 'two' is not of type",
+            "arguments.count`: the tool 'order' cannot take this argument 'count': 'two' is not of type",
         ),
         (
             {"expect": {"active": []}, "history": [{**CALL, "arguments": {"flower": 3}, "result": 1}]},
-            "history[0].arguments.flower`: the tool 'get_stock' takes no such 'flower': 3 is not of type",
+            "history[0].arguments.flower`: the tool 'get_stock' cannot take this argument 'flower': 3 is not of type",
         ),
-        ({"expect": {"active": []}, "history": [{**CALL, "result": 1}]}, "such 'flower': it is required"),
+        (
+            {"expect": {"active": []}, "history": [{**CALL, "result": 1}]},
+            "the tool 'get_stock' needs the argument 'flower'",
+        ),
         ({"expect": {"active": []}, "history": [CALL]}, "either the call's `result` or its `error`"),
         (
             {"expect": {"active": []}, "history": [{**CALL, "result": 1, "error": "no"}]},
@@ -311,7 +314,7 @@ def test_a_world_takes_arguments_and_tells_its_outcome(tmp_path: Path):
     assert report.conversations[0].outcome == {"success": True}
     assert worlds[0].seed == report.conversations[0].seed
     (tmp_path / "suite.yaml").write_text(suite.replace("wanted:", "wonted:"))
-    with pytest.raises(SpecError, match="does not take these arguments"):
+    with pytest.raises(SpecError, match="takes the given arguments: missing a required argument: 'wanted'"):
         Suite.from_yaml(tmp_path / "suite.yaml")
 
 

@@ -241,7 +241,7 @@ COUNT = "type: integer, minimum: 1, maximum: 9"
 @pytest.mark.parametrize(
     ("schema", "rule", "said"),
     [
-        (TIER, "gold", "takes no such 'x': 'gold' is not one of ['Gold', 'Silver']"),
+        (TIER, "gold", "cannot take this argument 'x': 'gold' is not one of ['Gold', 'Silver']"),
         (TIER, "{one_of: [gold, silver]}", "'gold' is not one of"),
         (TIER, "{regex: gold|silver}", "it must be one of ['Gold', 'Silver']"),
         ("$ref: '#/$defs/Tier'", "gold", "'gold' is not one of"),
@@ -256,7 +256,7 @@ COUNT = "type: integer, minimum: 1, maximum: 9"
         (COUNT, "{min: 10}", "10 is greater than the maximum of 9"),
         (COUNT, "{max: 0}", "0 is less than the minimum of 1"),
         (COUNT, "{min: '2024-05-20'}", "'2024-05-20' is not of type 'number'"),
-        (COUNT, "{absent: true}", "it is required"),
+        (COUNT, "{absent: true}", "the tool 'a' needs the argument 'x'"),
         (TIER, "' Gold '", ""),
         (TIER, "{one_of: [gold, Gold]}", ""),
         (TIER, "{regex: '(?i)gold'}", ""),

@@ -28,9 +28,12 @@ def find() -> str:
     """Find a lamp."""
     return "one lamp"
 
-def buy() -> str:
+def buy(colour: str = "any") -> str:
     """Buy it."""
     return "bought"
+
+class Bare:
+    def __init__(self, shelf, seed): ...
 
 class Shop:
     def __init__(self, seed):
@@ -59,7 +62,7 @@ scenarios:
     intents: [A lamp please]
 - name: kinds
   kinds: [helpful, perturbed, unhelpful]
-  user: {intents: [{request: A lamp please, slots: {colour: blue}}]}
+  user: {intents: [{request: A lamp please, slots: {colour: blue, shop window: left}}]}
 """,
 }
 SUITE = FILES["suite.yaml"]
@@ -110,13 +113,25 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, or `says` and what to `expect`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
-        ("world: shop:Shop", "world: shop:number", 12, "callable"),
+        (
+            "world: shop:Shop",
+            "world: shop:number",
+            12,
+            "but a world is a class or function that takes the given arguments: 3 is",
+        ),
+        ("world: shop:Shop", "world: {of: shop:Bare, seed: 1}", 12, "missing a required argument: 'shelf'"),
+        (
+            "colour: blue",
+            "coluor: blue",
+            18,
+            "slots.coluor`: the slot 'coluor' is no tool's argument; did you mean `colour`?",
+        ),
         ("limits: {calls: 9}", "limits: {calls: 0}", 13, "limits.calls"),
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
         ("user:\n    intents: [A lamp please]", "task: one", 9, "must have either a `user`"),
         ("agent: agent.yaml", "agent: bare.yaml", None, "milestones.yaml:5: the agent has no tool 'buy'"),
         (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "has no scenario"),
-        ("name: kinds", "name: lamp", 16, "[1].name` is 'lamp', as is that of scenarios[0] in line 9"),
+        ("name: kinds", "name: lamp", 16, "[1].name` is 'lamp', as is that of another scenario"),
         ("name: lamp", "name: kinds (helpful)", None, "two scenarios called 'kinds (helpful)'"),
         (
             "  goal: buy",
@@ -146,6 +161,12 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             11,
             "has `$colour`, which is replaced",
         ),
+        (
+            "  goal: buy",
+            "  says: Hi\n  expect: {never: [5]}",
+            11,
+            "must be text, a regular expression, but is 5",
+        ),
         ("  goal: buy", "  expect: {never: [no]}", 9, "has `expect`, and no `says`"),
         ("  goal: buy", "  says: Hi", 14, "scenarios[0].user` stands beside `says`"),
     ],
@@ -166,7 +187,7 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
     [
         ("colour: $color", "did you mean `colour`?"),
         ("size: $colour", "has no argument 'size'; it takes colour"),
-        ("colour: 3", "the tool 'buy' takes no such 'colour': 3 is not of type 'string'"),
+        ("colour: 3", "the tool 'buy' cannot take this argument 'colour': 3 is not of type 'string'"),
         ("colour: $colour", ""),
     ],
 )
@@ -212,12 +233,13 @@ def test_a_method_of_a_world_that_nothing_calls_is_told_where_its_name_is_nearly
 def test_all_that_is_wrong_is_told_at_once(folder: Path):
     file = folder / "suite.yaml"
     (folder / "bad.yaml").write_text("name: Bad\nprofile: Bad.\ntools: [no_such_module:tool]\n")
-    wrong = SUITE.replace("  world: shop:Shop\n", "  agent: bad.yaml\n").replace(
+    wrong = SUITE.replace("  world: shop:Shop\n", "  agent: bad.yaml\n  milestones: none.yaml\n").replace(
         "  kinds:", "  goal: x\n  kinds:"
     )
     file.write_text(wrong)
     with pytest.raises(SpecError) as error:
         Suite.from_yaml(file)
-    first, second = str(error.value).splitlines()
+    first, second, third = str(error.value).splitlines()
     assert first.startswith(f"{file}:12: `scenarios[0].agent` cannot be used: {folder / 'bad.yaml'}:3:")
-    assert second.startswith(f"{file}:17: `scenarios[1].goal`: the goal 'x' is no milestone")
+    assert second.startswith(f"{file}:13: `scenarios[0].milestones` cannot be used: {folder / 'none.yaml'}: ")
+    assert third.startswith(f"{file}:18: `scenarios[1].goal`: the goal 'x' is no milestone")
