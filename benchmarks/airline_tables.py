@@ -13,7 +13,7 @@ from arq_graph.cli.screen import printable
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord
 from arq_graph.milestones.reports.figures import Fourfold
-from arq_graph.milestones.reports.statistics import bootstrap_mean, pass_hat_k, wilson
+from arq_graph.milestones.reports.statistics import interval_of_shares, pass_hat_k
 from benchmarks.airline import (
     REASONS,
     VARIANTS,
@@ -43,9 +43,7 @@ def tables(file: Path) -> Iterator[Table | Text]:
         if isinstance(broken, BrokenRecord):
             yield Text(printable(f"left out: {broken.error}"))
     tasks = {run.transcript.task for run in runs}
-    yield _figures(
-        runs, f"{len(runs)} conversations on {len(tasks)} tasks (95% intervals; PR's is drawn by task)"
-    )
+    yield _figures(runs, f"{len(runs)} conversations on {len(tasks)} tasks (95% intervals, drawn by task)")
     yield _agreement(runs)
     empty = sum(not run.actions for run in runs)
     writing = sum(not run.gold_writes for run in runs)
@@ -73,20 +71,21 @@ def _figures(runs: Sequence[Run], title: str) -> Table:
         mean = progress = ""
         if variant != "only writes":
             rates = [rate for _, rate in rated]
-            interval = bootstrap_mean(rates, clusters=[run.transcript.task for run, _ in rated])
-            mean = f"{sum(rates) / len(rates):.3f}" if rates else ""
-            progress = f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else ""
-        made.add_row(words, *_rate([done for _, done in known]), mean, progress, *_passes(known))
+            if rates:
+                low, high = interval_of_shares(rates, [run.transcript.task for run, _ in rated])
+                mean, progress = f"{sum(rates) / len(rates):.3f}", f"{low:.3f} to {high:.3f}"
+        made.add_row(words, *_rate(known), mean, progress, *_passes(known))
     rewarded = [(run, run.is_rewarded) for run in runs]
-    made.add_row("the recorded reward", *_rate([done for _, done in rewarded]), "", "", *_passes(rewarded))
+    made.add_row("the recorded reward", *_rate(rewarded), "", "", *_passes(rewarded))
     return made
 
 
-def _rate(done: Sequence[bool]) -> tuple[str, str]:
-    if not done:
+def _rate(of: Sequence[tuple[Run, bool]]) -> tuple[str, str]:
+    if not of:
         return "", ""
-    low, high = wilson(sum(done), len(done))
-    return f"{sum(done)} of {len(done)}, {sum(done) / len(done):.1%}", f"{low:.1%} to {high:.1%}"
+    done = [float(is_done) for _, is_done in of]
+    low, high = interval_of_shares(done, [run.transcript.task for run, _ in of])
+    return f"{sum(done):.0f} of {len(done)}, {sum(done) / len(done):.1%}", f"{low:.1%} to {high:.1%}"
 
 
 def _passes(done: Sequence[tuple[Run, bool]]) -> list[str]:
