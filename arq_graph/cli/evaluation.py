@@ -104,7 +104,7 @@ def tried_on(
     """
     apps = arms_named(names, folder=folder)
     known = Arms(apps, model)
-    suite = known.comparable(suite, note)
+    suite = known.comparable(suite)
     kinds = {
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
