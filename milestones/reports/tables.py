@@ -12,7 +12,7 @@ from typing import Any
 from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
 from arq_graph.milestones.reports.figures import Summary, mean_of, progress_end, rate_of
-from arq_graph.milestones.reports.records import ConversationRecord, Ended
+from arq_graph.milestones.reports.records import ConversationRecord, Ended, grouped
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import (
     NOT_KNOWN,
@@ -87,9 +87,7 @@ def tables_of(
         ablated: By arm that leaves queries out, the step that they are left out of.
         timed: Whether the seconds of a turn, which no other run repeats, are told.
     """
-    every: dict[str, list[ConversationRecord]] = {}
-    for one in report.conversations:
-        every.setdefault(one.arm or RECORDED, []).append(one)
+    every = grouped(report.conversations, lambda one: one.arm or RECORDED)
     lacking = references(every)  # which have tables of their own
     arms = {name: records for name, records in every.items() if name not in lacking}
     summaries = {arm: report.summary.arms.get(arm, report.summary.overall) for arm in arms}
@@ -148,20 +146,19 @@ def _by(
     """A row for each group of each grouping that makes several, and one for all."""
     groups: dict[str, Mapping[str, Records]] = {}
     for group_of in groupings:
-        found: dict[str, dict[str, list[ConversationRecord]]] = {}
-        for arm, one in ((arm, one) for arm, records in arms.items() for one in records):
-            if (name := group_of(one)) is not None:
-                found.setdefault(name, {}).setdefault(arm, []).append(one)
-        groups |= sorted(found.items()) if len(found) > 1 else ()
+        found = {arm: grouped(records, group_of) for arm, records in arms.items()}
+        names = sorted({name for of in found.values() for name in of})
+        if len(names) > 1:
+            groups |= {name: {arm: of[name] for arm, of in found.items() if name in of} for name in names}
     return {
-        name: {_CASES: f"{_cases(group):,}"} | {arm: cell(of) for arm, of in group.items() if of}
+        name: {_CASES: _cases(group)} | {arm: cell(of) for arm, of in group.items() if of}
         for name, group in (groups | {"all": arms}).items()
         if any(group.values())
     }
 
 
-def _cases(group: Mapping[str, Records]) -> int:
-    return len({one.scenario or number for of in group.values() for number, one in enumerate(of)})
+def _cases(group: Mapping[str, Records]) -> str:
+    return f"{len({one.scenario or at for of in group.values() for at, one in enumerate(of)}):,}"
 
 
 def _several(rows: Rows) -> Rows:
