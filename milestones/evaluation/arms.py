@@ -126,12 +126,12 @@ class Arms:
             InputError: All of them are for the matcher alone, and an arm has none.
         """
         turns = [one for one in suite.scenarios if not one.matches_only]
-        able = {name for name, make in self._functions.items() if taken_by(make, matches_only=True)}
+        able = [name for name, make in self._functions.items() if taken_by(make, matches_only=True)]
         unable = [name for name in self.names if name not in able]
         left_out = len(suite.scenarios) - len(turns)
-        if not (left_out and unable):
+        if not left_out or not unable:
             return suite
-        named = ", ".join(unable[:3]) + (f" and {rest} more" if (rest := len(unable[3:])) else "")
+        named = ", ".join(unable[:3]) + (f" and {len(unable) - 3} more" if len(unable) > 3 else "")
         why = f"ask a matcher which guidelines are active, and {named} cannot say that"
         if not turns:
             raise InputError(f"all scenarios of {suite.name} {why}: compare arms with a matcher")

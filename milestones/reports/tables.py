@@ -94,13 +94,15 @@ def tables_of(
     # Of a single answer, neither progress nor where it stopped is of interest.
     walked = _only(arms, lambda one: not one.expected)
     stops = _stops(walked)
+    nothing = report.summary.overall.nothing_to_complete
+    left_out = f"Left out of both rates, because the graph asks for nothing there: {nothing:,}."
     tables: list[tuple[str, Rows, Iterable[str]]] = [
         (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
-        ("goal completion", _by_part(arms), [_INTERVALS, *_left_out(report)]),
+        ("goal completion", _by_part(arms), [_INTERVALS, left_out] if nothing else [_INTERVALS]),
         ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
         (BY_USER, _several(_by(arms, _completed, _USER)), ()),
         (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
-        ("pass^k", _pass_hat_k(summaries), _notes_of_pass_hat_k(summaries)),
+        ("pass^k", *_pass_hat_k(summaries)),
         ("stopped at", stops, [_AT_END] if END in stops else ()),
         ("ended by", _ended(summaries), ()),
         ("outcome in the world, mean", _outcomes(arms), ()),
@@ -203,23 +205,16 @@ def _mean_of(values: Iterable[float | None]) -> float | None:
     return mean_within(known) if known else None
 
 
-def _left_out(report: Report) -> Iterator[str]:
-    if count := report.summary.overall.nothing_to_complete:
-        yield f"Left out of both rates, because the graph asks for nothing there: {count:,}."
-
-
-def _pass_hat_k(summaries: Mapping[str, Summary]) -> Rows:
+def _pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
     every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
-    return {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
-
-
-def _notes_of_pass_hat_k(summaries: Mapping[str, Summary]) -> Iterator[str]:
-    yield "How likely k runs of a task all complete the goal."
+    rows = {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
+    notes = ["How likely k runs of a task all complete the goal."]
     undecided = [
         f"{arm} {of.pass_hat_k_undecided:,}" for arm, of in summaries.items() if of.pass_hat_k_undecided
     ]
     if undecided:
-        yield f"Tasks left out, because not every run is decided: {', '.join(undecided)}."
+        notes.append(f"Tasks left out, because not every run is decided: {', '.join(undecided)}.")
+    return rows, notes
 
 
 def _stops(arms: Mapping[str, Records]) -> Rows:
