@@ -73,14 +73,6 @@ def incomplete(way_on: str = "") -> Exit:
     return Exit(WRONG_INPUT)
 
 
-def show_table(table: shown.Table, console: Console) -> None:
-    """Print a table below an empty line, and its notes beneath it."""
-    console.print()
-    console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
-    for line in table.notes:
-        console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
-
-
 def show_report(
     report: Report, tables: Iterable[shown.Table], console: Console, *, of: str = "", judged: bool = True
 ) -> None:
@@ -99,7 +91,10 @@ def show_report(
     failed = f", {counted(len(report.failed), 'record')} could not be scored" if report.failed else ""
     console.print(words(f"{counted(len(report.conversations), 'conversation')}{of}{failed}", "bold"))
     for table in tables:
-        show_table(table, console)
+        console.print()
+        console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
+        for line in table.notes:
+            console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
     _show_errors(report, console)
     undecided = report.summary.overall.goal_completion.unknown - report.summary.overall.nothing_to_complete
     if undecided:
