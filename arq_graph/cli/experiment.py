@@ -137,9 +137,7 @@ def experiment(
     trials: list[dict[str, Any]] = []
     for suite in evaluation.of_categories([*read.values()], only or ()):
         name = file_name(suite.name)
-        trial = (
-            _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | limits | how
-        )
+        trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | limits | how
         shards = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if merge else []
         if merge and not shards:
             raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
