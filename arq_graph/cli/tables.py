@@ -13,7 +13,7 @@ from rich.table import Table
 from typer import Exit
 
 from arq_graph.cli import WRONG_INPUT
-from arq_graph.cli.screen import note, printable, warn, warning, words
+from arq_graph.cli.screen import note, output, printable, warn, warning, words
 from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation
@@ -73,18 +73,16 @@ def incomplete(way_on: str = "") -> Exit:
     return Exit(WRONG_INPUT)
 
 
-def show_report(
-    report: Report, tables: Iterable[shown.Table], console: Console, *, of: str = "", judged: bool = True
-) -> None:
+def show_report(report: Report, tables: Iterable[shown.Table], *, of: str = "", judged: bool = True) -> None:
     """Print a report.
 
     Args:
         report: What was measured.
         tables: Its tables, or those of the experiment that it belongs to.
-        console: Where it is printed.
         of: The suite's name.
         judged: Whether somebody decides what code cannot; else it is said how.
     """
+    console = output()
     if notice := stand_in_notice(report.stand_ins):
         console.print(words(notice, "yellow"))
     of = f" of {of}" if of else ""
