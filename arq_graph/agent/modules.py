@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
-from arq_graph.errors import SpecError, suggestion
+from arq_graph.errors import ArqGraphError, SpecError, suggestion
 
 _IMPORTING = threading.RLock()
 _OF_LIBRARIES = ("<", *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
@@ -91,7 +91,9 @@ def _module(name: str, folder: Path | None) -> ModuleType:
 
 
 def told(error: BaseException, *, placed: bool = True) -> str:
-    """What was raised, and by which line of the user's own code; a syntax error's own text names its line."""
+    """What was raised, and by which line of the user's own code; our own errors are whole sentences already."""
+    if isinstance(error, ArqGraphError) and str(error):
+        return str(error)
     said = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
     own = [
         f" (line {line} of {frame.f_code.co_filename})"

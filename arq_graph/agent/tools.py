@@ -17,6 +17,8 @@ from arq_graph.errors import SpecError
 ToolLike = BaseTool | Callable[..., Any] | str
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_LEAST, _MOST = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
+_OPPOSITE = dict.fromkeys(_LEAST, _MOST) | dict.fromkeys(_MOST, _LEAST)
 _IN_A_FILE = re.compile(r"\.ya?ml:")
 
 # Agents of one file have the same functions, and worlds of one class the same methods: a schema is made once of each.
@@ -124,14 +126,10 @@ def why_never(
     if values := [*_values(asked), *_values(own)]:
         found = [wrong(each, own) for each in values if (fits(each) if fits else not wrong(each, asked))]
         return None if None in found else found[0] if found else f"it must be one of {values}"
-    for end, other in (("inimum", "aximum"), ("aximum", "inimum")):
-        limits = {"type": "number"} | {key: own[key] for key in own if key.endswith(other)}
-        for bound in (asked.get(f"m{end}"), asked.get(f"exclusiveM{end}")):
-            if (
-                bound is not None
-                and own.get("type") in ("integer", "number")
-                and (said := wrong(bound, limits))
-            ):
+    if own.get("type") in ("integer", "number"):
+        for bound, opposite in _OPPOSITE.items():
+            limits = {"type": "number"} | {key: own[key] for key in opposite if key in own}
+            if asked.get(bound) is not None and (said := wrong(asked[bound], limits)):
                 return said
     return None
 

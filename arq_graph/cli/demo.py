@@ -15,18 +15,17 @@ from arq_graph.apps.arms import arms
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
-from arq_graph.cli.evaluation import conversing, said_in
+from arq_graph.cli.evaluation import conversing, require_all_run, said_in, show
 from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import output, sentence, show_command, words
-from arq_graph.cli.tables import counted, show_broken, show_table
+from arq_graph.cli.tables import counted
 from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
-from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html import write_html
-from arq_graph.milestones.reports.report import stand_in_notice
 from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, tables_of
 
+_TABLES = (CUSTOMERS_GOAL, BY_USER, PROGRESS)
 _FIGURES = (
     "A helpful customer says what is asked, a perturbed one has no numbers, an unhelpful one guesses wrongly. "
     "Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
@@ -90,16 +89,11 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
         file = Path(kept) / "results.jsonl"
         with conversing(suite, apps, {}, "") as done:
             report = evaluate(suite, apps, model=choice.chat_model(), results=file, done=done)
-        show_broken(report.broken, "measured")
-        if not report.conversations:
-            raise InputError("nothing could be measured")
         page.parent.mkdir(parents=True, exist_ok=True)
         write_html(page, report, said_in(report, file), title="The order desk and its simulated customers")
     console.print()
-    console.print(words(stand_in_notice(report.stand_ins) or "", "yellow"))
-    for table in tables_of(report):
-        if table.title in (CUSTOMERS_GOAL, BY_USER, PROGRESS):
-            show_table(table, console)
+    show(report, (each for each in tables_of(report) if each.title in _TABLES), way_on="")
+    require_all_run([report], way_on="")
     console.print()
     console.print(words(_FIGURES, "dim"))
     console.print(words("Every conversation, and where each of them stopped:"))

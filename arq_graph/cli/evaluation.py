@@ -18,7 +18,7 @@ from arq_graph.apps.arms import ARMS
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import options
 from arq_graph.cli.progress import way_on_said
-from arq_graph.cli.screen import note, output, warn
+from arq_graph.cli.screen import note, warn
 from arq_graph.cli.tables import counted, incomplete, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
@@ -104,7 +104,7 @@ def tried_on(
     """
     apps = arms_named(names, folder=folder)
     known = Arms(apps, model)
-    suite = known.comparable(suite, note)
+    suite = known.comparable(suite)
     kinds = {
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
@@ -191,4 +191,4 @@ def show(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", 
             way_on += " What was cut off is run again; a lower --concurrency cuts off less."
         missing = counted(report.missing, "conversation") + (f" of {of}" if of else "")
         warn(f"{report.stopped}. Missing below: {missing}. {way_on}")
-    show_report(report, tables, output(), of=of, judged=judged)
+    show_report(report, tables, of=of, judged=judged)

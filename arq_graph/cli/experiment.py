@@ -142,7 +142,8 @@ def experiment(
         if merge and not shards:
             raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
         trial |= {"results": record / f"{name}{part}.results.jsonl", "merge": shards}
-        trials.append(trial | {"runs": runs or trial["runs"], "is_part": bool(only) or trial["is_part"]})
+        is_part = len(trial["suite"].scenarios) < len(read[trial["file"]].scenarios)
+        trials.append(trial | {"runs": runs or trial["runs"], "is_part": is_part})
     record.mkdir(parents=True, exist_ok=True)
     way_on = evaluation.way_on_from(record, merges=merge)
     reports = []
@@ -179,14 +180,13 @@ def _trial(
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
     for name in own:
         own_blueprint(name, folder)
-    usual, runs, tried = usual_arms(file).split(","), 1, suite
+    usual, runs = usual_arms(file).split(","), 1
     if isinstance(model := asked["model"], ReplayChatModel):
         usual, runs, scenarios, votes = model.recorded(suite.name)
         there = [one for one in suite.scenarios if one.name in scenarios]
         if left_out := len(suite.scenarios) - len(there):
             note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
-            tried = suite.replace(scenarios=there)
-    tried, apps = evaluation.tried_on(tried, list(dict.fromkeys(names)) or usual, folder, model)
-    is_part = len(tried.scenarios) < len(suite.scenarios)
-    about = {"ablated": evaluation.ablated_in(apps), "is_part": is_part, "runs": runs}
-    return {"file": file, "suite": tried, "arms": apps, **about, **evaluation.judged(asked, votes or 1)}
+            suite = suite.replace(scenarios=there)
+    suite, apps = evaluation.tried_on(suite, list(dict.fromkeys(names)) or usual, folder, model)
+    about = {"ablated": evaluation.ablated_in(apps), "runs": runs}
+    return {"file": file, "suite": suite, "arms": apps, **about, **evaluation.judged(asked, votes or 1)}

@@ -276,13 +276,10 @@ def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) ->
     """
     outs, found = [out for out in written if out is not None], files_in(read)
     for file in found:
-        if not file.exists() or file.is_dir():
-            what = (
-                "no .jsonl file is in it"
-                if file.is_dir()
-                else f"there is no such file{yaml_file.alike(file)}"
-            )
-            raise InputError(f"{file} cannot be read: {what}")
+        if file.is_dir():
+            raise InputError(f"{file} cannot be read: no .jsonl file is in it")
+        if not file.exists():
+            raise InputError(f"{file} cannot be read: there is no such file{yaml_file.alike(file)}")
     folders = [one.resolve() for one in read if one.is_dir()]
     for out in outs:
         if out.is_dir() or not os.access(out.absolute().parent, os.W_OK):

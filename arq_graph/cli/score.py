@@ -16,7 +16,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.dialogue import ThreadNote, existing_threads
 from arq_graph.cli.progress import way_on_said
-from arq_graph.cli.screen import note, output, warn
+from arq_graph.cli.screen import note, warn
 from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report, write_outputs
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
@@ -104,7 +104,7 @@ def score(
     write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)), tables)
     if run.store is not None and not unanswered:
         run.store.remove()
-    show_report(result, tables, output())
+    show_report(result, tables)
     _say_undecided(result, choice, run.store, unanswered)
     if result.broken:
         raise incomplete()

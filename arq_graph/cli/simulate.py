@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Exit, Option
 
+from arq_graph.agent.modules import told
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluation import say_doubts
@@ -15,7 +16,7 @@ from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sente
 from arq_graph.cli.turn import progress_line
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arms
-from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach, told
+from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
 from arq_graph.milestones.milestone import START
@@ -54,7 +55,7 @@ def simulate(
     asked = choice.chat_model()
     say_doubts(asked, [arm], [])
     arms = Arms(arms_named([arm], folder=suite.absolute().parent), asked)
-    arms.comparable(read.replace(scenarios=[tried]), note)  # refuses what the arm cannot answer
+    arms.comparable(read.replace(scenarios=[tried]))  # refuses what the arm cannot answer
     made = arms.make(one)
     user = tried.make_user(one.seed, users.chat_model() if users else None)
     history = tried.messages_before

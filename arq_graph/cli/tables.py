@@ -13,7 +13,7 @@ from rich.table import Table
 from typer import Exit
 
 from arq_graph.cli import WRONG_INPUT
-from arq_graph.cli.screen import note, printable, warn, warning, words
+from arq_graph.cli.screen import note, output, printable, warn, warning, words
 from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation
@@ -73,33 +73,26 @@ def incomplete(way_on: str = "") -> Exit:
     return Exit(WRONG_INPUT)
 
 
-def show_table(table: shown.Table, console: Console) -> None:
-    """Print a table below an empty line, and its notes beneath it."""
-    console.print()
-    console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
-    for line in table.notes:
-        console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
-
-
-def show_report(
-    report: Report, tables: Iterable[shown.Table], console: Console, *, of: str = "", judged: bool = True
-) -> None:
+def show_report(report: Report, tables: Iterable[shown.Table], *, of: str = "", judged: bool = True) -> None:
     """Print a report.
 
     Args:
         report: What was measured.
         tables: Its tables, or those of the experiment that it belongs to.
-        console: Where it is printed.
         of: The suite's name.
         judged: Whether somebody decides what code cannot; else it is said how.
     """
+    console = output()
     if notice := stand_in_notice(report.stand_ins):
         console.print(words(notice, "yellow"))
     of = f" of {of}" if of else ""
     failed = f", {counted(len(report.failed), 'record')} could not be scored" if report.failed else ""
     console.print(words(f"{counted(len(report.conversations), 'conversation')}{of}{failed}", "bold"))
     for table in tables:
-        show_table(table, console)
+        console.print()
+        console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
+        for line in table.notes:
+            console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
     _show_errors(report, console)
     undecided = report.summary.overall.goal_completion.unknown - report.summary.overall.nothing_to_complete
     if undecided:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,25 +119,26 @@ class Arms:
         sources = {name: file_of(arm) or self._functions.get(name) for name, arm in self._arms.items()}
         return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
 
-    def comparable(self, suite: Suite, say: Callable[[str], object]) -> Suite:
-        """The suite with the scenarios that all arms can answer; what was left out is said.
+    def comparable(self, suite: Suite) -> Suite:
+        """The suite with the scenarios that all arms can answer; a warning says what was left out.
 
         Raises:
             InputError: All of them are for the matcher alone, and an arm has none.
         """
         turns = [one for one in suite.scenarios if not one.matches_only]
-        able = {name for name, make in self._functions.items() if taken_by(make, matches_only=True)}
+        able = [name for name, make in self._functions.items() if taken_by(make, matches_only=True)]
         unable = [name for name in self.names if name not in able]
         left_out = len(suite.scenarios) - len(turns)
-        if not (left_out and unable):
+        if not left_out or not unable:
             return suite
-        named = ", ".join(unable[:3]) + (f" and {rest} more" if (rest := len(unable[3:])) else "")
+        named = ", ".join(unable[:3]) + (f" and {len(unable) - 3} more" if len(unable) > 3 else "")
         why = f"ask a matcher which guidelines are active, and {named} cannot say that"
         if not turns:
             raise InputError(f"all scenarios of {suite.name} {why}: compare arms with a matcher")
-        say(
+        warnings.warn(
             f"{left_out} scenario{'s' if left_out > 1 else ''} of {suite.name} left out for all arms, because all are "
-            f"compared on the same scenarios: these {why}. Arms with a matcher run them if they are compared alone."
+            f"compared on the same scenarios: these {why}. Arms with a matcher run them if they are compared alone.",
+            stacklevel=2,
         )
         return suite.replace(scenarios=turns)
 

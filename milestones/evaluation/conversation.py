@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
-from arq_graph.agent import modules
+from arq_graph.agent.modules import told
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.event_loop import run_in_loop
@@ -64,7 +64,10 @@ class Conversation:
     @property
     def error(self) -> str | None:
         """What went wrong, in words, where that ended it."""
-        return None if self.failure is None else clean(told(self.failure, self.usage.failures))
+        if self.failure is None:
+            return None
+        # A model's error names no line, because a replay raises it elsewhere.
+        return clean(told(self.failure, placed=self.failure not in self.usage.failures))
 
     @property
     def events(self) -> list[Event]:
@@ -341,10 +344,3 @@ def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseExcep
         if one in of_models and isinstance(one, Exception) and read_failure(one).from_provider:
             return True
     return False
-
-
-def told(error: BaseException, of_models: Collection[BaseException] = ()) -> str:
-    """An error in words; a model's names no line of code, because a replay raises it elsewhere."""
-    if isinstance(error, ArqGraphError) and str(error):
-        return str(error)
-    return modules.told(error, placed=error not in of_models)

@@ -15,10 +15,11 @@ from shlex import quote
 from typing import Any
 from uuid import uuid4
 
+from arq_graph.agent.modules import told
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.ceiling import Ceiling
-from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
+from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach
 from arq_graph.milestones.evaluation.recording import CallListener
 from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario

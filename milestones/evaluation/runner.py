@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
@@ -146,7 +145,7 @@ async def aevaluate(
         if workers is None:
             raise InputError("the executor does not say how many workers it has: give workers=…")
     known = Arms(arms, model)
-    suite = known.comparable(suite, warnings.warn)
+    suite = known.comparable(suite)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
     shard = "1/1" if merge else shard

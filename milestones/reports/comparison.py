@@ -9,7 +9,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from arq_graph.milestones.reports.figures import Fourfold
-from arq_graph.milestones.reports.records import ConversationRecord, Record
+from arq_graph.milestones.reports.records import ConversationRecord, Record, grouped
 from arq_graph.milestones.reports.statistics import (
     bootstrap_mean,
     holm,
@@ -221,10 +221,7 @@ def compare(a: Report, b: Report) -> Comparison:
     """
     of_a, of_b = _by_key(a.conversations), _by_key(b.conversations)
     pairs = [Pair(one.independent_task or key[0], one, of_b[key]) for key, one in of_a.items() if key in of_b]
-    use_cases: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        if pair.a.use_case is not None:
-            use_cases.setdefault(pair.a.use_case, []).append(pair)
+    use_cases = grouped(pairs, lambda pair: pair.a.use_case)
     return Comparison(
         conversations_a=len(a.conversations),
         conversations_b=len(b.conversations),

@@ -171,16 +171,11 @@ def _known(group: Sequence[ConversationRecord], field: str) -> list[Any]:
 
 def rate_of(records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], bool | None]) -> Rate:
     """The share of conversations of which something is true; None is not known."""
-    known = [
-        (task, is_so)
-        for task, one in zip(_tasks(records), records, strict=True)
-        if (is_so := told(one)) is not None
-    ]
-    tasks = [task for task, _ in known]
-    n, count = len(known), sum(is_so for _, is_so in known)
+    tasks, known = _told(records, told)
+    n, count = len(known), int(sum(known))
     low, high = wilson(count, n) if n else (None, None)
     if len(set(tasks)) < n:
-        low, high = interval_of_shares([float(is_so) for _, is_so in known], tasks)
+        low, high = interval_of_shares(known, tasks)
     return Rate(count=count, n=n, unknown=len(records) - n, rate=count / n if n else None, low=low, high=high)
 
 
@@ -188,19 +183,18 @@ def mean_of(
     records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], float | None]
 ) -> Mean:
     """The mean of something from 0 to 1 that is told of conversations; None is not known."""
-    known = [
-        (task, value)
-        for task, one in zip(_tasks(records), records, strict=True)
-        if (value := told(one)) is not None
-    ]
-    values = [value for _, value in known]
-    low, high = interval_of_shares(values, [task for task, _ in known]) if values else (None, None)
+    tasks, values = _told(records, told)
+    low, high = interval_of_shares(values, tasks) if values else (None, None)
     return Mean(n=len(values), mean=mean_within(values) if values else None, low=low, high=high)
 
 
-def _tasks(records: Sequence[ConversationRecord]) -> list[Hashable]:
-    """What each was a try of; those of one task depend on each other."""
-    return [one.independent_task or number for number, one in enumerate(records)]
+def _told(
+    records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], float | None]
+) -> tuple[list[Hashable], list[float]]:
+    """What each was a try of, as those of one task depend on each other, and what is told of it; not if it is None."""
+    found = [(one.independent_task or at, told(one)) for at, one in enumerate(records)]
+    known = [(task, float(value)) for task, value in found if value is not None]
+    return [task for task, _ in known], [value for _, value in known]
 
 
 def progress_end(side: int, one: ConversationRecord) -> float | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
+
+T = TypeVar("T")
 
 Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
 """Why a conversation with a simulated user ended: the user left, a limit, the ceiling of the run, or a failure."""
@@ -180,6 +182,15 @@ class GraphRecord(Record):
     file: str | None = None
     reviewed: bool | None = None
     milestones: tuple[Milestone, ...]
+
+
+def grouped(things: Iterable[T], name_of: Callable[[T], str | None]) -> dict[str, list[T]]:
+    """Things by the names of their groups, in order; what has none is left out."""
+    groups: dict[str, list[T]] = {}
+    for one in things:
+        if (name := name_of(one)) is not None:
+            groups.setdefault(name, []).append(one)
+    return groups
 
 
 def conversation_record(transcript: Transcript, score: Score, **about: Any) -> ConversationRecord:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,13 @@ from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.comparison import ArmComparison, compare_arms
 from arq_graph.milestones.reports.figures import Summary, summarize
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    GraphRecord,
+    Record,
+    grouped,
+)
 from arq_graph.reasoning.sections import clean
 
 _WRONG_SHOWN = 3
@@ -62,7 +69,7 @@ class Report(Record):
     @cached_property
     def summary(self) -> ReportSummary:
         """The figures; the JSON holds them, and they are computed anew from the conversations of one that is read."""
-        arms = _grouped(self.conversations, "arm")
+        arms = grouped(self.conversations, attrgetter("arm"))
         return ReportSummary(
             overall=summarize(self.conversations),
             use_cases=dict(sorted(_summaries(self.conversations, "use_case").items())),
@@ -77,16 +84,8 @@ class Report(Record):
         return tuple(one for one in self.broken if one.ended != "budget")
 
 
-def _grouped(records: Iterable[ConversationRecord], what: str) -> dict[str, list[ConversationRecord]]:
-    groups: dict[str, list[ConversationRecord]] = {}
-    for record in records:
-        if (name := getattr(record, what)) is not None:
-            groups.setdefault(name, []).append(record)
-    return groups
-
-
 def _summaries(records: Iterable[ConversationRecord], what: str) -> dict[str, Summary]:
-    return {name: summarize(group) for name, group in _grouped(records, what).items()}
+    return {name: summarize(group) for name, group in grouped(records, attrgetter(what)).items()}
 
 
 def stand_in_notice(stand_ins: Sequence[str]) -> str | None:

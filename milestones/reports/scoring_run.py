@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.errors import (
-    ArqGraphError,
-    ModelRequestError,
-    ModelUnavailableError,
-    PromptError,
-    ReasoningError,
-    counted,
-)
+from arq_graph.agent.modules import told
+from arq_graph.errors import ModelRequestError, ModelUnavailableError, PromptError, ReasoningError, counted
 from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge, JudgeError
@@ -118,9 +112,7 @@ class ScoringRun:
             raise error
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
         place = f"{source}: record {record}" if source else f"record {record}"
-        # Our own errors are whole sentences; of any other, the type is half of what it says.
-        named = "" if isinstance(error, ArqGraphError) else f"{type(error).__name__}: "
-        return kind(source=source, record=record, error=f"{place}: {named}{error}")
+        return kind(source=source, record=record, error=f"{place}: {told(error, placed=False)}")
 
     def _keep(self, number: int, outcome: Outcome, done: Done) -> None:
         self.outcomes[number] = outcome

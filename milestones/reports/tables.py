@@ -12,7 +12,7 @@ from typing import Any
 from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
 from arq_graph.milestones.reports.figures import Summary, mean_of, progress_end, rate_of
-from arq_graph.milestones.reports.records import ConversationRecord, Ended
+from arq_graph.milestones.reports.records import ConversationRecord, Ended, grouped
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import (
     NOT_KNOWN,
@@ -87,22 +87,22 @@ def tables_of(
         ablated: By arm that leaves queries out, the step that they are left out of.
         timed: Whether the seconds of a turn, which no other run repeats, are told.
     """
-    every: dict[str, list[ConversationRecord]] = {}
-    for one in report.conversations:
-        every.setdefault(one.arm or RECORDED, []).append(one)
+    every = grouped(report.conversations, lambda one: one.arm or RECORDED)
     lacking = references(every)  # which have tables of their own
     arms = {name: records for name, records in every.items() if name not in lacking}
     summaries = {arm: report.summary.arms.get(arm, report.summary.overall) for arm in arms}
     # Of a single answer, neither progress nor where it stopped is of interest.
     walked = _only(arms, lambda one: not one.expected)
     stops = _stops(walked)
+    nothing = report.summary.overall.nothing_to_complete
+    left_out = f"Left out of both rates, because the graph asks for nothing there: {nothing:,}."
     tables: list[tuple[str, Rows, Iterable[str]]] = [
         (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
-        ("goal completion", _by_part(arms), [_INTERVALS, *_left_out(report)]),
+        ("goal completion", _by_part(arms), [_INTERVALS, left_out] if nothing else [_INTERVALS]),
         ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
         (BY_USER, _several(_by(arms, _completed, _USER)), ()),
         (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
-        ("pass^k", _pass_hat_k(summaries), _notes_of_pass_hat_k(summaries)),
+        ("pass^k", *_pass_hat_k(summaries)),
         ("stopped at", stops, [_AT_END] if END in stops else ()),
         ("ended by", _ended(summaries), ()),
         ("outcome in the world, mean", _outcomes(arms), ()),
@@ -148,20 +148,19 @@ def _by(
     """A row for each group of each grouping that makes several, and one for all."""
     groups: dict[str, Mapping[str, Records]] = {}
     for group_of in groupings:
-        found: dict[str, dict[str, list[ConversationRecord]]] = {}
-        for arm, one in ((arm, one) for arm, records in arms.items() for one in records):
-            if (name := group_of(one)) is not None:
-                found.setdefault(name, {}).setdefault(arm, []).append(one)
-        groups |= sorted(found.items()) if len(found) > 1 else ()
+        found = {arm: grouped(records, group_of) for arm, records in arms.items()}
+        names = sorted({name for of in found.values() for name in of})
+        if len(names) > 1:
+            groups |= {name: {arm: of[name] for arm, of in found.items() if name in of} for name in names}
     return {
-        name: {_CASES: f"{_cases(group):,}"} | {arm: cell(of) for arm, of in group.items() if of}
+        name: {_CASES: _cases(group)} | {arm: cell(of) for arm, of in group.items() if of}
         for name, group in (groups | {"all": arms}).items()
         if any(group.values())
     }
 
 
-def _cases(group: Mapping[str, Records]) -> int:
-    return len({one.scenario or number for of in group.values() for number, one in enumerate(of)})
+def _cases(group: Mapping[str, Records]) -> str:
+    return f"{len({one.scenario or at for of in group.values() for at, one in enumerate(of)}):,}"
 
 
 def _several(rows: Rows) -> Rows:
@@ -206,23 +205,16 @@ def _mean_of(values: Iterable[float | None]) -> float | None:
     return mean_within(known) if known else None
 
 
-def _left_out(report: Report) -> Iterator[str]:
-    if count := report.summary.overall.nothing_to_complete:
-        yield f"Left out of both rates, because the graph asks for nothing there: {count:,}."
-
-
-def _pass_hat_k(summaries: Mapping[str, Summary]) -> Rows:
+def _pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
     every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
-    return {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
-
-
-def _notes_of_pass_hat_k(summaries: Mapping[str, Summary]) -> Iterator[str]:
-    yield "How likely k runs of a task all complete the goal."
+    rows = {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
+    notes = ["How likely k runs of a task all complete the goal."]
     undecided = [
         f"{arm} {of.pass_hat_k_undecided:,}" for arm, of in summaries.items() if of.pass_hat_k_undecided
     ]
     if undecided:
-        yield f"Tasks left out, because not every run is decided: {', '.join(undecided)}."
+        notes.append(f"Tasks left out, because not every run is decided: {', '.join(undecided)}.")
+    return rows, notes
 
 
 def _stops(arms: Mapping[str, Records]) -> Rows:
