@@ -21,7 +21,7 @@ def evaluate(
         list[Path] | None,
         Argument(
             metavar="RESULTS…",
-            help="Results of shards, or a folder of them: report them as one run, without running anything.",
+            help="Results of shards, or a folder of them: report them as one run, without playing anything.",
         ),
     ] = None,
     arms: Annotated[
@@ -56,7 +56,7 @@ def evaluate(
     ] = None,
     resume: options.Resume = False,
     record: Annotated[
-        bool, Option("--record", help="Save every model answer there too, for a `ReplayChatModel`.")
+        bool, Option("--record", help="Also save every model answer in the results, for a `ReplayChatModel`.")
     ] = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,

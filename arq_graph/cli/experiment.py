@@ -42,15 +42,15 @@ def experiment(
         Option(
             metavar="NAME,…",
             callback=options.names_in,
-            help="What to compare, as for `evaluate`. Default: the arms that the paper compares on such a suite.",
+            help="What to compare, as for `evaluate`. Default: those of the paper for a shipped suite, else guided.",
         ),
     ] = None,
     ablate: Annotated[
         list[str] | None,
         Option(
             metavar="STEP[:QUERY,…]",
-            help="Try `arq` without each query of a step, or without those named. Steps: matcher, tools, message, "
-            "planner, speaker.",
+            help="Compare `arq` with variants that lack one query of a step, or one of those named. Steps: matcher, "
+            "tools, message, planner, speaker.",
         ),
     ] = None,
     blueprint: Annotated[
@@ -71,7 +71,7 @@ def experiment(
     workers: options.Workers = None,
     shard: options.Shard = "1/1",
     merge: Annotated[
-        bool, Option("--merge", help="Report the shards in the folder as one run, without running anything.")
+        bool, Option("--merge", help="Report the shards in --record as one run, without playing anything.")
     ] = False,
     max_calls: options.MaxCalls = None,
     max_cost: options.MaxCost = None,
@@ -81,7 +81,7 @@ def experiment(
         Option(
             metavar="DIR",
             file_okay=False,
-            help="The folder for conversations with every model answer, figures and pages; made if it is missing.",
+            help="The folder for conversations with every model answer, figures and pages.",
         ),
     ] = Path("experiment"),
     replay: Annotated[
@@ -89,13 +89,13 @@ def experiment(
         Option(
             metavar="DIR",
             file_okay=False,
-            help="Ask no model: take all answers from the recording in this folder, and also the arms and runs, unless "
-            "they are given.",
+            help="Ask no model: take all answers from the recording in this folder; also the arms and runs, unless you "
+            "give them.",
         ),
     ] = None,
     resume: options.Resume = False,
 ) -> None:
-    """Compare arms (modes, strategies or apps) on suites of cases, beside the figures of the papers.
+    """Compare arms (modes, strategies or apps) on suites of scenarios, beside the figures of the papers.
 
     Each conversation is saved as it ends, so --resume continues a run that was stopped or killed. Code decides what it
     can; --judge decides the rest, which stays undecided without a judge. The limits --max-calls and --max-cost apply to

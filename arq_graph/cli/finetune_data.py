@@ -41,15 +41,15 @@ def finetune_data(
         Path | None, Option(metavar="FILE.jsonl", help="Where one in ten conversations goes instead.")
     ] = None,
     goal_completed: Annotated[
-        bool, Option("--goal-completed", help="Use only what reached its goal, as the results say.")
+        bool, Option("--goal-completed", help="Use only conversations that are recorded as successful.")
     ] = False,
     agent: options.AgentOption = None,
     tools: options.Tools = None,
 ) -> None:
     """Turn recorded conversations into training examples: what a planner is asked, and the right answer.
 
-    No record contains the reasons for the plans of stage 2. They are kept beside the examples, in FILE.reasons.jsonl:
-    fill them in there, and run the same command again.
+    No record contains the reasons for the plans of stage 2. The command asks for them in FILE.reasons.jsonl, beside the
+    examples: fill them in there, and run the same command again.
     """
     known = options.read_tools(agent, tools)
     spec = Agent.from_yaml(agent) if agent else None

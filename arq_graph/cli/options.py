@@ -53,13 +53,13 @@ Transcripts = Annotated[
     list[Path],
     Argument(
         metavar="TRANSCRIPTS",
-        help="Recorded conversations of any agent, as JSON or JSON Lines (OpenAI chat or LangChain messages, tau-bench "
-        "results, …), a folder of such .jsonl files, or a file of threads.",
+        help="Recorded conversations of any agent, as JSON or JSON Lines (OpenAI or LangChain messages, results of "
+        "`evaluate` or tau-bench, …), a folder of such .jsonl files, or the threads of `chat` and `run`.",
     ),
 ]
 Tools = Annotated[
     list[str] | None,
-    Option(help="Tools: module:function, file.yaml:tool, YAML of an agent or of tools, or JSON; repeatable."),
+    Option(help="Tools: module:function, file.yaml:tool, a YAML or JSON file of them. Can be repeated."),
 ]
 Model = Annotated[
     _Words,
@@ -67,7 +67,8 @@ Model = Annotated[
         "--model",
         "-m",
         metavar="NAME",
-        help="openai:gpt-4o, offline, … Default: $ARQ_GRAPH_MODEL, or, without a key, the offline model.",
+        help="openai:gpt-4o, offline, … Default: $ARQ_GRAPH_MODEL, else openai:gpt-4o if OPENAI_API_KEY is set, else "
+        "offline.",
     ),
 ]
 ModelArgs = Annotated[
@@ -86,36 +87,34 @@ Judge = Annotated[
 ]
 UserModel = Annotated[
     _Words,
-    Option(metavar="MODEL", help="The model that plays the user. Default: an agenda, which needs no model."),
+    Option(metavar="MODEL", help="The model that plays the user. Default: none; code plays the user."),
 ]
-Runs = Annotated[
-    int | None, Option(min=1, show_default="1", help="How often to run each scenario with each arm.")
-]
+Runs = Annotated[int | None, Option(min=1, show_default="1", help="How often each arm plays each scenario.")]
 Only = Annotated[
     list[str] | None,
     Option(
-        metavar="CATEGORY,…", callback=names_in, help="Run only scenarios of these categories (`use_case`)."
+        metavar="CATEGORY,…", callback=names_in, help="Play only scenarios of these categories (`use_case`)."
     ),
 ]
 Concurrency = Annotated[
     int, Option(min=1, help="How many conversations run at once; with --workers, in each process.")
 ]
 Workers = Annotated[
-    int | None, Option(min=1, help="Run them in this many processes, each on a core. Default: in this one.")
+    int | None, Option(min=1, help="Run conversations in this many processes. Default: in this one.")
 ]
-Shard = Annotated[str, Option(metavar="I/N", help="Run part I of N, with one N-th of the limits.")]
+Shard = Annotated[str, Option(metavar="I/N", help="Play part I of N, with an N-th of the limits.")]
 Resume = Annotated[bool, Option("--resume", help="Continue an earlier run; no conversation is run twice.")]
 MaxCalls = Annotated[
     int | None,
     Option(
         min=1,
-        help="Stop after this many model calls, including those of users, of the judge and of earlier parts. Turns "
-        "that have begun are finished and judged, so there may be more: at most those of --concurrency turns.",
+        help="Stop after this many model calls, including those of users, of the judge and of the run that --resume "
+        "continues. Turns that have begun, at most --concurrency, are still finished and judged.",
     ),
 ]
 MaxCost = Annotated[
     float | None,
-    Option(help="Stop once calls have cost this much (more than 0), as --max-calls does; needs --prices."),
+    Option(help="Stop, as with --max-calls, once calls have cost this much (more than 0); needs --prices."),
 ]
 Prices = Annotated[
     _Words,

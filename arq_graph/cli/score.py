@@ -43,7 +43,7 @@ def score(
         Option(
             "--milestones",
             metavar="[NAME=]FILE",
-            help="The milestone file. Repeat it for several use cases: each is called NAME, or like its file.",
+            help="The milestone file. Repeat it for several use cases: each is called NAME, else after its file.",
         ),
     ],
     agent: options.AgentOption = None,
@@ -59,8 +59,8 @@ def score(
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
 
-    With --json or --html, results are saved as they come, and the same command continues a run that was stopped. The
-    exit code is 1 if a record could not be scored; the others are.
+    With --json or --html, results are saved as they come, and the same command continues a run that was stopped. If a
+    record cannot be scored, the others still are, and the exit code is 1.
     """
     known = options.read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
