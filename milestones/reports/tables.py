@@ -208,12 +208,12 @@ def _mean_of(values: Iterable[float | None]) -> float | None:
 def _pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
     every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
     rows = {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
-    notes = ["How likely it is that k runs of a case all complete the goal."]
+    notes = ["How likely it is that k runs of a scenario all complete the goal."]
     undecided = [
         f"{arm} {of.pass_hat_k_undecided:,}" for arm, of in summaries.items() if of.pass_hat_k_undecided
     ]
     if undecided:
-        notes.append(f"Tasks left out, because not every run is decided: {', '.join(undecided)}.")
+        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(undecided)}.")
     return rows, notes
 
 
