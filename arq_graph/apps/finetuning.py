@@ -314,7 +314,8 @@ def _arguments(call: ToolCall, turn: _Turn, planner: Planner) -> dict[str, Any]:
     """A call's arguments; each value rests on what the customer said, where that has it, or else on what is known."""
     tool, arguments, said = planner.tools[call["name"]], dict(call["args"]), Grounding()
     for message in turn.history:
-        said.tell(message.text if isinstance(message, HumanMessage) else "")
+        if isinstance(message, HumanMessage):
+            said.tell(message.text)
     decisions: dict[str, Any] = {}
     for each in tool.arguments:
         given, value = each.name in arguments, arguments.pop(each.name, None)

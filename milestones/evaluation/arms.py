@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of, place_of, told
 from arq_graph.errors import InputError, suggestion
-from arq_graph.milestones.evaluation.conversation import App
+from arq_graph.milestones.evaluation.conversation import App, is_graph
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.models.resolve import chat_model
 
@@ -190,10 +190,14 @@ def instructions_of(agent: Agent) -> str:
 
 def _remembering(app: App) -> App:
     """A graph without a checkpointer, with one in memory: it would forget its state between turns; else the app."""
-    is_graph = any(each.__name__ == "Pregel" for each in type(app).__mro__)
     # Where messages do not add up, one that remembers would see the last alone.
-    if not is_graph or app.checkpointer is not None or not hasattr(app.channels.get("messages"), "operator"):
+    if (
+        not is_graph(app)
+        or app.checkpointer is not None
+        or not hasattr(app.channels.get("messages"), "operator")
+    ):
         return app
+    # By name: evaluation needs LangGraph only where an app is made of it.
     return app.copy({"checkpointer": import_module("langgraph.checkpoint.memory").InMemorySaver()})
 
 

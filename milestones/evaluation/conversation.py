@@ -332,6 +332,11 @@ def _causes(error: BaseException | None) -> list[BaseException]:
     return found
 
 
+def is_graph(app: object) -> bool:
+    """Whether an app is a compiled graph of LangGraph's, which need not be imported to see that."""
+    return any(each.__name__ == "Pregel" for each in type(app).__mro__)
+
+
 def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseException] = ()) -> bool:
     """Whether a model or the way to it failed, which says nothing about the app: it is worth another try.
 

@@ -254,7 +254,11 @@ def _misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[P
     """Slots that are nearly an argument that the user lacks; others are what an agent asks of its own accord."""
     taken = {name for schema in schemas.values() for name in schema.get("properties", ())}
     lacking = sorted(taken - {fact.name.replace(" ", "_") for fact in user.facts})
-    for index, name in ((index, name) for index, each in enumerate(user.intents) for name in each.slots):
-        word = name.replace(" ", "_")
-        if word not in taken and (near := suggestion(word, lacking, cutoff=80)):
-            yield ("user", "intents", index, "slots", name), f"the slot {name!r} is no tool's argument{near}"
+    for index, intent in enumerate(user.intents):
+        for name in intent.slots:
+            word = name.replace(" ", "_")
+            if word not in taken and (near := suggestion(word, lacking, cutoff=80)):
+                yield (
+                    ("user", "intents", index, "slots", name),
+                    f"the slot {name!r} is no tool's argument{near}",
+                )

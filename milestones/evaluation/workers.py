@@ -22,6 +22,7 @@ from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent import modules
 from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.conversation import is_graph
 from arq_graph.milestones.event_loop import run_in_background
 
 Job = tuple[bytes, tuple[Path, ...]]
@@ -104,7 +105,7 @@ def _pickled(thing: object) -> bytes:
         def reducer_override(self, obj: Any) -> Any:
             if (named := modules.name_of(obj)) is not None:
                 return modules.load, named
-            if any(each.__name__ == "Pregel" for each in type(obj).__mro__):
+            if is_graph(obj):
                 return resolve_name, (_place_of(obj),)
             if isinstance(obj, BaseChatModel):
                 try:

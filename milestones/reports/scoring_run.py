@@ -77,7 +77,8 @@ class ScoringRun:
         if (judge := self._settings["judge"]) is not None:
             from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
 
-            self._stand_ins |= dict.fromkeys(["the judge"] if is_stand_in(judge) else [])
+            if is_stand_in(judge):
+                self._stand_ins["the judge"] = None
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
             stand_ins=tuple(self._stand_ins),
