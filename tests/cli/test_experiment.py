@@ -439,6 +439,11 @@ class Shop:
             "it must return numbers or truth values",
         ),
         (
+            TELLS.replace("{}", "{'success': 0}"),
+            "Shop.outcome() gave {'success': 0} (line 6 of",
+            "and `success` as a truth value",
+        ),
+        (
             TELLS.replace("{}", "{}['x']"),
             "error: Shop.outcome() fails with KeyError: 'x' (line 7 of",
             "shop.py)",
