@@ -18,7 +18,7 @@ from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
 from arq_graph.milestones.reports.tables import DIFFERENCE, difference_cells
 
-_BETTER = {"a better": "A", "b better": "B"}
+_BETTER = {"a better": "A better", "b better": "B better"}
 
 
 def compare(
@@ -67,8 +67,7 @@ def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[Rendera
 def _measured(comparison: Comparison) -> Iterator[RenderableType]:
     yield ""
     for title, difference in _figures(comparison.overall):
-        better = _BETTER.get(difference.verdict)
-        said = f"{better} better" if better else difference.verdict
+        said = _BETTER.get(difference.verdict, difference.verdict)
         yield sentence(f"{title}: ", words(said, "bold"))
     groups = {"all": comparison.overall}
     if len(comparison.use_cases) > 1:

@@ -24,16 +24,7 @@ def evaluate(
             help="Results of shards, or a folder of them: report them as one run, without playing anything.",
         ),
     ] = None,
-    arms: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME,…",
-            show_default="guided",
-            callback=options.names_in,
-            help="What to try: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
-            "module:function, a function of (scenario, agent, model) that makes an app.",
-        ),
-    ] = None,
+    arms: options.ArmNames = None,
     only: options.Only = None,
     runs: options.Runs = None,
     concurrency: options.Concurrency = 8,
@@ -43,6 +34,7 @@ def evaluate(
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
+    votes: options.Votes = 1,
     base_url: options.BaseUrl = None,
     max_calls: options.MaxCalls = None,
     max_cost: options.MaxCost = None,
@@ -69,27 +61,26 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
+    given, merges = locals(), bool(merge)
     evaluation.refuse_arms(merge or ())
-    if merge:
-        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--record": record}
-        options.refuse_useless("RESULTS are only reported", {"--results": results, **useless})
-    asked = evaluation.asked_of(model, model_arg, user_model, judge, base_url, merges=bool(merge))
-    limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
+    if merges:
+        useless = ("results", "resume", "shard", "workers", "record")
+        options.refuse_useless("RESULTS are only reported", given | {"shard": shard != "1/1"}, *useless)
+    asked = evaluation.asked_of(given, merges=merges)
+    how = evaluation.how_of(given) | {"runs": runs or 1}
     kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
     (read,) = evaluation.of_categories([Suite.from_yaml(suite)], only or ())
     _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
-    files = merge or [kept]
-    names, folder = arms or ["guided"], suite.absolute().parent
-    tried, apps = evaluation.tried_on(read, names, folder, asked["model"])
-    way_on = evaluation.way_on_from(kept, merges=bool(merge))
-    how = {"runs": runs or 1, "shard": shard, "concurrency": concurrency, "workers": workers}
-    where = {"results": kept, "resume": resume, "record": record, "merge": merge}
+    tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
+    way_on = evaluation.way_on_from(kept, merges=merges)
+    how |= {"results": kept, "record": record, "merge": merge}
     with evaluation.conversing(tried, apps, how, way_on) as done:
-        report = evaluated(tried, apps, **evaluation.judged(asked), **limits, **how, **where, done=done)
+        report = evaluated(tried, apps, **evaluation.judged(asked, votes), **how, done=done)
+    files = merge or [kept]
     # Before anything is printed: whoever reads may have gone.
     tables = list(tables_of(report, ablated=evaluation.ablated_in(apps), timed=True))
     tables += evaluation.exceptions_of_tools(report, *files)
     write_outputs(report, json, html, evaluation.said_in(report, *files), tables, title="Evaluation")
     evaluation.show(report, tables, way_on, judged=judge is not None)
     note(f"The conversations are in {', '.join(map(str, files))}.")
-    evaluation.require_all_run([report], way_on, missing=bool(merge and report.missing))
+    evaluation.require_all_run([report], way_on, merges=merges)

@@ -34,24 +34,28 @@ from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.models.offline.model import is_stand_in
 
-_Words = str | None
 
-
-def asked_of(
-    model: _Words, model_arg: Sequence[str] | None, user: _Words, judge: _Words, url: _Words, *, merges: bool
-) -> dict[str, Any]:
+def asked_of(given: Mapping[str, Any], *, merges: bool) -> dict[str, Any]:
     """The models that the options choose, and what results depend on; if shards are merged, none is asked."""
-    choices = {
-        "model": options.choose_model(model, url, model_arg, asks=not merges),
-        "user_model": options.choose_if_named(user, url),
-        "judge": options.choose_if_named(judge, url),
+    if given["votes"] > 1 and not given["judge"]:
+        raise BadParameter("--votes says how often to ask the judge: name one with --judge")
+    url = given["base_url"]
+    choices = {"model": options.choose_model(given["model"], url, given["model_arg"], asks=not merges)}
+    choices |= {
+        role: options.choose_model(given[role], url) for role in ("user_model", "judge") if given[role]
     }
-    named = {role: each for role, each in choices.items() if each}
-    names = {ASKED[role]: each.name for role, each in named.items()}
-    return {role: each.chat_model() for role, each in named.items()} | {"depends_on": names}
+    names = {ASKED[role]: each.name for role, each in choices.items()}
+    return {role: each.chat_model() for role, each in choices.items()} | {"depends_on": names}
 
 
-def judged(asked: Mapping[str, Any], votes: int = 1) -> dict[str, Any]:
+def how_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How conversations are run, as settings of `aevaluate`."""
+    names = ("concurrency", "workers", "shard", "resume", "max_calls", "max_cost")
+    prices = options.read_prices(given["prices"], given["max_cost"])
+    return {name: given[name] for name in names} | {"prices": prices}
+
+
+def judged(asked: Mapping[str, Any], votes: int) -> dict[str, Any]:
     """The same as settings of `aevaluate`: with the judge that its model makes."""
     if "judge" not in asked:
         return dict(asked)
@@ -68,7 +72,7 @@ def part_of(shard: str) -> str:
     return f".{number}-of-{shards}" if shards > 1 else ""
 
 
-def way_on_from(kept: Path, *, merges: bool = False) -> str:
+def way_on_from(kept: Path, *, merges: bool) -> str:
     """How to continue a run whose conversations are saved there."""
     if merges:
         return "Continue each part that is not done with its --shard and --resume, and merge again."
@@ -134,11 +138,12 @@ def conversing(
     """Inside the block conversations are run: progress is shown, and whatever ends it says how to go on."""
     count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1), settings.get("shard", "1/1")))
     with way_on_said(way_on, "conversing", count, "went wrong") as advance:
-        yield lambda _, outcome: advance(outcome.error is not None)
+        yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
 
 
-def require_all_run(reports: Sequence[Report], way_on: str, *, missing: bool = False) -> None:
-    """Leave with the exit code that says so where something went wrong."""
+def require_all_run(reports: Sequence[Report], way_on: str, *, merges: bool = False) -> None:
+    """Leave with the exit code that says so where something went wrong, or what is merged lacks something."""
+    missing = merges and any(each.missing for each in reports)
     if any(each.failed for each in reports) and not any(each.conversations for each in reports):
         raise InputError("nothing could be measured")
     if missing or any(each.failed or any(one.error for one in each.conversations) for each in reports):
@@ -190,5 +195,7 @@ def show(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", 
             way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
             way_on += " What was cut off is run again; a lower --concurrency cuts off less."
         missing = counted(report.missing, "conversation") + (f" of {of}" if of else "")
-        warn(f"{report.stopped}. Missing below: {missing}. {way_on}")
-    show_report(report, tables, of=of, judged=judged)
+        lacking = "Missing below" if report.conversations else "No conversation was finished. Missing"
+        warn(f"{report.stopped}. {lacking}: {missing}. {way_on}")
+    if report.conversations:
+        show_report(report, tables, of=of, judged=judged)

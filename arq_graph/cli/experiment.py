@@ -37,14 +37,7 @@ def experiment(
             help="One or more of guidelines, use-cases, household, shop and booking, or files of your own suites.",
         ),
     ] = None,
-    arms: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME,…",
-            callback=options.names_in,
-            help="What to compare, as for `evaluate`. Default: those of the paper for a shipped suite, else guided.",
-        ),
-    ] = None,
+    arms: options.ArmNames = None,
     ablate: Annotated[
         list[str] | None,
         Option(
@@ -55,7 +48,7 @@ def experiment(
     ] = None,
     blueprint: Annotated[
         list[str] | None,
-        Option(metavar="MODULE:CLASS", help="Try `arq` with your subclass of MessageBlueprint or Judgement."),
+        Option(metavar="MODULE:CLASS", help="Compare `arq` with your own MessageBlueprint or Judgement."),
     ] = None,
     only: options.Only = None,
     runs: options.Runs = None,
@@ -63,9 +56,7 @@ def experiment(
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
-    votes: Annotated[
-        int | None, Option(min=1, show_default="1", help="How often to ask the judge about each criterion.")
-    ] = None,
+    votes: options.Votes = 1,
     base_url: options.BaseUrl = None,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
@@ -103,14 +94,15 @@ def experiment(
 
     The exit code is 1 if a conversation could not be run or ended in an error, and 0 if a limit ended the run.
     """
+    given = locals()
     if merge:
-        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--replay": replay}
-        options.refuse_useless("--merge only reports what the shards hold", useless)
+        told = given | {"shard": shard != "1/1"}
+        useless = ("resume", "shard", "workers", "replay")
+        options.refuse_useless("--merge only reports what the shards hold", told, *useless)
     if replay:
-        asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
-        asking |= {"--judge": judge, "--votes": votes, "--base-url": base_url}
-        asking |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
-        options.refuse_useless("--replay asks no model", asking)
+        told = given | {"votes": votes > 1}
+        asking = ("model", "model_arg", "user_model", "judge", "votes", "base_url")
+        options.refuse_useless("--replay asks no model", told, *asking, "max_calls", "max_cost", "prices")
         if replay.resolve() == record.resolve():
             raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
     for each in ablate or ():
@@ -118,10 +110,7 @@ def experiment(
             raise BadParameter(f"--ablate {each}: write queries after the colon, or leave out the colon")
     if wrong := [each for each in blueprint or () if not all(each.partition(":"))]:
         raise BadParameter(f"--blueprint {wrong[0]}: it must be written MODULE:CLASS")
-    if votes and not judge:
-        raise BadParameter("--votes says how often to ask the judge: name one with --judge")
-    limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
-    how = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
+    how = evaluation.how_of(given)
     part = evaluation.part_of(shard)
     evaluation.refuse_arms(suites or ())
     read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
@@ -130,14 +119,11 @@ def experiment(
         raise InputError("two suites have the same name, and so one results file: run one after the other")
     compared = [*(arms or ()), *chain.from_iterable(map(ablations, ablate or ()))]
     compared += ["arq", *blueprint] if blueprint else []
-    if replay:
-        asked = _recorded(replay)
-    else:
-        asked = evaluation.asked_of(model, model_arg, user_model, judge, base_url, merges=merge)
+    asked = _recorded(replay) if replay else evaluation.asked_of(given, merges=merge)
     trials: list[dict[str, Any]] = []
     for suite in evaluation.of_categories([*read.values()], only or ()):
         name = file_name(suite.name)
-        trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | limits | how
+        trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | how
         shards = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if merge else []
         if merge and not shards:
             raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
@@ -161,7 +147,7 @@ def experiment(
         write_outputs(found.report, None, page, said, tables, title=f"Experiment: {found.suite}")
         evaluation.show(found.report, tables, way_on, of=found.suite, judged="judge" in asked)
         reports.append(found.report)
-    evaluation.require_all_run(reports, way_on, missing=merge and any(each.missing for each in reports))
+    evaluation.require_all_run(reports, way_on, merges=merge)
 
 
 def _recorded(folder: Path) -> dict[str, Any]:
@@ -173,7 +159,7 @@ def _recorded(folder: Path) -> dict[str, Any]:
 
 
 def _trial(
-    file: Path, suite: Suite, names: list[str], own: list[str], asked: dict[str, Any], votes: int | None
+    file: Path, suite: Suite, names: list[str], own: list[str], asked: dict[str, Any], votes: int
 ) -> dict[str, Any]:
     """What is tried on a suite, as arguments of `aexperiment`."""
     # Beside a shipped suite nobody has modules of their own.
@@ -189,4 +175,4 @@ def _trial(
             suite = suite.replace(scenarios=there)
     suite, apps = evaluation.tried_on(suite, list(dict.fromkeys(names)) or usual, folder, model)
     about = {"ablated": evaluation.ablated_in(apps), "runs": runs}
-    return {"file": file, "suite": suite, "arms": apps, **about, **evaluation.judged(asked, votes or 1)}
+    return {"file": file, "suite": suite, "arms": apps, **about, **evaluation.judged(asked, votes)}

@@ -85,9 +85,21 @@ BaseUrl = Annotated[
 Judge = Annotated[
     _Words, Option(metavar="MODEL", help="The model that decides what code cannot. Default: none.")
 ]
+Votes = Annotated[int, Option(min=1, help="How often to ask the judge; the majority decides.")]
 UserModel = Annotated[
     _Words,
     Option(metavar="MODEL", help="The model that plays the user. Default: none; code plays the user."),
+]
+ArmNames = Annotated[
+    list[str] | None,
+    Option(
+        "--arms",
+        metavar="NAME,…",
+        callback=names_in,
+        help="What to try: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
+        "module:function, a function of (scenario, agent, model) that makes an app. Default: guided; `experiment` "
+        "takes those of the paper for a shipped suite.",
+    ),
 ]
 Runs = Annotated[int | None, Option(min=1, show_default="1", help="How often each arm plays each scenario.")]
 Only = Annotated[
@@ -201,11 +213,6 @@ def _argument(given: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | None:
-    """The model of a user or a judge; None where none is named."""
-    return choose_model(model, base_url) if model else None
-
-
 def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | None:
     """The tools of an agent, or those that are named otherwise; None where neither is given."""
     if agent is not None and tools:
@@ -245,7 +252,7 @@ def _tools_in_json(file: Path) -> list[Any]:
 
 
 def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
-    """What a million tokens cost, by model; a ceiling of cost needs to know."""
+    """What a million tokens cost, by model; a limit on cost needs to know."""
     if max_cost is not None and not (text and max_cost > 0):
         raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10, and more than 0")
     prices = {}
@@ -257,9 +264,9 @@ def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[flo
     return prices
 
 
-def refuse_useless(why: str, given: Mapping[str, object]) -> None:
-    """Refuse options that would change nothing; a value that is false was not given."""
-    if useless := [name for name, value in given.items() if value]:
+def refuse_useless(why: str, given: Mapping[str, object], *names: str) -> None:
+    """Refuse those of these options that were given: they would change nothing."""
+    if useless := [f"--{name.replace('_', '-')}" for name in names if given[name]]:
         raise BadParameter(f"{why}: leave out {', '.join(useless)}, which would change nothing")
 
 

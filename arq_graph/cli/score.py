@@ -49,7 +49,7 @@ def score(
     agent: options.AgentOption = None,
     tools: options.Tools = None,
     judge: options.Judge = None,
-    votes: Annotated[int, Option(min=1, help="How often to ask the judge; the majority decides.")] = 1,
+    votes: options.Votes = 1,
     base_url: options.BaseUrl = None,
     concurrency: Annotated[
         int, Option(min=1, help="How many conversations to ask the judge about at once.")
@@ -66,7 +66,7 @@ def score(
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
     files = options.require_usable([json, html], transcripts)
     graphs = _read_graphs(milestones, known)
-    choice = options.choose_if_named(judge, base_url)
+    choice = options.choose_model(judge, base_url) if judge else None
     asked = choice.chat_model() if choice else None
     decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions) if asked else None
     shaping = {

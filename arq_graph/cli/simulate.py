@@ -48,7 +48,7 @@ def simulate(
 ) -> None:
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
     choice = options.choose_model(model, base_url, model_arg)
-    users = options.choose_if_named(user_model, base_url)
+    users = options.choose_model(user_model, base_url) if user_model else None
     read = Suite.from_yaml(suite)
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))

@@ -122,7 +122,7 @@ def write_outputs(
     if json is not None:
         write_report(json, report)
         note(f"The report is in {json}.")
-    if html is not None and (report.conversations or not report.failed):
+    if html is not None and report.conversations:
         write_html(html, report, said, title=title, tables=tables)
         note(f"The page is in {html}.")
 

@@ -34,6 +34,7 @@ world made anew; None ends it.
 
 Arm = App | MakeApp
 _OUTCOME = TypeAdapter(dict[str, bool | int | float])
+_SUCCESS = TypeAdapter(bool)
 _IN_MEMORY = ("InMemorySaver", "MemorySaver")
 
 
@@ -50,7 +51,7 @@ class Made:
         """What the world says of how it ended; nothing where there is none, or it says nothing.
 
         Raises:
-            InputError: It fails, or says something else than numbers and truth values by name.
+            InputError: It fails, or gives no numbers and truth values by name, or a `success` that is a number.
         """
         outcome = getattr(self.world, "outcome", None)
         name = f"{type(self.world).__qualname__}.outcome()"
@@ -60,8 +61,9 @@ class Made:
             raise InputError(f"{name} fails with {told(error)}") from error
         try:
             found = _OUTCOME.validate_python(said)
+            _SUCCESS.validate_python(found.get("success", True), strict=True)
         except ValidationError:
-            way = 'it must return numbers or truth values by name, such as {"success": True}'
+            way = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
             raise InputError(f"{name} gave {said!r:.80}{place_of(outcome)}: {way}") from None
         for key, value in found.items() if "success" not in found else ():
             if isinstance(value, bool) and (near := suggestion(key, ["success"], cutoff=85)):

@@ -179,10 +179,10 @@ class _Talk:
         while True:
             # These cost nothing, and may be at their end.
             if self.stopped() and not isinstance(self.user, AgendaUser | ScriptedUser):
-                raise _Ended("budget")
+                raise _Ended("limit")
             text = await self._hear()
             if self.stopped():
-                raise _Ended("budget")
+                raise _Ended("limit")
             self.turn = turn = _Turn(held.messages, HumanMessage(text, id=str(uuid4())))
             before = len(held.messages)
             await self._answer(turn)

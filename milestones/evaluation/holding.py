@@ -18,11 +18,11 @@ from uuid import uuid4
 from arq_graph.agent.modules import told
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.ceiling import Ceiling
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach
 from arq_graph.milestones.evaluation.recording import CallListener
 from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.spending import SpendingLimit
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.evaluation.workers import Job, call
 from arq_graph.milestones.event_loop import at_once
@@ -77,7 +77,7 @@ class Run:
     graphs: Mapping[str, str]
     user_model: Any
     judge: Judge | None
-    ceiling: Ceiling
+    limit: SpendingLimit
     suite: str
     record: bool
     dead: int = 0  # pieces of work in a row whose worker died
@@ -120,7 +120,7 @@ class Run:
         """What is finished already; nothing of it is left out because runs or arms were not given again."""
         before: dict[str, ConversationRecord] = {}
         for entry in filter(None, map(kept_in, chain.from_iterable(each.entries() for each in kept))):
-            self.ceiling.add(entry.calls, entry.cost)
+            self.limit.add(entry.calls, entry.cost)
             if entry.record is not None:
                 before.setdefault(entry.record.id, entry.record)  # one that was held twice counts once
         known = [each for each in before.values() if each.scenario in self.scenarios]
@@ -135,19 +135,19 @@ class Run:
 
     def _works(self, still: deque[Planned], crew: Crew | None) -> Iterator[Work | None]:
         while still:
-            if self.ceiling.reached:
+            if self.limit.reached:
                 yield None  # until workers give back what they did not spend
             elif crew is None:
                 ones = [still.popleft()]
                 yield ones, self._hold_all(ones)
             else:
                 count = min(crew.concurrency, ceil(len(still) / crew.workers))
-                part = self.ceiling.lend(min(len(crew.idle), ceil(len(still) / count)))
+                part = self.limit.lend(min(len(crew.idle), ceil(len(still) / count)))
                 ones = [still.popleft() for _ in range(count)]
                 yield ones, self._by_worker(ones, part, crew.idle.pop(), crew)
 
     async def _by_worker(
-        self, ones: Sequence[Planned], part: Ceiling, worker: Executor, crew: Crew
+        self, ones: Sequence[Planned], part: SpendingLimit, worker: Executor, crew: Crew
     ) -> Sequence[Held]:
         """Have conversations held by a worker; one that dies costs these alone."""
         plans = [(one.arm, one.scenario.name, one.run, one.seed) for one in ones]
@@ -165,22 +165,22 @@ class Run:
             worker = crew.begin()
             self.dead += 1
             if self.dead >= MOST_OUT_OF_REACH:
-                self.ceiling.ended = f"workers died {self.dead} times in a row, the last with {told(error)}"
+                self.limit.ended = f"workers died {self.dead} times in a row, the last with {told(error)}"
             found = [Held(_broken(one, f"its worker died: {told(error)}"), 0, 0.0) for one in ones]
             # Nobody knows what it has spent; so all that it was lent counts, as if the first had spent it.
             found[0] = found[0]._replace(calls=part.max_calls or 0, cost=part.max_cost or 0.0)
         crew.idle.append(worker)
-        self.ceiling.take_back(part, sum(held.calls for held in found), sum(held.cost for held in found))
+        self.limit.take_back(part, sum(held.calls for held in found), sum(held.cost for held in found))
         return found
 
     async def in_worker(
-        self, plans: Sequence[tuple[str, str, int, int]], part: Ceiling, _number: str
+        self, plans: Sequence[tuple[str, str, int, int]], part: SpendingLimit, _number: str
     ) -> Sequence[Held]:
-        """In a worker: hold conversations at once, within its part of the ceiling."""
+        """In a worker: hold conversations at once, within its part of the limit."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
         planned = [Planned(arm, self.scenarios[name], run, seed) for arm, name, run, seed in plans]
-        return await replace(self, ceiling=part)._hold_all(planned)
+        return await replace(self, limit=part)._hold_all(planned)
 
     async def _hold_all(self, planned: Sequence[Planned]) -> Sequence[Held]:
         return await asyncio.gather(*map(self._hold, planned))
@@ -188,13 +188,13 @@ class Run:
     async def _hold(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
         with CallListener(self.suite, one.id, keeps=self.record).listening() as used:
-            self.ceiling.under_way.append(used)
+            self.limit.under_way.append(used)
             outcome, messages, failure = await self._held(one)
-            self.ceiling.under_way.remove(used)
+            self.limit.under_way.remove(used)
         if used.replaying:
             outcome, failure = used.replaying.finished(outcome), None
-        cost = self.ceiling.cost_of(used)
-        self.ceiling.add(used.calls, cost)
+        cost = self.limit.cost_of(used)
+        self.limit.add(used.calls, cost)
         is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
         return Held(outcome, used.calls, cost, messages, is_unreached, used.recorded)
 
@@ -213,19 +213,19 @@ class Run:
                 user,
                 limits=one.scenario.limits,
                 thread_id=thread,
-                stopped=lambda: self.ceiling.reached is not None,
+                stopped=lambda: self.limit.reached is not None,
                 history=one.scenario.messages_before,
                 variables=one.scenario.variables,
             )
             await made.forget(thread)
             spent.include(held.usage)
-            is_spent = self.ceiling.reached is not None
+            is_spent = self.limit.reached is not None
             with spent.listening(), UsageTracker(0 if is_spent else None).listening():
                 try:
-                    is_over = held.ended in ("budget", "error")
+                    is_over = held.ended in ("limit", "error")
                     make = None if is_over else await self.arms.again(made, held.messages)
                 except Exception as error:
-                    held.ended, held.failure, make = "budget" if is_spent else "error", error, None
+                    held.ended, held.failure, make = "limit" if is_spent else "error", error, None
             if make is None:
                 break
         held.usage = spent
@@ -245,9 +245,9 @@ class Run:
         *,
         trials: int,
     ) -> Outcome:
-        if held.ended == "budget":
+        if held.ended == "limit":
             turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
-            return _broken(one, f"stopped after {turns} by {self.ceiling.reached}", "budget")
+            return _broken(one, f"stopped after {turns}: {self.limit.reached}", "limit")
         if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
             return _broken(one, f"{who}: {told(held.failure)}")

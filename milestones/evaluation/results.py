@@ -1,7 +1,7 @@
 """What is kept of each conversation, so that a run goes on after a kill, and so that it can be measured again.
 
 Each entry of the store of runs is one conversation. `messages` makes it a transcript that `read_transcripts` reads and
-`arq-graph score` scores again; `arq_graph` holds what it was measured as. One that was not finished (a ceiling, a model
+`arq-graph score` scores again; `arq_graph` holds what it was measured as. One that was not finished (a limit, a model
 out of reach) has its messages under `unfinished`: it is held again, and what it cost counts all the same.
 """
 
@@ -73,7 +73,7 @@ def entry_of(one: Planned, held: Held) -> dict[str, Any]:
         kept.record, kept.recorded = outcome, held.recorded
         about = _conversation(one, held.messages)
     else:
-        kept.broken = outcome if outcome.ended != "budget" else None
+        kept.broken = outcome if outcome.ended != "limit" else None
         about = {"id": one.id, "unfinished": held.messages}
     return {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True), **about}
 

@@ -14,9 +14,9 @@ from pydantic import AfterValidator, Field
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
-from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
 from arq_graph.milestones.evaluation.results import kept_in
+from arq_graph.milestones.evaluation.spending import Amount, Prices, SpendingLimit
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
@@ -111,10 +111,10 @@ async def aevaluate(
             called, in this process.
         workers: How many workers the executor has, from 1; a pool of `concurrent.futures` says so itself. Without an
             executor: how many processes to start for the conversations.
-        shard: "2/5": run the second of five parts, with a fifth of the ceilings, in a results file of its own.
+        shard: "2/5": run the second of five parts, with a fifth of the limits, in a results file of its own.
         merge: The results files of shards, to be reported as one run; no conversation is run. One that was run twice
             counts once, and the report says which are missing.
-        spent_in: Results files of other suites, whose calls and cost count towards the ceilings too.
+        spent_in: Results files of other suites, whose calls and cost count towards the limits too.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
@@ -150,20 +150,20 @@ async def aevaluate(
     names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
     shard = "1/1" if merge else shard
     number, shards = read_shard(shard)
-    ceiling = Ceiling(
-        max_calls, max_cost, settings.prices or {}, " of all suites together" if spent_in else ""
+    limit = SpendingLimit(
+        max_calls, max_cost, settings.prices or {}, " for all suites together" if spent_in else ""
     )
     if shards > 1:  # what is lent to this one, where all of them borrow, one after another
-        ceiling = [ceiling.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
+        limit = [limit.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
     for entry in filter(None, map(kept_in, chain.from_iterable(records_in(Path(file)) for file in spent_in))):
-        ceiling.add(entry.calls, entry.cost)
+        limit.add(entry.calls, entry.cost)
     run = Run(
         known,
         {one.name: one for one in suite.scenarios},
         names,
         user_model,
         judge,
-        ceiling,
+        limit,
         suite.name,
         record,
     )
@@ -190,15 +190,15 @@ async def aevaluate(
             there = [read_shard(each.parts_before.get(SHARD, "1/1")) for each in kept]
             every = ((number, of) for of in sorted({of for _, of in there}) for number in range(1, of + 1))
             left = ", ".join(f"{number}/{of}" for number, of in every if (number, of) not in there)
-            ceiling.ended = f"shards missing: {left}" if left else "not all shards are done"  # none is begun
+            limit.ended = f"shards missing: {left}" if left else "not all shards are done"  # none is begun
         outcomes = await run.through(planned, concurrency, kept, crew, done)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
-    missing = len(planned) - sum(one.ended != "budget" for one in found)
+    missing = len(planned) - sum(one.ended != "limit" for one in found)
     return Report(
         stand_ins=tuple(what for what, each in asked.items() if is_stand_in(each)),
         conversations=tuple(one for one in found if isinstance(one, ConversationRecord)),
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,
         missing=missing,
-        stopped=(ceiling.reached or ceiling.cut) if missing else None,
+        stopped=(limit.reached or limit.cut) if missing else None,
     )

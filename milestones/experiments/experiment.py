@@ -151,7 +151,7 @@ async def aexperiment(
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
 
     Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
-    Under a ceiling they are left out; of shards, the first takes them all, and merging takes them from where it kept
+    Under a limit they are left out; of shards, the first takes them all, and merging takes them from where it kept
     them.
 
     Args:

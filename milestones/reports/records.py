@@ -14,8 +14,8 @@ from arq_graph.milestones.transcript import Call, Message, Transcript
 
 T = TypeVar("T")
 
-Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
-"""Why a conversation with a simulated user ended: the user left, a limit, the ceiling of the run, or a failure."""
+Ended = Literal["user", "turns", "calls", "seconds", "limit", "error"]
+"""Why a conversation with a simulated user ended: the user left, a limit of its own or of the run, or a failure."""
 
 _MEASURED = (
     *("goal_completed", "progress_rate", "progress_range", "undecided", "frontier", "path_taken", "coverage"),
@@ -86,7 +86,7 @@ class ConversationRecord(Record):
             `invalid`, the acts that were refused or failed.
         speech: What a speaker said, by category (ReSpAct, Table 5); `dialogue_acts` is the same by act, where it is
             limited to some.
-        ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
+        ended: Why it ended; one that the run's limit stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
         steps: The same by step, as far as the app's steps say who they are.

@@ -51,7 +51,7 @@ class Report(Record):
         conversations: One record a conversation, in the order of the source.
         broken: The records that could not be scored.
         graphs: The graphs that were measured on, by name.
-        missing: How many conversations of an evaluation were not finished, because its ceiling was reached.
+        missing: How many conversations of an evaluation were not finished, because its limit was reached.
         stopped: What was reached, where they are missing.
     """
 
@@ -80,8 +80,8 @@ class Report(Record):
 
     @property
     def failed(self) -> tuple[BrokenConversation, ...]:
-        """The records that could not be scored; what a ceiling cut off is missing, and none of them."""
-        return tuple(one for one in self.broken if one.ended != "budget")
+        """The records that could not be scored; what a limit cut off is missing, and none of them."""
+        return tuple(one for one in self.broken if one.ended != "limit")
 
 
 def _summaries(records: Iterable[ConversationRecord], what: str) -> dict[str, Summary]:

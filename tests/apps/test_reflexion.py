@@ -83,9 +83,10 @@ def test_the_bound_of_calls_holds_for_each_trial_and_not_for_the_reflection():
 
 
 @pytest.mark.parametrize(
-    ("needs", "kept", "why"), [(0, 1, None), (9, 0, "max_calls: 1 of 1 model calls are made")]
+    ("needs", "kept", "why"),
+    [(0, 1, None), (9, 0, "max_calls: the limit of 1 is reached (model calls so far: 1)")],
 )
-def test_once_a_ceiling_is_reached_a_success_is_kept_and_no_failure_is_reflected_on(needs, kept, why):
+def test_once_a_limit_is_reached_a_success_is_kept_and_no_failure_is_reflected_on(needs, kept, why):
     learner = Learner(needs)
     most = len(way(HOUSE.fresh_world(1))) + 1 if kept else 1
     report = evaluate(Suite([HOUSE]), arms(["respact+reflexion"]), model=learner.model, max_calls=most)

@@ -123,7 +123,15 @@ def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
     assert "the code of the arm 'desk:echo'" in done.words
 
 
-def test_going_on_takes_a_higher_ceiling_and_that_is_said(evaluate):
-    stopped = evaluate("guided", "--runs", "4", "--max-calls", "10")
-    assert stopped.code == 0
+def test_going_on_takes_a_higher_limit_and_that_is_said(evaluate, folder):
+    stopped = evaluate("guided", "--runs", "4", "--max-calls", "10", "--html", "out.html")
+    assert (stopped.code, stopped.out, "went wrong" in stopped.err) == (0, "", False)
+    assert "No conversation was finished. Missing: 8 conversations." in stopped.words
     assert "--resume and a higher --max-calls continues from there" in stopped.words
+    assert not (folder / "out.html").exists()
+
+
+def test_a_judge_can_be_asked_several_times(evaluate):
+    assert "name one with --judge" in evaluate("desk:echo", "--votes", "3").words
+    assert evaluate("desk:echo", "--judge", "offline", "--votes", "3").code == 0
+    assert "the judge's votes" in evaluate("desk:echo", "--judge", "offline", "--resume").words

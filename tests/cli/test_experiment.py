@@ -198,20 +198,21 @@ def second(folder: Path, suite: Path) -> Path:
     return folder / "second.yaml"
 
 
-def test_several_suites_have_tables_of_their_own_and_one_ceiling(tried, second, folder):
+def test_several_suites_have_tables_of_their_own_and_one_limit(tried, second, folder):
     options = (second, "--arms", "direct", "--concurrency", "1")
     tried(*options, record="whole")
     most = calls(folder / "whole" / "florist.json")
     done = tried(*options, "--max-calls", str(most))
-    assert "4 conversations of florist" in done.words and "0 conversations of second" in done.words
-    spent = f"of {most} model calls of all suites together are made. Missing below:"
-    assert f"{spent} 1 conversation of second." in done.words
+    assert "4 conversations of florist" in done.words and "0 conversations" not in done.words
+    spent = f"max_calls: the limit of {most} for all suites together is reached (model calls so far: "
+    assert f"{spent}{most}). No conversation was finished. Missing: 1 conversation of second." in done.words
+    assert not (folder / "kept" / "second.html").exists()
     on = tried(*options, "--max-calls", str(9 * most), "--resume")
     assert "1 conversation of second" in on.words
     assert list(rows(folder / "kept" / "second.json", "goal completion")) == ["all"]
     # What the second has used counts when the first goes on.
     more = tried(*options, "--max-calls", str(most), "--resume", "--runs", "2")
-    assert f"{spent} 4 conversations of florist." in more.words
+    assert spent in more.words and "Missing below: 4 conversations of florist." in more.words
 
 
 def calls(file: Path) -> int:
@@ -436,6 +437,11 @@ class Shop:
             TELLS.replace("{}", "'well'"),
             "Shop.outcome() gave 'well' (line 6 of",
             "it must return numbers or truth values",
+        ),
+        (
+            TELLS.replace("{}", "{'success': 0}"),
+            "Shop.outcome() gave {'success': 0} (line 6 of",
+            "and `success` as a truth value",
         ),
         (
             TELLS.replace("{}", "{}['x']"),

@@ -290,7 +290,7 @@ def test_calls_tokens_and_times_are_told_for_each_conversation_and_arm():
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, concurrency: int):
+def test_a_limit_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, concurrency: int):
     kept, app = {"results": tmp_path / "results.jsonl", "runs": 20}, asks(2)
     report = evaluate(suite(), {"app": app}, concurrency=concurrency, max_calls=41, **kept)
     assert "max_calls" in str(report.stopped)
@@ -298,7 +298,7 @@ def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, c
     assert 41 <= len(app.made.calls) <= 41 + 2 * concurrency, (
         "turns under way are finished, and none is begun"
     )
-    assert all(one.ended == "budget" for one in report.broken)
+    assert all(one.ended == "limit" for one in report.broken)
     read = [one for one in read_transcripts(kept["results"]) if isinstance(one, Transcript)]
     assert len(read) == len(report.conversations), "none that is unfinished passes for a whole one"
     again = asks(2)
@@ -312,7 +312,7 @@ def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, c
     "fields", [{"user": None, "says": "A lamp?"}, {"user": shopper(intents=["A lamp?"])}]
 )
 @pytest.mark.parametrize(("concurrency", "spent"), [(1, 22), (4, 24)])
-def test_a_conversation_that_is_over_with_its_turn_is_kept_whatever_the_ceiling(
+def test_a_conversation_that_is_over_with_its_turn_is_kept_whatever_the_limit(
     tmp_path: Path, concurrency: int, spent: int, fields: dict[str, Any]
 ):
     tried, kept = suite(**fields), {"runs": 20, "results": tmp_path / "results.jsonl"}
@@ -320,20 +320,20 @@ def test_a_conversation_that_is_over_with_its_turn_is_kept_whatever_the_ceiling(
     report = evaluate(tried, {"app": first}, concurrency=concurrency, max_calls=21, **kept)
     assert [one.ended for one in report.conversations] == ["user"] * (spent // 2), "none is cut off"
     assert (len(first.made.calls), report.missing) == (spent, 20 - spent // 2), "and none is begun"
-    assert report.stopped == f"max_calls: {spent} of 21 model calls are made"
+    assert report.stopped == f"max_calls: the limit of 21 is reached (model calls so far: {spent})"
     report = evaluate(tried, {"app": rest}, resume=True, **kept)
     assert (report.missing, len(rest.made.calls)) == (0, 40 - spent), "nothing is paid for twice"
 
 
-def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits(tmp_path: Path):
+def test_a_limit_for_cost_holds_by_the_price_of_the_longest_name_that_fits(tmp_path: Path):
     prices = {"gpt-4o": (2.5, 10.0), "gpt-4": (30.0, 60.0)}
     cost = (1_000 * 2.5 + 100 * 10) / 1_000_000  # one call
     paid = {"runs": 20, "concurrency": 1, "prices": prices, "results": tmp_path / "results.jsonl"}
-    for ceiling, resume in ((10, False), (15, True)):
+    for limit, resume in ((10, False), (15, True)):
         app = asks(2)
-        report = evaluate(suite(), {"app": app}, max_cost=ceiling * cost, resume=resume, **paid)
+        report = evaluate(suite(), {"app": app}, max_cost=limit * cost, resume=resume, **paid)
         assert "max_cost" in str(report.stopped)
-        assert ceiling <= len(app.made.calls) + 10 * resume <= ceiling + 3
+        assert limit <= len(app.made.calls) + 10 * resume <= limit + 3
 
 
 @pytest.mark.parametrize(
@@ -363,11 +363,11 @@ def test_calls_of_a_model_that_completes_texts_count():
     app = Answers(lambda messages: [AIMessage(FakeListLLM(responses=["hi"]).invoke("hello"))])
     report = evaluate(suite(), {"app": app}, runs=9, concurrency=1, max_calls=5)
     assert [one.model_calls for one in report.conversations] == [2, 2]
-    assert report.stopped == "max_calls: 5 of 5 model calls are made"
+    assert report.stopped == "max_calls: the limit of 5 is reached (model calls so far: 5)"
 
 
 @pytest.mark.parametrize("most", [11, 12])
-def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm(most: int):
+def test_what_users_ask_counts_against_the_limit_and_not_for_the_arm(most: int):
     speaks = ScriptedChatModel(lambda call: speaking("Hello."))
     two, app = suite(limits=Limits(turns=2)), asks(1)
     report = evaluate(two, {"app": app}, runs=9, concurrency=1, user_model=speaks, max_calls=most)

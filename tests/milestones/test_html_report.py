@@ -156,7 +156,7 @@ def test_where_not_all_can_be_read_those_that_went_wrong_can_and_it_is_told_wher
     assert (page.readable(), page.data["elsewhere"]) == ([0, 3], [])
 
 
-def test_a_long_text_is_cut_and_what_a_ceiling_or_a_stand_in_did_is_told():
+def test_a_long_text_is_cut_and_what_a_limit_or_a_stand_in_did_is_told():
     talks = [conversation(user("x" * 4_100))]
     about = {"missing": 7, "stopped": "max_calls (40) is reached", "stand_ins": ("the judge",)}
     page = page_of(made(talks, **about), talks)

@@ -232,27 +232,27 @@ def test_a_worker_that_has_not_the_modules_says_so(pool: Executor, tmp_path: Pat
         evaluate(suite(), found, executor=pool)
 
 
-# --- ceilings --------------------------------------------------------------------------------------------------------
+# --- limits ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ceiling", [{"max_calls": 60}, {"max_cost": 60.0, "prices": {"m": (1_000, 0)}}])
-def test_workers_together_stay_within_a_ceiling(pool: Executor, tmp_path: Path, ceiling: dict[str, Any]):
+@pytest.mark.parametrize("limit", [{"max_calls": 60}, {"max_cost": 60.0, "prices": {"m": (1_000, 0)}}])
+def test_workers_together_stay_within_a_limit(pool: Executor, tmp_path: Path, limit: dict[str, Any]):
     settings: dict[str, Any] = {"runs": 40, "concurrency": 2, "results": tmp_path / "results.jsonl"}
-    report = evaluate(suite(), {"app": Asks()}, executor=pool, **settings, **ceiling)
-    assert str(report.stopped).startswith(next(iter(ceiling)))
+    report = evaluate(suite(), {"app": Asks()}, executor=pool, **settings, **limit)
+    assert str(report.stopped).startswith(next(iter(limit)))
     assert report.missing == 40 - len(report.conversations) > 0
     assert 60 <= CALLS.total() <= 60 + 2 * 2 * 2, "turns under way are finished, and no other is begun"
     spent = CALLS.total()
-    report = evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings, **ceiling)
+    report = evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings, **limit)
     assert (CALLS.total(), bool(report.missing)) == (spent, True), "what was spent before counts"
     assert not evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings).missing
 
 
-@pytest.mark.parametrize("ceiling", [{"max_calls": 120}, {"max_cost": 120.0, "prices": {"m": (1_000, 0)}}])
-def test_what_a_worker_did_not_spend_is_lent_again(ceiling: dict[str, Any]):
+@pytest.mark.parametrize("limit", [{"max_calls": 120}, {"max_cost": 120.0, "prices": {"m": (1_000, 0)}}])
+def test_what_a_worker_did_not_spend_is_lent_again(limit: dict[str, Any]):
     CALLS.clear()
     with Mortal() as executor:
-        report = evaluate(suite(), {"app": Asks()}, runs=30, concurrency=1, executor=executor, **ceiling)
+        report = evaluate(suite(), {"app": Asks()}, runs=30, concurrency=1, executor=executor, **limit)
     assert (len(report.conversations), CALLS.total(), report.stopped) == (30, 120, None)
 
 
@@ -269,7 +269,7 @@ def test_no_worker_can_spend_what_another_has_been_lent_and_what_it_cuts_off_is_
     with Mortal() as executor:
         report = evaluate(tried, {"app": Asks()}, executor=executor, max_calls=24, **settings)
         assert (CALLS["long / app / 1"], CALLS["short / app / 1"], report.missing) == (12, 2, 1)
-        assert str(report.stopped) == "max_calls: 12 of 12 model calls of this part are made"
+        assert "the limit of 12 for this part is reached (model calls so far: 12)" in str(report.stopped)
         report = evaluate(tried, {"app": Asks()}, executor=executor, max_calls=34, resume=True, **settings)
     assert (CALLS.total(), report.missing) == (34, 0), "the last one has all that is left"
 
@@ -279,13 +279,14 @@ def test_what_turns_under_way_spent_beyond_a_part_counts():
     tried = Suite(scenarios=(lamps(10, "one"), lamps(10, "two"), lamps(1, "three")))
     with Mortal() as executor:
         report = evaluate(tried, {"app": Asks()}, executor=executor, concurrency=1, max_calls=22)
-    assert (CALLS.total(), str(report.stopped)) == (24, "max_calls: 24 of 22 model calls are made")
+    assert CALLS.total() == 24
+    assert str(report.stopped) == "max_calls: the limit of 22 is reached (model calls so far: 24)"
 
 
 def test_a_worker_without_a_part_waits_for_what_another_gives_back():
     def done(one: Any, outcome: Any) -> None:
         held.append(one.run)
-        if len(held) == 5:  # a half of the ceiling is spent, and the late one has the other
+        if len(held) == 5:  # a half of the limit is spent, and the late one has the other
             executor.later.pop()()
 
     CALLS.clear()
@@ -325,29 +326,29 @@ def test_each_conversation_is_in_one_shard_of_equal_size_however_many_runs_there
         assert {one[:2] for one in before if one[2] == "a"} == {one[:2] for one in before if one[2] == "b"}
 
 
-def test_shards_share_a_ceiling_and_are_gone_on_with_as_themselves(tmp_path: Path):
+def test_shards_share_a_limit_and_are_gone_on_with_as_themselves(tmp_path: Path):
     CALLS.clear()
     file, tried = tmp_path / "results.jsonl", Suite(scenarios=tuple(lamp(name) for name in "abcdefgh"))
     settings: dict[str, Any] = {"runs": 5, "concurrency": 1, "max_calls": 90}
     report = evaluate(tried, {"app": Asks()}, shard="2/3", results=file, **settings)
-    assert str(report.stopped) == "max_calls: 30 of 30 model calls of this part are made"
+    assert "the limit of 30 for this part is reached (model calls so far: 30)" in str(report.stopped)
     assert CALLS.total() == 30
     with pytest.raises(InputError, match=r"the shard \(was '2/3', now '1/3'\)"):
         evaluate(tried, {"app": Asks()}, shard="1/3", results=file, resume=True)
 
 
 @pytest.mark.parametrize(
-    ("ceiling", "parts"),
+    ("limit", "parts"),
     [
         ({"max_calls": 50}, [17, 17, 16]),
         ({"max_calls": 2}, [1, 1, 0]),
         ({"max_cost": 48, "prices": {"m": (1_000, 0)}}, [16, 16, 16]),
     ],
 )
-def test_the_parts_of_all_shards_are_the_ceiling(ceiling: dict[str, Any], parts: list[int]):
+def test_the_parts_of_all_shards_are_the_limit(limit: dict[str, Any], parts: list[int]):
     tried = Suite(scenarios=tuple(lamp(name) for name in "abcdefgh"))
     for number, part in enumerate(parts, start=1):
         CALLS.clear()
-        report = evaluate(tried, {"app": Asks()}, runs=5, concurrency=1, shard=f"{number}/3", **ceiling)
+        report = evaluate(tried, {"app": Asks()}, runs=5, concurrency=1, shard=f"{number}/3", **limit)
         assert f" of {part} " in str(report.stopped)
         assert part <= CALLS.total() <= part + 1

@@ -18,7 +18,7 @@ Prices = Mapping[str, tuple[Amount, Amount]]
 
 
 @dataclass
-class Ceiling:
+class SpendingLimit:
     """Calls and cost of a run, and the most that they may be.
 
     What is lent counts as spent until it is given back, so that all parts together never exceed the whole. Turns under
@@ -28,7 +28,7 @@ class Ceiling:
         max_calls: How many model calls may be made; None: any number.
         max_cost: What they may cost; None: any amount.
         prices: What tokens cost.
-        of: What it is the ceiling of, for messages.
+        of: What it is the limit of, for messages.
     """
 
     max_calls: int | None
@@ -49,11 +49,12 @@ class Ceiling:
             return self.ended
         calls = self.calls + sum(each.calls for each in self.under_way)
         if self.max_calls is not None and calls >= self.max_calls:
-            return f"max_calls: {calls:,} of {self.max_calls:,} model calls{self.of} are made"
+            return f"max_calls: the limit of {self.max_calls:,}{self.of} is reached (model calls so far: {calls:,})"
         if self.max_cost is None:
             return None
         cost = self.cost + sum(map(self.cost_of, self.under_way))
-        return f"max_cost: {cost:g} of {self.max_cost:g}{self.of} is spent" if cost >= self.max_cost else None
+        said = f"max_cost: the limit of {self.max_cost:g}{self.of} is reached (cost so far: {cost:g})"
+        return said if cost >= self.max_cost else None
 
     def cost_of(self, used: UsageTracker) -> float:
         """What calls cost by the prices.
@@ -77,18 +78,18 @@ class Ceiling:
         self.calls += calls
         self.cost += cost
 
-    def lend(self, borrowers: int) -> Ceiling:
+    def lend(self, borrowers: int) -> SpendingLimit:
         """Lend an equal part of what is left to one of so many that have none."""
-        part = Ceiling(
+        part = SpendingLimit(
             self.max_calls and ceil((self.max_calls - self.calls) / borrowers),
             self.max_cost and (self.max_cost - self.cost) / borrowers,
             self.prices,
-            of=" of this part",
+            of=" for this part",
         )
         self.add(part.max_calls or 0, part.max_cost or 0)
         return part
 
-    def take_back(self, part: Ceiling, calls: int, cost: float) -> None:
+    def take_back(self, part: SpendingLimit, calls: int, cost: float) -> None:
         """Count what was spent in place of what was lent."""
         self.add(calls - (part.max_calls or 0), cost - (part.max_cost or 0))
         self.cut = replace(part, calls=calls, cost=cost).reached or self.cut
