@@ -21,7 +21,7 @@ EventCheck = Callable[[Event, Sequence[Event]], bool]
 """Asked at every event, with all events before it; must depend on nothing else."""
 
 
-_SPACES = str.maketrans("\u00a0\u202f", "  ")
+_PLAIN = str.maketrans("\u00a0\u202f\u2011", "  -")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,5 +214,5 @@ def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
 
 
 def _as_read(text: str) -> str:
-    """A message as whoever reads it sees it: without the marks of bold type, and with spaces that are spaces."""
-    return text.replace("**", "").translate(_SPACES)
+    """A message as whoever reads it sees it: without marks of bold type, and with plain spaces and hyphens."""
+    return text.replace("**", "").translate(_PLAIN)

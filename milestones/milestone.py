@@ -88,7 +88,7 @@ class Said(Entry):
     """Someone said something: a message, or a tool's result, in which a pattern occurs.
 
     Args:
-        pattern: What is looked for; in a message, without the marks of bold type, and with no-break spaces as spaces.
+        pattern: What is looked for; in a message, without marks of bold type, and with plain spaces and hyphens.
         said_by: Who says it; None: anyone.
     """
 

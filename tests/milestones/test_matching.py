@@ -160,9 +160,9 @@ def test_a_check_looks_at_who_says_it(voice, events):
     assert score(graph_of("type: NFC"), talk).undecided == ("goal",)
 
 
-@pytest.mark.parametrize("said", ["It is **£24** now", "It is £24\u00a0now", "It is £24\u202fnow"])
+@pytest.mark.parametrize("said", ["It’s **£24-25** now", "It’s £24-25\u00a0now", "It’s £24\u201125\u202fnow"])
 def test_a_message_is_searched_as_its_reader_sees_it(said):
-    graph = graph_of("type: NFC, check: {pattern: 'is £24 now'}")
+    graph = graph_of("type: NFC, check: {pattern: '£24-25 now'}")
     assert observed(graph, conversation(agent(said))) == (1,)
     assert observed(graph, conversation(agent("…"), called("x", said))) == ()  # a result is data
 
