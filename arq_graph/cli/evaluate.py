@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -61,19 +61,20 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
-    given, merges = locals(), bool(merge)
+    merges = bool(merge)
     evaluation.refuse_arms(merge or ())
     if merges:
-        useless = ("results", "resume", "shard", "workers", "record")
-        options.refuse_useless("RESULTS are only reported", given | {"shard": shard != "1/1"}, *useless)
-    asked = evaluation.asked_of(given, merges=merges)
-    how = evaluation.how_of(given) | {"runs": runs or 1}
+        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--record": record}
+        options.refuse_useless("RESULTS are only reported", {"--results": results, **useless})
+    asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url, merges=merges)
+    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
+    limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
     kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
     (read,) = evaluation.of_categories([Suite.from_yaml(suite)], only or ())
     _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
     way_on = evaluation.way_on_from(kept, merges=merges)
-    how |= {"results": kept, "record": record, "merge": merge}
+    how |= limits | {"runs": runs or 1, "results": kept, "record": record, "merge": merge}
     with evaluation.conversing(tried, apps, how, way_on) as done:
         report = evaluated(tried, apps, **evaluation.judged(asked, votes), **how, done=done)
     files = merge or [kept]

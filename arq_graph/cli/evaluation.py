@@ -34,25 +34,27 @@ from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.models.offline.model import is_stand_in
 
+_Words = str | None
 
-def asked_of(given: Mapping[str, Any], *, merges: bool) -> dict[str, Any]:
+
+def asked_of(
+    model: _Words,
+    model_arg: Sequence[str] | None,
+    user_model: _Words,
+    judge: _Words,
+    votes: int,
+    base_url: _Words,
+    *,
+    merges: bool,
+) -> dict[str, Any]:
     """The models that the options choose, and what results depend on; if shards are merged, none is asked."""
-    if given["votes"] > 1 and not given["judge"]:
+    if votes > 1 and not judge:
         raise BadParameter("--votes says how often to ask the judge: name one with --judge")
-    url = given["base_url"]
-    choices = {"model": options.choose_model(given["model"], url, given["model_arg"], asks=not merges)}
-    choices |= {
-        role: options.choose_model(given[role], url) for role in ("user_model", "judge") if given[role]
-    }
+    choices = {"model": options.choose_model(model, base_url, model_arg, asks=not merges)}
+    named = {"user_model": user_model, "judge": judge}
+    choices |= {role: options.choose_model(name, base_url) for role, name in named.items() if name}
     names = {ASKED[role]: each.name for role, each in choices.items()}
     return {role: each.chat_model() for role, each in choices.items()} | {"depends_on": names}
-
-
-def how_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """How conversations are run, as settings of `aevaluate`."""
-    names = ("concurrency", "workers", "shard", "resume", "max_calls", "max_cost")
-    prices = options.read_prices(given["prices"], given["max_cost"])
-    return {name: given[name] for name in names} | {"prices": prices}
 
 
 def judged(asked: Mapping[str, Any], votes: int) -> dict[str, Any]:

@@ -94,15 +94,14 @@ def experiment(
 
     The exit code is 1 if a conversation could not be run or ended in an error, and 0 if a limit ended the run.
     """
-    given = locals()
     if merge:
-        told = given | {"shard": shard != "1/1"}
-        useless = ("resume", "shard", "workers", "replay")
-        options.refuse_useless("--merge only reports what the shards hold", told, *useless)
+        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--replay": replay}
+        options.refuse_useless("--merge only reports what the shards hold", useless)
     if replay:
-        told = given | {"votes": votes > 1}
-        asking = ("model", "model_arg", "user_model", "judge", "votes", "base_url")
-        options.refuse_useless("--replay asks no model", told, *asking, "max_calls", "max_cost", "prices")
+        asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
+        asking |= {"--judge": judge, "--votes": votes > 1, "--base-url": base_url}
+        asking |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
+        options.refuse_useless("--replay asks no model", asking)
         if replay.resolve() == record.resolve():
             raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
     for each in ablate or ():
@@ -110,7 +109,8 @@ def experiment(
             raise BadParameter(f"--ablate {each}: write queries after the colon, or leave out the colon")
     if wrong := [each for each in blueprint or () if not all(each.partition(":"))]:
         raise BadParameter(f"--blueprint {wrong[0]}: it must be written MODULE:CLASS")
-    how = evaluation.how_of(given)
+    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
+    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
     part = evaluation.part_of(shard)
     evaluation.refuse_arms(suites or ())
     read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
@@ -119,7 +119,10 @@ def experiment(
         raise InputError("two suites have the same name, and so one results file: run one after the other")
     compared = [*(arms or ()), *chain.from_iterable(map(ablations, ablate or ()))]
     compared += ["arq", *blueprint] if blueprint else []
-    asked = _recorded(replay) if replay else evaluation.asked_of(given, merges=merge)
+    if replay:
+        asked = _recorded(replay)
+    else:
+        asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url, merges=merge)
     trials: list[dict[str, Any]] = []
     for suite in evaluation.of_categories([*read.values()], only or ()):
         name = file_name(suite.name)

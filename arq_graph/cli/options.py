@@ -264,9 +264,9 @@ def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[flo
     return prices
 
 
-def refuse_useless(why: str, given: Mapping[str, object], *names: str) -> None:
-    """Refuse those of these options that were given: they would change nothing."""
-    if useless := [f"--{name.replace('_', '-')}" for name in names if given[name]]:
+def refuse_useless(why: str, given: Mapping[str, object]) -> None:
+    """Refuse options that would change nothing; a value that is false was not given."""
+    if useless := [name for name, value in given.items() if value]:
         raise BadParameter(f"{why}: leave out {', '.join(useless)}, which would change nothing")
 
 
