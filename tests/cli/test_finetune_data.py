@@ -354,6 +354,7 @@ def test_a_turn_that_the_planner_would_not_take_is_left_out_and_told(made, actio
     assert done.code == 0, done.err
     assert "1 turn left out" in done.words or "1 conversation left out" in done.words
     assert why in done.words
+    assert "final answer" not in done.words  # which is said to a model
     assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Good morning!"]
 
 
