@@ -60,8 +60,7 @@ class TurnExamples(Record):
         reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
         rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
             answer stands under `unfilled` instead, so that nothing is trained on it.
-        left_out: Why there are no rows: the planner would not take one of the actions, the tools are not known, the
-            conversation cannot be read, or it asked a matcher alone.
+        left_out: Why there are no rows, in words.
         stand_ins: What a stand-in did in the conversation, as in `Transcript`: then it is nothing to train on.
     """
 
@@ -109,7 +108,7 @@ def finetuning_examples(
         transcripts: A file that `read_transcripts` reads, a transcript, or transcripts.
         stage: 1: ReAct, with thoughts that the record tells. 2: Pre-Act, with plans whose reasons it does not tell.
         agent: Whose instructions and tools stand in the prompts, as `without_guidelines` gives them, because no record
-            tells which guidelines were active; None: those of each record.
+            tells which guidelines were active; results of other agents are left out. None: those of each record.
         tools: The tools, where the records do not bring them: OpenAI definitions, LangChain tools, or schemas by name.
         reasons: What was written, by `turn` and question.
 
@@ -142,20 +141,24 @@ def finetuning_examples(
             yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", unread)))
             continue
         name = clean(record.task or record.id or f"conversation {number}")
+        called = {call.tool for _, call in record.calls() if call.malformed is None}
         try:
             given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
             planner = planner_of("" if spec else record.instructions, json.dumps(given))
-            called = {call.tool for _, call in record.calls() if call.malformed is None}
             unknown = sorted(called - planner.tools.keys())
-            undefined = unknown and f"the tool {unknown[0]!r} is not defined; give it with --tools or --agent"
+            undefined = (
+                unknown and f"the tool {unknown[0]!r} is not defined (give it with --tools or --agent)"
+            )
             wrong = _IS_MOVE if ACT in unknown else undefined
         except Exception as error:  # whatever a broken schema of a tool leads to
             wrong = f"the tools cannot be used: {error}"
         if (kept := kept_in(record.extra)) and (held := kept.record):
-            # Older results do not say what was expected, but who asked a model.
-            asked = {name: step.calls for name, step in held.steps.items()}
-            if "active" in held.expected or asked == {"matcher": held.model_calls}:
+            if agent and record.extra.get("agent", agent.name) != agent.name:
+                wrong = f"the agent was another one than {agent.name!r}"
+            elif "active" in held.expected:
                 wrong = "only the matcher was asked, so there is no reply to learn"
+            elif not called and held.outcome.get("success") is False:
+                wrong = "the agent did nothing, and its world says that it failed"
         if wrong:
             yield TurnExamples(turn="", reasons={}, left_out=wrong)
             continue
@@ -248,7 +251,9 @@ def _ended(line: Line) -> str:
 
 
 def _chats(turn: _Turn, plans: Sequence[Sequence[_Step]], planner: Planner) -> Iterator[list[dict[str, str]]]:
-    """A chat for each action of a turn; raises what the planner says against one."""
+    """A chat for each action of a turn: in Algorithm 1 the pairs (Ip, Op), of each call with the results before it, and
+    of the answer with all of them. Raises what the planner says against an action.
+    """
     if isinstance(planner, PreActPlanner) and not turn.answer:
         raise InputError("there is no answer at the end, so nobody knows the plan")
     state: dict[str, Any] = {"messages": turn.history}
@@ -273,7 +278,9 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
         except ValidationError as error:
             raise InputError(first_problem(error)) from None
         if question.check and (complaints := question.check(value)):
-            raise InputError(f"the planner would not do that: {complaints[0].message}")
+            # What follows tells the model what to do instead.
+            why = complaints[0].message.partition("; ")[0].partition(": ")[0]
+            raise InputError(f"the planner would not do that: {why}")
         said.extend(message.text for message in as_taken(convert_to_messages(question.messages), None))
         said.append(json.dumps(in_mode(value, "direct"), ensure_ascii=False))
         return [Answer(value, "", said[-1])]

@@ -61,6 +61,7 @@ def finetune_data(
     outs = [file.resolve() for file in (out, validation) if file]  # links stay
     drafts = [file.with_name(f".{file.name}.partial") for file in outs]
     counts, left_out, tokens = Counter[str](), Counter[tuple[str, str]](), dict[str, int]()
+    used = set[int]()
     unasked = {(turn, question) for turn, answers in written.items() for question in answers}
     talks = _conversations(read, goal_completed, counts, left_out)
     with ExitStack() as files:
@@ -76,6 +77,8 @@ def finetune_data(
                 written[turn.turn] = turn.reasons
                 blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'}, exclude_defaults=True)}\n")
             at = int(validation is not None and crc32(turn.conversation.encode()) % _ONE_IN == 0)
+            if turn.rows:
+                used.add(counts["conversation"])  # they are read one at a time
             for row in turn.rows:
                 line = json.dumps(row, ensure_ascii=False)
                 counts["row"] += 1
@@ -85,16 +88,20 @@ def finetune_data(
                     counts.update(validation=at, unfilled="unfilled" in row, stand_in=bool(turn.stand_ins))
     for file, draft in zip(outs, drafts, strict=True):
         draft.replace(file) if tokens else draft.unlink()
-    for (why, what), count in left_out.most_common(_SHOWN):
-        warn(f"{counted(count, what)} left out, because {why}")
-    if others := left_out.total() - sum(count for _, count in left_out.most_common(_SHOWN)):
-        warn(f"and {others:,} more for other reasons")
+    none = counts["conversation"] - len(used)
+    told = [f"{counted(none, 'conversation')} gave no example"] if none else []
+    shown = left_out.most_common(_SHOWN)
+    told += [f"{counted(count, what)} left out, because {why}" for (why, what), count in shown]
+    if others := left_out.total() - sum(count for _, count in shown):
+        told.append(f"{others:,} more for other reasons")
+    if told:
+        warn("; ".join(told))
     if not tokens:
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
-    made = f"{counted(len(tokens), 'example')} of {counted(counts['conversation'], 'conversation')}"
+    of = counted(counts["conversation"], "conversation")
+    made = f"{counted(len(tokens), 'example')} from {len(used):,} of {of}"
     also = f", {counts['validation']:,} of them in {validation}" if validation else ""
     also += f"; {again:,} more were the same as others" if (again := counts["row"] - len(tokens)) else ""
-    also += f"; {counts['stand_in']:,} from the offline stand-in" if counts["stand_in"] else ""
     output().print(words(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
     if counts["stand_in"]:
         came = f"{counted(counts['stand_in'], 'example')} came from the offline stand-in"
@@ -118,13 +125,13 @@ def _conversations(
     files: Sequence[Path], completed: bool, counts: Counter[str], left_out: Counter[tuple[str, str]]
 ) -> Iterator[Transcript | BrokenRecord]:
     for one in read_files(files):
+        counts["conversation"] += 1
         if isinstance(one, Transcript):
             kept = kept_in(one.extra) if completed else None
             reached = kept.record.goal_completed if kept and kept.record else one.extra.get("reward") == 1
             if completed and not reached:
                 left_out["nothing says that they reached their goal", "conversation"] += 1
                 continue
-            counts["conversation"] += 1
             if malformed := sum(call.malformed is not None for _, call in one.calls()):
                 left_out["the arguments are no JSON object", "call"] += malformed
         yield one

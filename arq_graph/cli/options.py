@@ -21,7 +21,7 @@ from arq_graph.apps.strategies import StrategyName
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.store import files_in
-from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.tool_schemas import argument_schemas, tool_definitions, tool_name
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
@@ -59,7 +59,9 @@ Transcripts = Annotated[
 ]
 Tools = Annotated[
     list[str] | None,
-    Option(help="Tools: module:function, file.yaml:tool, a YAML or JSON file of them. Can be repeated."),
+    Option(
+        help="Tools: module:function, file.yaml:tool, an agent's file, a YAML or JSON file of tools. Can be repeated."
+    ),
 ]
 Model = Annotated[
     _Words,
@@ -219,7 +221,16 @@ def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | N
         raise BadParameter("--agent and --tools both name the tools: give one of them")
     if agent is not None:
         return list(Agent.from_yaml(agent).toolbox.values())
-    return [tool for one in tools for tool in _tools_named(one)] if tools else None
+    found: dict[str, tuple[str, Any]] = {}
+    for place in tools or ():
+        for tool in _tools_named(place):
+            name = tool_name(tool)
+            before, same = found.setdefault(name, (place, tool))
+            if tool_definitions([tool]) != tool_definitions([same]):
+                raise InputError(
+                    f"{before} and {place} have different tools called {name!r}: give one of them"
+                )
+    return [tool for _, tool in found.values()] if tools else None
 
 
 def _tools_named(given: str) -> list[Any]:

@@ -117,4 +117,5 @@ def transcript_of(one: Planned, messages: Sequence[Mapping[str, Any]], agent: Ag
 def _conversation(one: Planned, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     task = one.scenario.task or one.scenario.name
     told = {"id": one.id, "task_id": task, "use_case": one.scenario.use_case, "messages": messages}
+    told |= {"agent": agent.name} if (agent := one.scenario.agent) else {}
     return told | ({"history": len(before)} if (before := one.scenario.messages_before) else {})

@@ -61,7 +61,7 @@ def told(tool: str, text: str) -> dict[str, Any]:
 
 DESCRIBED = """
 get_order:
-  description: Look up an order.
+  description: Look an order up.
   arguments: {order_id: {type: string, description: "The number of the order, like B-1."}}
   returns: in the workshop
 """
@@ -110,7 +110,7 @@ def fill(file: Path, words: str = "reason {}") -> None:
 def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(made):
     done, rows, answers = made([glaive(ASKED, FOUND, says("It is at the depot."), "USER: Thanks!")], 1)
     assert done.code == 0, done.err
-    assert "2 examples of 1 conversation" in done.words
+    assert "2 examples from 1 of 1 conversation" in done.words
     assert actions(answers) == ["find_parcel", "final_answer"]
     assert "find_parcel" in answers[0]["thought"]
     assert answers[0]["action"]["find_parcel"]["arguments"]["number"]["value"] == "P-7"
@@ -292,6 +292,10 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
         ("--tools gone.yaml", "gone.yaml: the file of tools cannot be read"),
         ("--tools tools.yaml:get_ordr", "the file has no tool 'get_ordr'; did you mean `get_order`"),
         ("--tools desk:get_order --tools desk:get_ordr", "no 'get_ordr'; did you mean `get_order`"),
+        (
+            "--tools desk:get_order --tools tools.yaml",
+            "desk:get_order and tools.yaml have different tools called",
+        ),
         ("--tools milestones.yaml", "it looks like a milestone file"),
         ("no-results", "no-results cannot be read: no .jsonl file is in it"),
         (". --tools agent.yaml", "data.jsonl would stand in a folder that is read"),
@@ -350,6 +354,7 @@ def test_a_turn_that_the_planner_would_not_take_is_left_out_and_told(made, actio
     assert done.code == 0, done.err
     assert "1 turn left out" in done.words or "1 conversation left out" in done.words
     assert why in done.words
+    assert "final answer" not in done.words  # which is said to a model
     assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Good morning!"]
 
 
@@ -435,8 +440,9 @@ def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_
     given = ["--stage", "2", "--out", "data.jsonl", "--tools", "agent.yaml", "--goal-completed"]
     done = cli("finetune-data", "runs", *given)
     assert done.code == 0, done.err
-    assert "5 examples of 2 conversations; 4 from the offline stand-in." in done.words
-    assert "2 conversations left out, because nothing says that they reached their goal" in done.words
+    assert "5 examples from 2 of 4 conversations." in done.words
+    why = "2 conversations gave no example; 2 conversations left out, because nothing says that they reached their goal"
+    assert why in done.words
     assert "warning: 4 examples came from the offline stand-in: it shows that the recipe works" in done.words
     *held, recorded = read(folder / "data.reasons.jsonl")
     assert {(each["conversation"], *each["stand_ins"]) for each in held} == {
@@ -448,23 +454,26 @@ def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_
     assert "4 conversations" in scored.out
 
 
-def test_cases_of_the_matcher_alone_are_left_out_also_where_results_do_not_keep_what_was_expected(cli, shop):
-    cases = [{"name": "none", "says": "Hello.", "expect": {"active": []}}]
-    cases += [{"name": "reply", "says": "Good morning.", "expect": {"says": [{"pattern": "."}]}}]
+def test_of_results_what_no_planner_can_learn_and_what_another_agent_did_is_left_out(cli, shop, folder):
+    world = "class World:\n    get_order = staticmethod(get_order)\n    outcome = lambda self: {'success': False}\n"
+    (folder / "desk.py").write_text(f"{TOOLS}\n{world}")
+    (folder / "other.yaml").write_text("name: Florist\nprofile: You sell flowers.\n")
+    said = {"says": "Good morning.", "expect": {"says": [{"pattern": "."}]}}
+    cases = [{"name": "none", "says": "Hello.", "expect": {"active": []}}, {"name": "reply", **said}]
+    cases += [
+        {"name": "idle", "world": "desk:World", **said},
+        {"name": "else", "agent": "other.yaml", **said},
+    ]
     suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": cases}
     Path("cases.yaml").write_text(json.dumps(suite))
     arms = ["--model", "offline", "--arms", "direct,cot"]
     cli("evaluate", "cases.yaml", *arms, "--results", "runs.jsonl")
-    first_run = (
-        Path(__file__).parents[2] / "benchmarks" / "first_run" / "recorded" / "direct.results.jsonl.gz"
-    )
-    given = ["--stage", "1", "--out", "data.jsonl", "--agent", shop]
-    done = cli("finetune-data", "runs.jsonl", *given)
+    done = cli("finetune-data", "runs.jsonl", "--stage", "1", "--out", "data.jsonl", "--agent", shop)
+    assert "from 2 of 8 conversations" in done.words
+    assert "6 conversations gave no example" in done.words
     assert "2 conversations left out, because only the matcher was asked" in done.words
-    assert "of 4 conversations" in done.words
-    done = cli("finetune-data", first_run, *given)
-    assert "52 conversations left out, because only the matcher was asked" in done.words
-    assert "warning: and 8 more for other reasons" in done.words
+    assert "2 conversations left out, because the agent did nothing" in done.words
+    assert "2 conversations left out, because the agent was another one than 'Bike shop'" in done.words
 
 
 def test_tools_and_instructions_may_come_from_an_agent(made, shop):
@@ -472,7 +481,7 @@ def test_tools_and_instructions_may_come_from_an_agent(made, shop):
     talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
     done, _, _ = made([talk], 1)
     assert done.code == 1
-    assert "the tool 'get_order' is not defined; give it with --tools or --agent" in done.words
+    assert "the tool 'get_order' is not defined (give it with --tools or --agent)" in done.words
     assert "there is nothing to learn from" in done.words
     done, rows, answers = made([talk], 1, "--agent", shop)
     assert done.code == 0, done.err
