@@ -70,7 +70,7 @@ def evaluate(
     how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
     limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
     kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
-    (read,) = evaluation.of_categories([Suite.from_yaml(suite)], only or ())
+    (read,) = evaluation.narrowed([Suite.from_yaml(suite)], only or ())
     _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
     way_on = evaluation.way_on_from(kept, merges=merges)

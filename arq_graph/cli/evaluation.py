@@ -32,6 +32,7 @@ from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.reports.tables import table
 from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Result, Transcript
+from arq_graph.milestones.users.spec import KINDS
 from arq_graph.models.offline.model import is_stand_in
 
 _Words = str | None
@@ -87,14 +88,23 @@ def refuse_arms(given: Iterable[Path | str]) -> None:
         raise InputError(f"{wrong[0]!r} is an arm: separate arms with commas, as in --arms arq,cot")
 
 
-def of_categories(suites: Sequence[Suite], wanted: Sequence[str]) -> list[Suite]:
-    """The suites with the scenarios of some categories alone; one that has none of them is left out, which is said."""
+def narrowed(suites: Sequence[Suite], wanted: Sequence[str]) -> list[Suite]:
+    """The suites with the scenarios of some categories or users alone; one without any is left out, which is said."""
     known = sorted({one.use_case for suite in suites for one in suite.scenarios if one.use_case})
-    for name in wanted:
+    kinds = [name for name in wanted if name in KINDS and name not in known]
+    categories = [name for name in wanted if name not in kinds]
+    for name in categories:
         if name not in known:
-            there = suggestion(name, known) or f"; there are {', '.join(known) or 'none'}"
-            raise InputError(f"there is no category (`use_case`) {name!r}{there}")
-    fitting = [[one for one in suite.scenarios if not wanted or one.use_case in wanted] for suite in suites]
+            there = suggestion(name, [*known, *KINDS]) or f"; there are {', '.join(known) or 'none'}"
+            raise InputError(f"there is no category (`use_case`) and no kind of user {name!r}{there}")
+    fitting = [
+        [
+            one
+            for one in suite.scenarios
+            if (not categories or one.use_case in categories) and (not kinds or one.kind in kinds)
+        ]
+        for suite in suites
+    ]
     for suite in (suite for suite, some in zip(suites, fitting, strict=True) if not some):
         note(f"{suite.name} is left out: it has no scenario of {', '.join(wanted)}.")
     return [suite.replace(scenarios=some) for suite, some in zip(suites, fitting, strict=True) if some]

@@ -124,15 +124,18 @@ def experiment(
     else:
         asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url, merges=merge)
     trials: list[dict[str, Any]] = []
-    for suite in evaluation.of_categories([*read.values()], only or ()):
+    for suite in evaluation.narrowed([*read.values()], only or ()):
         name = file_name(suite.name)
         trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | how
         shards = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if merge else []
         if merge and not shards:
             raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
         trial |= {"results": record / f"{name}{part}.results.jsonl", "merge": shards}
-        is_part = len(trial["suite"].scenarios) < len(read[trial["file"]].scenarios)
-        trials.append(trial | {"runs": runs or trial["runs"], "is_part": is_part})
+        played, kinds = zip(*((one.name, one.kind) for one in trial["suite"].scenarios), strict=True)
+        lacking = [
+            one for one in read[trial["file"]].scenarios if one.name not in played and one.kind in kinds
+        ]
+        trials.append(trial | {"runs": runs or trial["runs"], "is_part": bool(lacking)})
     record.mkdir(parents=True, exist_ok=True)
     way_on = evaluation.way_on_from(record, merges=merge)
     reports = []

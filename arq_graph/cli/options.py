@@ -107,7 +107,9 @@ Runs = Annotated[int | None, Option(min=1, show_default="1", help="How often eac
 Only = Annotated[
     list[str] | None,
     Option(
-        metavar="CATEGORY,…", callback=names_in, help="Play only scenarios of these categories (`use_case`)."
+        metavar="NAME,…",
+        callback=names_in,
+        help="Play only scenarios of these categories (`use_case`) or kinds of users, such as helpful.",
     ),
 ]
 Concurrency = Annotated[

@@ -106,7 +106,7 @@ def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
     if not wanted:
         known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
         raise InputError(f"there is no scenario {name!r}; there are {known}")
-    one = next((one for one in wanted if one.user and one.user.kind == kind), wanted[0])
+    one = next((one for one in wanted if one.kind == kind), wanted[0])
     return one.replace(user=one.user.replace(kind=kind)) if kind and one.user else one
 
 

@@ -266,7 +266,7 @@ class Run:
             probes=scenario.probes,
             twin=scenario.twin,
             expected=_expected(scenario),
-            user=scenario.user.kind if scenario.user else None,
+            user=scenario.kind,
             run=one.run,
             seed=one.seed,
             outcome=made.outcome(),

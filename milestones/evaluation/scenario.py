@@ -25,7 +25,7 @@ from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.tool_schemas import Schema, argument_schemas
 from arq_graph.milestones.users.simulated import make_user
-from arq_graph.milestones.users.spec import ScriptedUser, Text, User, UserSpec
+from arq_graph.milestones.users.spec import Kind, ScriptedUser, Text, User, UserSpec
 
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
@@ -169,6 +169,11 @@ class Scenario(Part):
     def matches_only(self) -> bool:
         """Whether nothing but the guidelines that are active is expected."""
         return self.expect is not None and self.expect.active is not None
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of its user; None where one message is all that is said."""
+        return self.user.kind if self.user else None
 
     @property
     def tools(self) -> list[Any] | None:

@@ -81,7 +81,8 @@ class Experiment(Record):
         report: What was measured in its conversations.
         turns: By arm, the figures over the suite's gold turns; empty where it has none.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        is_part: Whether only some of the suite's scenarios were run; no published figure stands beside these.
+        has_published: Whether the papers' figures stand beside ours: those of a shipped suite, all of it, or all that
+            has the same kinds of users.
     """
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
@@ -91,7 +92,7 @@ class Experiment(Record):
     report: Report
     turns: Mapping[str, TurnMetrics] = {}
     ablated: Mapping[str, str] = {}
-    is_part: bool = False
+    has_published: bool = False
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -101,7 +102,7 @@ class Experiment(Record):
             for name, figure in _TURNS.items()
         }
         of_turns = [table("single turns", self.turns, turns)] if self.turns else []
-        theirs = {} if self.is_part else published().get(self.suite, {})
+        theirs = published().get(self.suite, {}) if self.has_published else {}
         found = [*tables_of(self.report, ablated=self.ablated), *of_turns]
         users = {one.user for one in self.report.conversations}
         return tuple(_beside(each, theirs.get(each.title, ()), users) for each in found)
@@ -160,7 +161,7 @@ async def aexperiment(
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        is_part: Whether these are only some of the suite's scenarios.
+        is_part: Whether scenarios with the same kinds of users are left out.
         **settings: Those of `aevaluate`.
 
     Raises:
@@ -189,12 +190,13 @@ async def aexperiment(
             outcomes += found.outcomes
         if outcomes:
             turns[arm] = turn_metrics(outcomes)
+    shipped = next((name for name, shipped in _shipped().items() if shipped == file), None)
     return Experiment(
-        suite=next((name for name, shipped in _shipped().items() if shipped == file), suite.name),
+        suite=shipped or suite.name,
         report=report,
         turns=turns,
         ablated=ablated or {},
-        is_part=is_part or shards > 1 or report.missing > 0,
+        has_published=not (shipped is None or is_part or shards > 1 or report.missing),
     )
 
 

@@ -22,6 +22,7 @@ _PERSONAS = Path(__file__).with_name("personas.yaml")
 
 Role = Literal["customer", "guide"]
 Kind = Literal["helpful", "perturbed", "unhelpful"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Deviation = Literal["off_topic", "incorrect", "partial", "asr"]
 
 Text = Annotated[str, Field(min_length=1, max_length=4_000)]
