@@ -36,6 +36,10 @@ from arq_graph.milestones.users.spec import KINDS
 from arq_graph.models.offline.model import is_stand_in
 
 _Words = str | None
+_NOT_REPEATED = (
+    "--resume does not repeat a conversation that ended in an error: to ask the model again, delete its line from the "
+    "results, or start with new results."
+)
 
 
 def asked_of(
@@ -156,6 +160,8 @@ def conversing(
 def require_all_run(reports: Sequence[Report], way_on: str, *, merges: bool = False) -> None:
     """Leave with the exit code that says so where something went wrong, or what is merged lacks something."""
     missing = merges and any(each.missing for each in reports)
+    if way_on and not any(each.broken or each.missing for each in reports):
+        way_on = _NOT_REPEATED
     if any(each.failed for each in reports) and not any(each.conversations for each in reports):
         raise InputError("nothing could be measured")
     if missing or any(each.failed or any(one.error for one in each.conversations) for each in reports):

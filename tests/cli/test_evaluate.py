@@ -79,6 +79,8 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
     done = evaluate("desk:kaputt,desk:hostile,desk:echo", "--runs", "2", "--json", "out.json")
     assert done.code == 1
     assert "8 conversations ended in an error" in done.words
+    assert "--resume does not repeat a conversation that ended in an error" in done.words
+    assert "continues from there" not in done.words
     shown = done.out.splitlines()
     assert any(line.startswith("desk:kaputt: 4: RuntimeError: kaputt") for line in shown)
     assert any(line.startswith("desk:hostile: 4: RuntimeError: \\u001b[2J[bold]gone") for line in shown)
@@ -112,6 +114,9 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate)
     assert done.code == 3
     assert "out of reach" in done.words
     assert "--resume" in done.words
+    some = evaluate("desk:unreached,desk:echo", "--results", "some.jsonl")
+    assert some.code == 1
+    assert "--resume continues from there" in some.words
 
 
 def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
