@@ -69,8 +69,12 @@ class SpendingLimit:
                 read, written = self.prices[name]
                 cost += (tokens["input_tokens"] * read + tokens["output_tokens"] * written) / 1_000_000
             elif self.max_cost is not None:
-                what = "has no price" if name is None else "reports no tokens"
-                raise InputError(f"max_cost cannot hold: {model or 'a model'} {what}; use max_calls instead")
+                way = f"has no price: give --prices {model or 'MODEL'}=IN/OUT (in Python, prices=), or"
+                raise InputError(
+                    f"the cost cannot be limited, because {model or 'a model'} "
+                    f"{way if name is None else 'reports no tokens:'} limit the calls with --max-calls (in Python, "
+                    "max_calls=)"
+                )
         return cost
 
     def add(self, calls: int, cost: float) -> None:

@@ -337,7 +337,11 @@ def test_a_limit_for_cost_holds_by_the_price_of_the_longest_name_that_fits(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("app", "told"), [(asks(2, "other"), "other has no price"), (asks(2, usage=None), "reports no tokens")]
+    ("app", "told"),
+    [
+        (asks(2, "other"), "other has no price: give --prices other=IN/OUT"),
+        (asks(2, usage=None), "reports no tokens"),
+    ],
 )
 def test_a_cost_that_cannot_be_known_ends_the_run_and_is_not_kept(app: Any, told: str, tmp_path: Path):
     settings: dict[str, Any] = {
