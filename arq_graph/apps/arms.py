@@ -21,7 +21,7 @@ from arq_graph.apps.ablations import REFERENCES, ablation_of
 from arq_graph.apps.guided import channels_of, create_guided_agent, create_preact_agent
 from arq_graph.apps.reflexion import Reflexion
 from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
-from arq_graph.errors import InputError, SpecError, suggestion
+from arq_graph.errors import InputError, SpecError, counted, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.expectation import told_active
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -56,8 +56,11 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
 def _arm(name: str, folder: Path | None) -> Arm:
     if name in ARMS:
         return ARMS[name]
-    if again := re.fullmatch(r"(.+)\+reflexion(?::(\d+))?", name):
-        return Reflexion(cast(MakeApp, _arm(again[1], folder)), int(again[2] or 3))
+    if again := re.fullmatch(r"(.+)\+reflexion(?::(.*))?", name):
+        arm, given = again.groups("3")
+        trials = int(given) if given.isdecimal() else given
+        trials = counted(f"the number of trials after `+reflexion:` in the arm {name!r}", trials)
+        return Reflexion(cast(MakeApp, _arm(arm, folder)), trials)
     if ablation := ablation_of(name):
         strategy, without = REFERENCES[ablation.reference], ablation.without
         if strategy == "tools":
