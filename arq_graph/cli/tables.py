@@ -36,7 +36,9 @@ def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Seque
     whole = all(" " not in name and len(name) <= most for name, _ in rows)
     title = fill(title, max([_TITLE_WIDTH, *(min(len(name), _NAME_WIDTH) for name, _ in rows)]))
     table.add_column(words(title), max_width=_NAME_WIDTH, no_wrap=whole, overflow="fold", style="cyan")
-    for heading in headings:
+    room = max(1, get_terminal_size().columns // (len(headings) + 1) - 2)
+    # At hyphens too, where rich would break anywhere.
+    for heading in (fill(each, room, break_long_words=False) for each in headings):
         table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:
         table.add_row(name, *map(words, figures))

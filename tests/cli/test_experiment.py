@@ -119,6 +119,14 @@ def test_the_arms_figures_stand_in_the_papers_tables(tried, folder):
     assert "matcher alone 2 100%" in done.words and "questions 3 " in done.words
 
 
+def test_names_of_many_arms_break_at_their_hyphens(tried, suite):
+    suite.write_text(TULIPS.partition("- name")[0] + ROSES)
+    os.environ["COLUMNS"] = "80"
+    done = tried("--arms", "react,respact,respact-schema,inner-monologue,zero-shot")
+    assert done.out.count("inner-") == done.out.count("monologue")
+    assert re.search("inner-\\s", done.out)
+
+
 def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_answered(tried, folder):
     tried("--arms", "arq")
     page = (folder / "kept" / "florist.html").read_text()
