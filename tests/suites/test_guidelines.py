@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
@@ -189,6 +190,36 @@ def test_every_category_has_cases_of_both_kinds():
         for one in suite().scenarios
         if len(one.history) > 40 and not one.twin and one.name not in named
     ] == []
+
+
+def test_whatever_is_expected_of_a_call_was_told_before():
+    """Of a date the day is looked for, and a single digit may have been a word."""
+
+    def bare(*texts: object) -> str:
+        return "".join(filter(str.isalnum, str(texts))).lower()
+
+    untold = []
+    for one in turns():
+        numbers = {int(each) for each in re.findall(r"\d+", f"{one.says} {one.history}")}
+        told = bare(one.says, one.history, dict(one.variables), one.agent.file.read_text())
+        for call in one.expect.calls:
+            given = {name: rule.equals for name, rule in call.arguments.items() if rule.equals is not None}
+            for value in map(str, given.values()):
+                date = re.fullmatch(r"\d{4}-\d\d-(\d\d)", value)
+                is_told = int(date[1]) in numbers if date else bare(value) in told or len(value) == 1
+                untold += [] if is_told else [(one.name, value)]
+            told += bare(one.agent.toolbox[call.tool].invoke(given))
+    assert untold == []
+
+
+def test_each_pattern_that_must_not_be_said_is_in_a_wrong_reply():
+    useless = [
+        (one.name, each.text)
+        for one in turns()
+        for each in one.expect.never
+        if not any(map(each.is_in, one.expect.wrong))
+    ]
+    assert useless == []
 
 
 def test_every_pattern_can_be_read():
