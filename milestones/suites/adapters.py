@@ -1,7 +1,8 @@
 """The public data of WebShop, MultiWOZ and ALFWorld as suites for `evaluate`.
 
 Each function reads a data set as it was unpacked in `folder`, writes a suite of at most `most` scenarios into the new
-folder `out`, and returns the suite's file. Where a file is missing or no JSON, or `out` exists, it raises `InputError`.
+folder `out`, and returns the suite's file. It raises `InputError` where a file is missing or not as published, where no
+task is left, or where `out` exists.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.suites.household.world import CHANGES, LAMP, kind_of, preposition
 
@@ -50,8 +54,44 @@ _ERRANDS = {
     "pick_cool_then_place_in_recep": ("cool", "cool and place", "Put a cold {} in or on a {}."),
     "pick_two_obj_and_place": ("two", "pick two and place", "Put two things of the kind {} in or on a {}."),
 }
+_OF_WEBSHOP = "WebShop"
+_OF_MULTIWOZ = "MultiWOZ 2.0, 2.1, 2.3 or 2.4 (2.2 has other files)"
+_OF_ALFWORLD = "ALFWorld"
 _LEFT_OUT = ("id", "introduction")
 _ANY = ("", "dontcare", "dont care", "don't care", "do n't care", "not mentioned")
+
+
+class _Item(TypedDict):
+    asin: str
+
+
+class _Task(TypedDict):
+    instruction: str
+    instruction_attributes: list[str]
+
+
+class _Wished(TypedDict, total=False):
+    info: dict[str, Any]
+    book: dict[str, Any]
+    fail_info: dict[str, Any]
+    fail_book: dict[str, Any]
+    reqt: list[str]
+
+
+class _Goal(TypedDict, total=False):
+    hotel: _Wished
+    restaurant: _Wished
+    attraction: _Wished
+    train: _Wished
+    taxi: _Wished
+
+
+class _Dialogue(TypedDict):
+    goal: _Goal
+
+
+class _Game(TypedDict):
+    pddl_problem: str
 
 
 def webshop(folder: Path, out: Path, most: int = 100) -> Path:
@@ -61,11 +101,12 @@ def webshop(folder: Path, out: Path, most: int = 100) -> Path:
     task's limit is the second multiple of ten above the price. In place of WebShop's factor for the kind of product,
     the query by which a product was collected is one more wanted attribute.
     """
-    told, tasks = _read(folder, "items_ins_v2*.json"), _read(folder, "items_human_ins.json")
+    told = _read(folder, "items_ins_v2*.json", dict[str, dict[str, Any]], _OF_WEBSHOP)
+    tasks = _read(folder, "items_human_ins.json", dict[str, list[_Task]], _OF_WEBSHOP)
     products: dict[str, dict[str, Any]] = {}
-    for item in _read(folder, "items_shuffle*.json"):
+    for item in _read(folder, "items_shuffle*.json", list[_Item], _OF_WEBSHOP):
         id = item["asin"]
-        if id != "nan" and item.get("name") and id not in products:
+        if id != "nan" and item.get("name") and item.get("query") and id not in products:
             products[id] = _product(item, told.get(id, {}).get("attributes", ()))
     scenarios = (
         _purchase(product, task, f"{id} {number}")
@@ -84,9 +125,13 @@ def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
     police or a hospital are left out.
     """
     found = [domain for domain in _WISHES if domain != "taxi"]
-    database = {domain: [_renamed(each) for each in _read(folder, f"{domain}_db.json")] for domain in found}
-    database["taxi"] = _read(SUITES / "booking", "database.json")["taxi"]
-    goals = ((name.removesuffix(".json"), each["goal"]) for name, each in _read(folder, "data.json").items())
+    database = {}
+    for domain in found:
+        entities = map(_renamed, _read(folder, f"{domain}_db.json", list[dict[str, Any]], _OF_MULTIWOZ))
+        database[domain] = [each for each in entities if "name" in each]
+    database["taxi"] = json.loads((SUITES / "booking" / "database.json").read_text(encoding="utf-8"))["taxi"]
+    dialogues = _read(folder, "data.json", dict[str, _Dialogue], _OF_MULTIWOZ)
+    goals = ((name.removesuffix(".json"), each["goal"]) for name, each in dialogues.items())
     usable = ((name, goal) for name, goal in goals if not (goal.get("police") or goal.get("hospital")))
     scenarios, files = [], dict[str, Any]({"database.json": database})
     for name, goal in islice(usable, most):
@@ -112,33 +157,45 @@ def alfworld(folder: Path, out: Path, most: int = 134) -> Path:
     the lamp stands on the floor, or where the task cannot be done.
     """
     games = sorted(folder.rglob("game.tw-pddl"))
+    if not games:
+        raise _lacking(folder, "game.tw-pddl", _OF_ALFWORLD)
     found = list(islice(filter(None, map(_errand, games)), most))
-    if not found:
-        raise InputError(
-            f"{folder} has no game.tw-pddl of ALFWorld: give the folder of the data set, unpacked"
-        )
     houses = {scenario["name"]: house for scenario, house in found}
     return _write(out, "household", [scenario for scenario, _ in found], {"houses.json": houses})
 
 
-def _read(folder: Path, pattern: str) -> Any:
+def _read(folder: Path, pattern: str, shape: Any, of: str) -> Any:
+    """The smallest of the files of such a name, with all that it holds, once what is needed of it is there."""
     files = sorted(folder.rglob(pattern), key=lambda file: file.stat().st_size)
     if not files:
-        raise InputError(f"{folder} has no {pattern}: give the folder of the data set, unpacked")
+        raise _lacking(folder, pattern, of)
     try:
-        return json.loads(files[0].read_text(encoding="utf-8"))
+        found = json.loads(files[0].read_text(encoding="utf-8"))
+        TypeAdapter(shape).validate_python(found)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        place = "".join(f"[{key!r}]" for key in wrong["loc"]) or "all of it"
+        raise InputError(f"{files[0]} is not as in {of}: {place}: {wrong['msg']}") from None
     except ValueError as error:
         raise InputError(f"{files[0]} is no JSON: {error}") from None
+    return found
+
+
+def _lacking(folder: Path, pattern: str, of: str) -> InputError:
+    return InputError(f"{folder} has no {pattern}: give the unpacked folder of {of}")
 
 
 def _write(out: Path, shipped: str, scenarios: Iterable[Any], files: Mapping[str, Any]) -> Path:
     """Copy the shipped suite with these scenarios and files in place of its own."""
     if out.exists():
         raise InputError(f"{out} exists: give a folder that is new")
+    written = list(scenarios)
+    if not written:
+        raise InputError(f"the data set has no task that the suite {shipped!r} can hold")
     shutil.copytree(SUITES / shipped, out, ignore=shutil.ignore_patterns("__pycache__"))
     for name, data in files.items():
         (out / name).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-    suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": list(scenarios)}
+    suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": written}
     (out / "suite.yaml").write_text(yaml.safe_dump(suite, sort_keys=False), encoding="utf-8")
     return out / "suite.yaml"
 
@@ -225,7 +282,7 @@ def _errand(game: Path) -> tuple[dict[str, Any], House] | None:
     (task, use_case, words), thing, target = _ERRANDS[named[0]], named[1].lower(), named[3].lower()
     renamed = {"sinkbasin": "sink"} | ({target: "lamp"} if task == "light" else {})
     ends = "" if task == "light" else renamed.get(target, target)
-    house = _house(str(_read(game.parent, game.name)["pddl_problem"]), renamed)
+    house = _house(_read(game.parent, game.name, _Game, _OF_ALFWORLD)["pddl_problem"], renamed)
     lying = {each: place for place, held in house.items() for each in held}
     found = sorted(each for each in lying if kind_of(each) == thing)
     needed = {ends or "lamp", *CHANGES.get(task, ())[:1]}
@@ -276,6 +333,9 @@ if __name__ == "__main__":
     try:
         name, folder, out, *most = sys.argv[1:]
         adapters = {"webshop": webshop, "multiwoz": multiwoz, "alfworld": alfworld}
-        print(adapters[name](Path(folder), Path(out), *map(int, most)))
-    except (InputError, KeyError, ValueError) as error:
-        raise SystemExit(f"webshop, multiwoz or alfworld FOLDER OUT [MOST]: {error}") from None
+        file = adapters[name](Path(folder), Path(out), *map(int, most))
+        print(f"{file}: {len(Suite.from_yaml(file).scenarios)} scenarios written")
+    except InputError as error:
+        raise SystemExit(str(error)) from None
+    except (KeyError, ValueError):
+        raise SystemExit("give webshop, multiwoz or alfworld, then FOLDER OUT [MOST]") from None

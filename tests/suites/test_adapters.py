@@ -186,13 +186,41 @@ def test_as_many_tasks_as_wanted_are_written(shop_data, dialogues, tmp_path):
 
 
 def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
-    with pytest.raises(errors.InputError, match=r"has no hotel_db\.json: give the folder of the data set"):
+    with pytest.raises(
+        errors.InputError, match=r"has no hotel_db\.json: give the unpacked folder of MultiWOZ 2\.0"
+    ):
         multiwoz(shop_data, tmp_path / "out")
     with pytest.raises(errors.InputError, match="exists: give a folder that is new"):
         webshop(shop_data, tmp_path)
     (shop_data / "items_human_ins.json").write_text("{")
     with pytest.raises(errors.InputError, match=r"items_human_ins\.json is no JSON"):
         webshop(shop_data, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("file", "data", "said"),
+    [
+        (
+            "items_shuffle_1000",
+            ["a lamp"],
+            r"is not as in WebShop: \[0\]: Input should be a valid dictionary",
+        ),
+        ("items_shuffle_1000", [], "no task that the suite 'shop' can hold"),
+        (
+            "items_human_ins",
+            {"B1": [{"instruction": "x"}]},
+            r"\['B1'\]\[0\]\['instruction_attributes'\]: Field req",
+        ),
+        ("data", [], "is not as in MultiWOZ .*: all of it: Input should be a valid dictionary"),
+        ("data", {"A": {"log": []}}, r"\['A'\]\['goal'\]: Field required"),
+        ("data", {"A": {"goal": {"hotel": {"info": "cheap"}}}}, r"\['hotel'\]\['info'\]: Input should be"),
+    ],
+)
+def test_damaged_data_is_told_with_its_file_and_place(shop_data, dialogues, tmp_path, file, data, said):
+    is_shop = file.startswith("items")
+    written(shop_data if is_shop else dialogues, {file: data})
+    with pytest.raises(errors.InputError, match=said):
+        webshop(shop_data, tmp_path / "out") if is_shop else multiwoz(dialogues, tmp_path / "out")
 
 
 @pytest.mark.slow
@@ -202,9 +230,10 @@ def test_the_adapters_are_a_command(shop_data, tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
-    assert run("webshop", shop_data, tmp_path / "out", 1) == (0, f"{tmp_path / 'out' / 'suite.yaml'}\n")
+    said = f"{tmp_path / 'out' / 'suite.yaml'}: 1 scenarios written\n"
+    assert run("webshop", shop_data, tmp_path / "out", 1) == (0, said)
     assert run("webshop", tmp_path / "gone", tmp_path / "2")[0] == 1
-    assert "webshop, multiwoz or alfworld FOLDER OUT" in run("shop")[1]
+    assert "give webshop, multiwoz or alfworld, then FOLDER OUT" in run("shop")[1]
 
 
 ROOM = """
