@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from heapq import heappop, heappush
@@ -27,7 +28,7 @@ from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, stand_in_notice
 from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.reports.tables import tables_of
-from arq_graph.milestones.transcript import Call, Event, Transcript
+from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 from arq_graph.reasoning.sections import visible
 
 MAX_BYTES = 20_000_000
@@ -260,8 +261,11 @@ def _answers(transcript: Transcript) -> list[dict[str, Any]]:
 def _event(event: Event) -> dict[str, Any]:
     held = {each.name: getattr(event, each.name) for each in fields(event)}
     if isinstance(event, Call):
-        written = partial(json.dumps, ensure_ascii=False, indent=2, skipkeys=True, default=str)
-        held["arguments"] = [[name, _cut(written(value))] for name, value in event.arguments.items()]
+        held["arguments"] = [[name, _cut(_written(value))] for name, value in event.arguments.items()]
+    if isinstance(event, Result):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(event.text)
+            held["text"] = _written(value) if isinstance(value, dict | list) else event.text
     return {
         name: _cut(each) if isinstance(each, str) else each
         for name, each in held.items()
@@ -269,6 +273,9 @@ def _event(event: Event) -> dict[str, Any]:
     }
 
 
-def _cut(text: str) -> str | list[Any]:
+_written = partial(json.dumps, ensure_ascii=False, indent=2, skipkeys=True, default=str)
+
+
+def _cut(text: str) -> str:
     rest = len(text) - MAX_CHARACTERS
-    return [text[:MAX_CHARACTERS], rest] if rest > 0 else text
+    return f"{text[:MAX_CHARACTERS]}… {rest:,} more characters are not in this page" if rest > 0 else text
