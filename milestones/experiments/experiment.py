@@ -212,10 +212,10 @@ def _golden(file: Path, suite: Suite) -> dict[Path, Scenario]:
     }
 
 
-def write_experiment(path: Path, experiment: Experiment) -> None:
-    """Write an experiment as JSON; the file is there whole or as it was before."""
+def write_experiment(path: Path, experiment: Experiment, tables: Iterable[Table]) -> None:
+    """Write an experiment as JSON, with its tables; the file is there whole or as it was before."""
     held = experiment.model_dump(mode="json", by_alias=True)
-    held["tables"] = [table.model_dump(mode="json") for table in experiment.tables]
+    held["tables"] = [table.model_dump(mode="json") for table in tables]
     write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
 
 
