@@ -95,7 +95,11 @@ def tables_of(
     left_out = f"Left out of both rates, because the graph asks for nothing there: {nothing:,}."
     tables: list[tuple[str, Rows, Iterable[str]]] = [
         (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
-        ("goal completion", _by_part(arms), [_INTERVALS, left_out] if nothing else [_INTERVALS]),
+        (
+            "goal completion",
+            _by(arms, _completed, _part),
+            [_INTERVALS, left_out] if nothing else [_INTERVALS],
+        ),
         ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
         (BY_USER, _several(_by(arms, _completed, _USER)), ()),
         (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
@@ -125,7 +129,7 @@ def table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
 
 
 def difference_cells(of: Difference, a: str, b: str, *, is_rate: bool = False) -> Mapping[str, str]:
-    """A difference, in points or of a rate, with its interval, p, the number of pairs, and which of the two is better."""
+    """A difference, in points or as a rate, with its interval, p, the number of pairs, and which side is better."""
     form, times = ("+.2f", 1) if is_rate else ("+.0f", 100)
     better = {"a better": a, "b better": b}.get(of.verdict, "not shown")
     difference = number(of.difference, form, times) + interval(of.low, of.high, form, times)
@@ -163,17 +167,8 @@ def _several(rows: Rows) -> Rows:
     return rows if len(rows) > 1 else {}
 
 
-def _by_part(arms: Mapping[str, Records]) -> Rows:
-    def part_of(one: ConversationRecord) -> str:
-        return MATCHER if _matches_only(one) else TURN
-
-    rows = _by(arms, _completed, part_of)
-    is_of_matcher = all(_matches_only(one) for records in arms.values() for one in records)
-    return {MATCHER: rows["all"]} if rows and is_of_matcher else rows
-
-
-def _matches_only(one: ConversationRecord) -> bool:
-    return "active" in one.expected
+def _part(one: ConversationRecord) -> str:
+    return MATCHER if "active" in one.expected else TURN
 
 
 def _share(figure: str, records: Records) -> str:
@@ -205,11 +200,9 @@ def _pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
     every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
     rows = {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
     notes = ["How likely it is that k runs of a scenario all complete the goal."]
-    undecided = [
-        f"{arm} {of.pass_hat_k_undecided:,}" for arm, of in summaries.items() if of.pass_hat_k_undecided
-    ]
-    if undecided:
-        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(undecided)}.")
+    left_out = [f"{arm} {n:,}" for arm, of in summaries.items() if (n := of.pass_hat_k_undecided)]
+    if left_out:
+        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(left_out)}.")
     return rows, notes
 
 
@@ -235,10 +228,11 @@ def _outcomes(arms: Mapping[str, Records]) -> Rows:
 
 def _moves(arms: Mapping[str, Records]) -> Rows:
     found = {arm: _shares_of(records) for arm, records in arms.items()}
-    rows: dict[str, Mapping[str, str]] = {}
-    if any("think" in shares for shares in found.values()):
-        names = dict.fromkeys(["think", *(name for shares in found.values() for name in shares)])
-        rows = {name: {arm: percent(of.get(name)) for arm, of in found.items()} for name in names}
+    told = {name for shares in found.values() for name in shares}
+    names = [name for name in ("think", "speak", "act", "invalid") if "think" in told and name in told]
+    rows: dict[str, Mapping[str, str]] = {
+        name: {arm: percent(of.get(name)) for arm, of in found.items()} for name in names
+    }
     if any(one.trials > 1 for records in arms.values() for one in records):
         rows["trials"] = {arm: number(_mean_of(one.trials for one in of), ".1f") for arm, of in arms.items()}
     return rows
@@ -287,10 +281,8 @@ def _worth(
     for whole, step in dict.fromkeys(steps.values()):
         without = [arm for arm, of in steps.items() if of == (whole, step)]
         of: Mapping[str, Records] = {arm: arms[arm] for arm in (*without, whole)}
-        # Cases that run the matcher alone say nothing of another step's queries.
-        is_of_turns = step != "matcher" and any(_matches_only(one) for one in arms[whole])
-        if is_of_turns:
-            of = _only(of, lambda one: not _matches_only(one))
+        if step not in ("", "matcher"):  # of other steps, cases of the matcher alone say nothing
+            of = _only(of, lambda one: _part(one) == TURN)
         gained = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
         rows = {whole: {"tokens": number(tokens[whole], ".0f")}}
@@ -299,14 +291,13 @@ def _worth(
             fewer, most = tokens[arm], tokens[whole]
             costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
             rows[arm.removeprefix(f"{whole} ")] = {**gain, "gain": gain["difference"], "tokens": costs}
-        pairs = [each.overall.goal_completion.pairs for each in gained.values()]
+        turns = " of whole turns" if len(of[whole]) < len(arms[whole]) else ""
         notes = (
-            f"With all of its queries {whole} completes the goal in {_completed(of[whole])}"
-            f"{' of whole turns' if is_of_turns else ''}. Gain: goal completion with the query less that without it, "
-            f"in points, with 95% intervals (pairs: {between(f'{min(pairs):,}', f'{max(pairs):,}')}).",
+            f"With all of its queries {whole} completes the goal in {_completed(of[whole])}{turns}. "
+            f"Gain: goal completion with the query less that without it, in points, with 95% intervals.",
             f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
         )
-        yield table(f"{whole} without a query of {step}", ("gain", "p", "tokens"), rows, *notes)
+        yield table(f"{whole} without a query of {step}", ("gain", "p", "pairs", "tokens"), rows, *notes)
 
 
 def _in_pairs(arms: Mapping[str, Records], title: str, figure: str) -> Iterator[Table]:

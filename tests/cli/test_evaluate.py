@@ -97,7 +97,10 @@ def test_exceptions_that_tools_raise_are_counted_by_kind(evaluate, cli, shop, fo
     assert done.code == 0
     assert "exceptions of tools failed get_order: KeyError 1 of 2 get_order: ValueError 1 of 2" in done.words
     assert "get_order: KeyError" in (folder / "out.html").read_text()
-    assert cli("experiment", "suite.yaml", "--model", "offline", "--arms", "direct", "--record", "kept").code == 0
+    assert (
+        cli("experiment", "suite.yaml", "--model", "offline", "--arms", "direct", "--record", "kept").code
+        == 0
+    )
     written = next((folder / "kept").glob("*.json")).read_text()
     assert [one["title"] for one in json.loads(written)["tables"]][-1] == "exceptions of tools"
 

@@ -90,12 +90,9 @@ function drawNotices() {
 }
 
 function drawBroken() {
-  if (!data.broken_count) return;
+  if (!data.broken.length) return;
   const panel = byId("broken");
   panel.hidden = false;
-  panel.querySelector("summary").append(`${counted(data.broken_count, "broken record", "broken records")}: not scored, in no figure`);
-  const rest = data.broken_count - data.broken.length;
-  panel.querySelector("ul").append(
-    ...data.broken.map((one) => el("li", {}, words(one))),
-    ...(rest ? [el("li", { class: "quiet" }, `and ${number(rest)} more, not listed here`)] : []));
+  panel.querySelector("summary").append(`${counted(data.broken.length, "broken record", "broken records")}: not scored, in no figure`);
+  panel.querySelector("ul").append(...data.broken.map((one) => el("li", {}, words(one))));
 }
