@@ -65,7 +65,7 @@ class Constraint(Part):
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> Any:
-        """What stands in a milestone file: the value itself, or the keys that say something."""
+        """A constraint as a milestone file has it: the value itself, or keys such as `min`."""
         written: dict[str, Any] = write(self)
         if "equals" in self.model_fields_set and not _is_constraint(self.equals):
             return written.get("equals")

@@ -66,7 +66,7 @@ def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:
             _background[os.getpid()] = loop = asyncio.new_event_loop()
             loop.set_default_executor(_DaemonThreads())
             threading.Thread(target=loop.run_forever, name="arq_graph loop", daemon=True).start()
-    # Nothing that is set around the caller, or was when the process was forked, is meant for it.
+    # Context variables of the caller, or from before a fork, are not meant for it.
     return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 

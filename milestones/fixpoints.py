@@ -170,5 +170,5 @@ def progress(structure: Structure, reached: Collection[int]) -> tuple[float, int
             here = (depth - need[number]) / (depth + remaining[number])
             if here > rate:
                 rate, best = here, number
-    # 1 is End's alone; a long way with a tiny rest must not be rounded up to it.
+    # Only End has a rate of 1: a long way with a tiny rest must not be rounded up to it.
     return min(rate, nextafter(1.0, 0.0)), best

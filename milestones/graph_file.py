@@ -30,7 +30,7 @@ class MilestoneFile(Part):
     @model_validator(mode="before")
     @classmethod
     def _list(cls, written: Any) -> Any:
-        """A file that is a list alone, as the paper's are, lists the milestones."""
+        """A file that is only a list, as the paper's are, lists the milestones."""
         return {"milestones": written} if isinstance(written, list) else written
 
 
@@ -51,7 +51,7 @@ def written(graph: object) -> str:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Puts every text in quotes that could be read as something else, here or by YAML 1.1."""
+    """Quotes every text that our loader or YAML 1.1 could read as something else."""
 
 
 def _text(dumper: Any, text: str) -> Any:

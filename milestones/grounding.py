@@ -18,7 +18,7 @@ from arq_graph.milestones.transcript import Call, Event, Message, Result, Transc
 
 _DIGITS = re.compile(r"\d+")
 _DATE = re.compile(r"\d{4}-\d{2}-(\d{2})")
-# A number, unless it is part of a word: the 136 of "HAT136" is none.
+# A number, unless it is part of a word: "HAT136" holds no number.
 _TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
 _SEPARATORS = re.compile(r"[\W_]+")
 

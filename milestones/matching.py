@@ -109,7 +109,7 @@ class _Observer:
         self._now += 1
         if isinstance(event, Call):
             for rule in self.rules.forbidden_calls.get(event.tool, ()):
-                # Of arguments that cannot be read nothing is known: not that one is absent, either.
+                # Arguments that cannot be read are unknown, so none of them counts as absent.
                 if not rule.arguments or event.malformed is None:
                     self._look(rule, self._now, self._is_forbidden, rule, event)
             self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
@@ -214,5 +214,5 @@ def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
 
 
 def _as_read(text: str) -> str:
-    """A message as whoever reads it sees it: without marks of bold type, and with plain spaces and hyphens."""
+    """A message as its reader sees it: without marks of bold type, and with plain spaces and hyphens."""
     return text.replace("**", "").translate(_PLAIN)

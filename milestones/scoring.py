@@ -184,7 +184,7 @@ async def ascore(
 
 
 def _scored(graph: MilestoneGraph, transcript: Transcript, seen: Observations, said: Judgement) -> Score:
-    """The score once a judge was heard, with a remark for each verdict that did not count."""
+    """The score with the judge's verdicts, and a remark for each verdict that did not count."""
     observations, objections = apply_verdicts(graph, transcript, seen, said)
     remarks = tuple(Remark(verdict.milestone, f"not counted: {why}") for verdict, why in objections)
 

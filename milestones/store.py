@@ -89,7 +89,7 @@ class RunStore:
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it."""
-        # JSON that is ASCII alone holds lone surrogates, too.
+        # Pure ASCII JSON can hold lone surrogates, too.
         line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
         if self.file.suffix == ".gz":
             raise InputError(f"{self.file} is compressed: unpack it to continue it, or name another file")
@@ -116,7 +116,7 @@ class RunStore:
             self._stream.close()
 
     def _read(self) -> None:
-        """Look at the heads, and cut off what follows the last whole line."""
+        """Check the heads, and cut off what follows the last whole line."""
         with opened(self.file) as lines:
             for line in lines:
                 if not self._size and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
@@ -152,7 +152,7 @@ class RunStore:
 
 
 def _told_once(names: list[str]) -> Iterator[str]:
-    """What changed, each thing once, however many scenarios it belongs to."""
+    """The changes, each of them once, even if several scenarios share it."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.partition(" of scenario ")[0], []).append(name)
@@ -185,7 +185,7 @@ def failures_told(place: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError) as error:
-        # What is wrong with a compressed file is no system's error.
+        # The errors of a broken compressed file have no `strerror`.
         raise InputError(f"{place}: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -200,7 +200,7 @@ def is_head(record: Any) -> bool:
 
 
 def _lock(stream: FileIO, file: Path) -> None:
-    """Have the file alone, where the file system can say so."""
+    """Lock the file, if the file system can."""
     if sys.platform == "win32":
         return
     taken = InputError(f"{file} is in use by another run: wait for its end, or name another file")
@@ -210,7 +210,7 @@ def _lock(stream: FileIO, file: Path) -> None:
         raise taken from None
     except OSError:
         return
-    # The run that had it may have taken it away meanwhile.
+    # The run that held it may have removed it meanwhile.
     if not os.path.samestat(os.fstat(stream.fileno()), file.stat()):
         raise taken
 

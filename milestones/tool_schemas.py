@@ -42,7 +42,7 @@ def tool_definitions(tools: Any) -> list[dict[str, Any]]:
 
 
 def _named(tools: Any) -> Iterator[tuple[str, Any]]:
-    """Tools with their names; of a mapping each value is a tool, or the schema of one's arguments."""
+    """Tools with their names; each value of a mapping is a tool, or the schema of its arguments."""
     if isinstance(tools, Mapping):
         for name, each in tools.items():
             yield name, {"name": name, "parameters": each} if isinstance(each, Mapping) else each
@@ -77,7 +77,7 @@ def has_required_arguments(schema: Schema, arguments: Mapping[str, Any]) -> bool
 
 @cache
 def _validator_of_types() -> Any:
-    """JSON Schema as far as it says which values are required, and of what type; no further."""
+    """A validator that checks only which values are required, and their types."""
     from jsonschema import Draft202012Validator, validators  # slow, and most scoring needs none
 
     known = Draft202012Validator.VALIDATORS

@@ -105,7 +105,7 @@ def told(error: BaseException, *, placed: bool = True) -> str:
 
 
 def place_of(function: object) -> str:
-    """Where a function of the user's own stands, in brackets; nothing where it is none of Python's."""
+    """Where a function of the user's own stands, in brackets; empty if it is not written in Python."""
     code = getattr(function, "__code__", None)
     return f" (line {code.co_firstlineno} of {code.co_filename})" if code else ""
 

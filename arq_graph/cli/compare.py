@@ -13,12 +13,16 @@ from arq_graph.cli import WRONG_INPUT, tables
 from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, warning, words
 from arq_graph.milestones.reports import shown
-from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
+from arq_graph.milestones.reports.comparison import Comparison
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
 from arq_graph.milestones.reports.tables import DIFFERENCE, difference_cells
 
-_BETTER = {"a better": "A better", "b better": "B better"}
+_FIGURES = {
+    "customer's goal": "goal_reached",
+    "goal completion": "goal_completion",
+    "progress rate": "progress_rate",
+}
 
 
 def compare(
@@ -65,52 +69,40 @@ def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[Rendera
 
 
 def _measured(comparison: Comparison) -> Iterator[RenderableType]:
-    yield ""
-    for title, difference in _figures(comparison.overall):
-        said = _BETTER.get(difference.verdict, difference.verdict)
-        yield sentence(f"{title}: ", words(said, "bold"))
     groups = {"all": comparison.overall}
     if len(comparison.use_cases) > 1:
         groups = dict(comparison.use_cases) | groups
-    goals = ((name, group.goal_completion) for name, group in groups.items())
-    rates = ((name, group.progress_rate) for name, group in groups.items())
-    for title, figures, told, change in (
-        ("goal completion", goals, shown.percent, shown.points),
-        ("progress rate", rates, shown.number, shown.change),
-    ):
-        yield ""
+    for title, figure in _FIGURES.items():
+        is_rate = figure == "progress_rate"
+        told = shown.number if is_rate else shown.percent
+        differences = {name: of for name, group in groups.items() if (of := getattr(group, figure))}
         rows = (
-            (name, [told(of.a), told(of.b), *difference_cells(of, "A", "B", change).values()])
-            for name, of in figures
+            (name, [told(of.a), told(of.b), *difference_cells(of, "A", "B", is_rate=is_rate).values()])
+            for name, of in differences.items()
         )
-        yield tables.columns(title, ("A", "B", *DIFFERENCE), rows)
+        if differences:
+            yield ""
+            yield tables.columns(title, ("A", "B", *DIFFERENCE), rows)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
 
 
-def _figures(group: ComparedGroup) -> Iterator[tuple[str, Difference]]:
-    if group.goal_reached is not None:
-        yield "customer's goal", group.goal_reached
-    yield "goal completion", group.goal_completion
-    yield "progress rate", group.progress_rate
-
-
 def _remarks(comparison: Comparison) -> Iterator[str]:
-    overall = comparison.overall
     yield (
         "Differences are B - A, in points or in the rate, over the pairs that are decided in both; […] are 95% "
         "intervals. One report is called better if p is below 0.05 and the interval does not include 0. There may be a "
         "difference even if none is shown."
     )
-    split = overall.split
+    split = comparison.overall.split
     yield (
         f"Goal completed by both {split.both:,}, by neither {split.neither:,}, by A alone {split.only_a:,}, by B alone "
         f"{split.only_b:,}."
     )
-    for title, difference in _figures(overall):
-        if difference.left_out:
-            yield f"{tables.counted(difference.left_out, 'pair')} left out of {title}: undecided, or nothing to do."
-    if any(difference.tasks < difference.pairs for _, difference in _figures(overall)):
+    overall = {title: getattr(comparison.overall, figure) for title, figure in _FIGURES.items()}
+    for title, of in overall.items():
+        if of and of.left_out:
+            yield f"{tables.counted(of.left_out, 'pair')} left out of {title}: undecided, or nothing to do."
+    if any(of and of.tasks < of.pairs for of in overall.values()):
         yield "Runs of one task depend on each other: intervals and p are of whole tasks."
     if len(comparison.use_cases) > 1:
         yield f"p of the {len(comparison.use_cases)} use cases is corrected for their number (Holm)."

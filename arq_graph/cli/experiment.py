@@ -147,7 +147,7 @@ def experiment(
         files = trial["merge"] or [trial["results"]]
         tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, *files)]
         written, page = (record / f"{file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html"))
-        write_experiment(written, found)
+        write_experiment(written, found, tables)
         note(f"The figures are in {written}.")
         said = evaluation.said_in(found.report, *files)
         write_outputs(found.report, None, page, said, tables, title=f"Experiment: {found.suite}")

@@ -145,7 +145,7 @@ def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneG
 def _checked(
     drafts: Sequence[MilestoneDraft], tools: Sequence[str]
 ) -> tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]:
-    """The milestones of a draft; why nothing could be measured on it, and what may not be meant."""
+    """The milestones of a draft, the reason why it cannot be measured on, and doubts about it."""
     names = [_one_line(draft.name) for draft in drafts]
 
     def complaint(name: str | None, message: str) -> Complaint:

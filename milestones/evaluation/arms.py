@@ -191,8 +191,8 @@ def instructions_of(agent: Agent) -> str:
 
 
 def _remembering(app: App) -> App:
-    """A graph without a checkpointer, with one in memory: it would forget its state between turns; else the app."""
-    # Where messages do not add up, one that remembers would see the last alone.
+    """Give a graph without a checkpointer one in memory, so that it remembers its state between turns."""
+    # If messages do not add up, a graph with a checkpointer would see only the last one.
     if (
         not is_graph(app)
         or app.checkpointer is not None
@@ -204,7 +204,7 @@ def _remembering(app: App) -> App:
 
 
 def _is_app(value: object) -> bool:
-    """Whether it can be invoked or awaited; a class of such apps makes one, and is none."""
+    """Whether it can be invoked or awaited; a class cannot, because it only makes such an app."""
     return not isinstance(value, type) and any(
         callable(getattr(value, name, None)) for name in ("invoke", "ainvoke")
     )

@@ -66,7 +66,7 @@ class Conversation:
         """What went wrong, in words, where that ended it."""
         if self.failure is None:
             return None
-        # A model's error names no line, because a replay raises it elsewhere.
+        # The line of a model's error is left out, because a replay raises the error elsewhere.
         return clean(told(self.failure, placed=self.failure not in self.usage.failures))
 
     @property
@@ -169,7 +169,7 @@ class _Talk:
     def __post_init__(self) -> None:
         self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.held.usage]}
         self.remembers = bool(getattr(self.app, "checkpointer", None))
-        # A graph of LangGraph's with a checkpointer need not wait for each step to be written.
+        # With a checkpointer, LangGraph need not wait for each step to be written.
         is_graph = self.remembers and hasattr(self.app, "aget_state")
         self.settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}
 
@@ -177,7 +177,7 @@ class _Talk:
         held = self.held
         is_guided = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
         while True:
-            # These cost nothing, and may be at their end.
+            # Scripted users cost nothing, and may be at their end.
             if self.stopped() and not isinstance(self.user, AgendaUser | ScriptedUser):
                 raise _Ended("limit")
             text = await self._hear()
@@ -188,7 +188,7 @@ class _Talk:
             await self._answer(turn)
             if not any(message.type == "ai" for message in held.messages[before:]):
                 raise InputError("the app answered the user with no message of its own")
-            # An agent that asks within its turn has nothing left to ask a guide once that is over.
+            # An agent that asks its guide within the turn asks nothing after it.
             if is_guided and (turn.has_asked or not asks_something(last_words(held.said))):
                 raise _Ended("user")
 
@@ -233,7 +233,7 @@ class _Talk:
             if not waiting:
                 return
             answers = {each.id: await self._resume(turn, each.value) for each in waiting}
-            # Who waits in an interrupt is LangGraph's; nothing else here depends on it.
+            # Only LangGraph has interrupts, so nothing else here depends on it.
             command = import_module("langgraph.types").Command
             given = command(resume=answers if len(answers) > 1 else next(iter(answers.values())))
         raise InputError(f"the app waited for an answer {MOST_INTERRUPTS} times in one turn")
@@ -250,7 +250,7 @@ class _Talk:
             self.held.turn_seconds[-1] += time.monotonic() - begun
 
     async def _resume(self, turn: _Turn, value: Any) -> Any:
-        """What is answered to an interrupt: calls that wait for an operator, or words for the user."""
+        """The answer to an interrupt: approval of the calls that wait for an operator, or words of the user."""
         spoken = value
         if isinstance(value, Mapping):
             if calls := value.get("action_requests"):
@@ -301,7 +301,7 @@ def _says(message: BaseMessage, spoken: str) -> bool:
 
 
 def _new_messages(answer: Any, opening: HumanMessage) -> list[BaseMessage]:
-    """What came after the message that a turn began with; all, where the app gives only what is new.
+    """The messages after the one that began the turn; all of them if the app returns only new ones.
 
     Raises:
         InputError: The answer is neither `{"messages": […]}`, nor messages, nor text.

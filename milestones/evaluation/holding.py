@@ -117,7 +117,7 @@ class Run:
         return outcomes
 
     def _read(self, kept: Sequence[RunStore], planned: Sequence[Planned]) -> dict[str, ConversationRecord]:
-        """What is finished already; nothing of it is left out because runs or arms were not given again."""
+        """Read what is finished already, including runs and arms that were not given again."""
         before: dict[str, ConversationRecord] = {}
         for entry in filter(None, map(kept_in, chain.from_iterable(each.entries() for each in kept))):
             self.limit.add(entry.calls, entry.cost)
@@ -149,7 +149,7 @@ class Run:
     async def _by_worker(
         self, ones: Sequence[Planned], part: SpendingLimit, worker: Executor, crew: Crew
     ) -> Sequence[Held]:
-        """Have conversations held by a worker; one that dies costs these alone."""
+        """Have conversations held by a worker; if it dies, only these are lost."""
         plans = [(one.arm, one.scenario.name, one.run, one.seed) for one in ones]
         try:
             # Dask takes equal pieces of work for one, so each has a number of its own.
@@ -167,7 +167,7 @@ class Run:
             if self.dead >= MOST_OUT_OF_REACH:
                 self.limit.ended = f"workers died {self.dead} times in a row, the last with {told(error)}"
             found = [Held(_broken(one, f"its worker died: {told(error)}"), 0, 0.0) for one in ones]
-            # Nobody knows what it has spent; so all that it was lent counts, as if the first had spent it.
+            # What it has spent is unknown, so all that it was lent counts as spent by the first conversation.
             found[0] = found[0]._replace(calls=part.max_calls or 0, cost=part.max_cost or 0.0)
         crew.idle.append(worker)
         self.limit.take_back(part, sum(held.calls for held in found), sum(held.cost for held in found))
@@ -186,7 +186,7 @@ class Run:
         return await asyncio.gather(*map(self._hold, planned))
 
     async def _hold(self, one: Planned) -> Held:
-        """Hold one conversation; whatever goes wrong in it is told in what it gives."""
+        """Hold one conversation; whatever goes wrong stands in the result."""
         with CallListener(self.suite, one.id, keeps=self.record).listening() as used:
             self.limit.under_way.append(used)
             outcome, messages, failure = await self._held(one)
@@ -311,7 +311,7 @@ def _moves(transcript: Transcript, turns: Mapping[str, Sequence[Mapping[str, Any
 
 
 def _expected(scenario: Scenario) -> dict[str, Any]:
-    """What a reader may hold an answer against, without the examples."""
+    """The expectation for readers of the report, without the examples."""
     expected = scenario.expect
     return (
         expected.model_dump(mode="json", exclude={"reply", "wrong"}, exclude_defaults=True)

@@ -69,7 +69,7 @@ def request_of(
 
 
 def _tool(tool: Any) -> Any:
-    """A tool as OpenAI describes it, whichever provider's description it comes in; a tool of a provider as it is."""
+    """A tool as OpenAI describes it, whichever provider's form it has; a provider's own tool stays as it is."""
     with suppress(ValueError):
         if described := convert_to_openai_tool(tool).get("function"):
             return {key: described.get(key) for key in ("name", "description", "parameters")}

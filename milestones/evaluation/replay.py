@@ -24,7 +24,7 @@ from arq_graph.reasoning.methods import METHODS, endpoint_of
 from arq_graph.reasoning.replies import is_cut_off
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
-# A replay makes no call that was lost and made again, finds out no method, and waits for nobody.
+# A replay repeats no lost call, tries no methods, and does not wait.
 _COSTS = ("model_calls", "input_tokens", "output_tokens", "turn_seconds", "steps")
 _LIMITS = ("calls", "seconds")
 
@@ -152,7 +152,7 @@ class Replaying:
             if call.answer is None:
                 self._failed[call.asked] = call.error
                 continue
-            # What failed was asked again; so was an answer that was none in the schema, by another method.
+            # Failed calls were repeated, and so were answers outside the schema, by another method.
             self._failed.pop(call.asked, None)
             left = self._left.setdefault(call.asked, deque())
             while left and left[-1].method != call.method:

@@ -136,7 +136,7 @@ async def aevaluate(
         )
     if record and results is None:
         raise InputError("record=True needs results=…, the file in which the model's answers are saved")
-    # A user's model that is none, or lacks its key, is told at once.
+    # Fail at once if the user's model cannot be made, for example because it lacks its key.
     suite.scenarios[0].make_user(suite.seed, user_model)
     if executor is not None:
         way = "give a concurrent.futures.Executor, such as ProcessPoolExecutor(4) or Dask's client.get_executor()"

@@ -154,7 +154,7 @@ class Scenario(Part):
                 yield ("world",), f"{said} If it is a helper, begin its name with `_`"
 
     def _schemas(self) -> dict[str, Schema] | None:
-        """What each tool takes, or the world's method in its place; empty where only a made world could tell."""
+        """The parameters of each tool or of the world's method for it; empty if only an instance has them."""
         world = getattr(self.world, "func", self.world)
         schemas = argument_schemas(self.tools or ())
         for name in schemas if world else ():
@@ -256,7 +256,7 @@ class Scenario(Part):
 
 
 def _misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[Problem]:
-    """Slots that are nearly an argument that the user lacks; others are what an agent asks of its own accord."""
+    """Slots whose names are nearly those of arguments that the user lacks."""
     taken = {name for schema in schemas.values() for name in schema.get("properties", ())}
     lacking = sorted(taken - {fact.name.replace(" ", "_") for fact in user.facts})
     for index, intent in enumerate(user.intents):

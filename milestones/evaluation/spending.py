@@ -35,7 +35,7 @@ class SpendingLimit:
     max_cost: float | None
     prices: Prices
     of: str = ""
-    # Of conversations that are over: adding up every call at each turn would take longer and longer.
+    # The sum over finished conversations: adding up all calls at each turn would take longer and longer.
     calls: int = 0
     cost: float = 0.0
     ended: str | None = None

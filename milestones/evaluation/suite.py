@@ -290,7 +290,7 @@ class SuiteFile(Part):
         return self
 
     def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
-        """What an entry says, and the defaults for what it does not say."""
+        """An entry, with the defaults for what it leaves out."""
         own = entry.model_fields_set
         whole = {key: getattr(part, key) for part in (self.defaults, entry) for key in part.model_fields_set}
         for key in ("user", "limits"):
@@ -316,7 +316,7 @@ def _filled(file: Path, world: Any) -> str:
 
 
 def _doubtful(entry: ScenarioEntry, names: set[str] | None, count: int) -> Iterator[Problem]:
-    """What would otherwise be taken as it stands: a name of several scenarios, of none, or of no value."""
+    """Mistakes that would otherwise pass: a name of several scenarios, of none, or without a value."""
     if count > 1:
         yield ("name",), f"is {entry.name!r}, as is that of another scenario; give each its own"
     if names and entry.twin and entry.twin not in (others := names - {entry.name}):
@@ -331,7 +331,7 @@ def _doubtful(entry: ScenarioEntry, names: set[str] | None, count: int) -> Itera
 
 
 def _told(place: Place, error: SpecError | ValidationError) -> list[Any]:
-    """What is wrong with what stands at a place, as Pydantic's errors."""
+    """What is wrong at a place, as Pydantic's errors."""
     if isinstance(error, SpecError):
         error = misfits(((), error))
     return [each | {"loc": (*place, *each["loc"])} for each in error.errors()]

@@ -83,7 +83,7 @@ def processes() -> Iterator[Callable[[], Executor]]:
 
 
 def _begin(end: Connection) -> None:
-    """Begin a process of ours: Ctrl-C is for the one that made it, whose end it hears of."""
+    """Start a worker process: it ignores Ctrl-C, which its parent handles, and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def leave() -> None:

@@ -35,9 +35,6 @@ SUITES = Path(__file__).parent.parent / "suites"
 _USUAL_ARMS = {"guidelines": "arq,cot,direct", "use_cases": "react,pre-act"} | dict.fromkeys(
     ("household", "shop", "booking"), "react,respact"
 )
-
-
-_PUBLISHED = Path(__file__).with_name("published.yaml")
 PUBLISHED = "published"
 _TURNS: Mapping[str, Callable[[TurnMetrics], float | None]] = {
     "action recall": lambda of: of.action_recall.rate,
@@ -67,9 +64,8 @@ class Published(Record):
 @cache
 def published() -> Mapping[str, Mapping[str, list[Published]]]:
     """The papers' figures, by suite and title of the table."""
-    return read_model(
-        _PUBLISHED, RootModel[dict[str, dict[str, list[Published]]]], what="file of published figures"
-    ).root
+    file, form = Path(__file__).with_name("published.yaml"), RootModel[dict[str, dict[str, list[Published]]]]
+    return read_model(file, form, what="file of published figures").root
 
 
 class Experiment(Record):
@@ -183,11 +179,8 @@ async def aexperiment(
             if settings.get("merge") and not kept.exists():  # only reported, so not asked now
                 continue
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
-            many = settings.get("concurrency", 8)
-            found = await aevaluate_turns(
-                app, gold, results=kept, depends_on=of, record=name, concurrency=many
-            )
-            outcomes += found.outcomes
+            how = {"depends_on": of, "record": name, "concurrency": settings.get("concurrency", 8)}
+            outcomes += (await aevaluate_turns(app, gold, results=kept, **how)).outcomes
         if outcomes:
             turns[arm] = turn_metrics(outcomes)
     shipped = next((name for name, shipped in _shipped().items() if shipped == file), None)
@@ -201,10 +194,10 @@ async def aexperiment(
 
 
 def _golden(file: Path, suite: Suite) -> dict[Path, Scenario]:
-    """The files of gold conversations, each with a scenario of the agent that they are of."""
+    """The files of gold conversations, each with a scenario of the agent that held them."""
     by_agent = {one.agent.file.stem: one for one in suite.scenarios if one.agent and one.agent.file}
     golden = sorted(file.parent.glob("gold/*.jsonl"))
-    # A recorded conversation holds no record of a yes, so no call could ever be agreed to.
+    # Recorded conversations do not say what the customer agreed to, so `confirm` would refuse every such call.
     return {
         gold: one.replace(agent=one.agent.replace(confirm={}))
         for gold in golden
@@ -212,10 +205,10 @@ def _golden(file: Path, suite: Suite) -> dict[Path, Scenario]:
     }
 
 
-def write_experiment(path: Path, experiment: Experiment) -> None:
-    """Write an experiment as JSON; the file is there whole or as it was before."""
+def write_experiment(path: Path, experiment: Experiment, tables: Iterable[Table]) -> None:
+    """Write an experiment as JSON, with its tables; the file is there whole or as it was before."""
     held = experiment.model_dump(mode="json", by_alias=True)
-    held["tables"] = [table.model_dump(mode="json") for table in experiment.tables]
+    held["tables"] = [table.model_dump(mode="json") for table in tables]
     write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
 
 

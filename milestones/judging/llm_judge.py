@@ -192,7 +192,7 @@ class LLMJudge:
             blueprint = _batch_blueprint(tuple((ids[each.name], each.type == "FC") for each in batch))
             check = partial(hearing.complaints, batch)
             for vote in range(1, self.votes + 1):
-                # Votes on one text would be one vote where a cache of answers stands before the model.
+                # If a cache stands before the model, votes on the same text would all be one vote.
                 which = {"vote": vote} if self.votes > 1 else {}
                 if transcript.history:
                     which["from_step"] = transcript.history + 1

@@ -60,7 +60,7 @@ class Hearing:
         return found
 
     def _ballot(self, milestone: Milestone, answer: ARQ) -> Ballot:
-        # Response fields only: every mode has them.
+        # Only response fields, because every mode has them.
         word = getattr(answer, milestone_ids(self.graph)[milestone.name])
         event = (
             self._call(milestone, word) if milestone.type == "FC" else word.step if word.achieved else None

@@ -93,25 +93,20 @@ def _compared(pairs: Sequence[Pair]) -> ComparedGroup:
     named = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
     return ComparedGroup(
         pairs=len(pairs),
-        goal_reached=_difference(named, "goal_reached", is_yes_or_no=True) if named else None,
-        goal_completion=_difference(pairs, "goal_completed", is_yes_or_no=True),
+        goal_reached=_difference(named, "goal_reached") if named else None,
+        goal_completion=_difference(pairs, "goal_completed"),
         split=Fourfold.of((pair.a.goal_completed, pair.b.goal_completed) for pair in pairs),
-        progress_rate=_difference(pairs, "progress_rate", is_yes_or_no=False),
+        progress_rate=_difference(pairs, "progress_rate"),
     )
 
 
 def _corrected(groups: Mapping[K, ComparedGroup]) -> dict[K, ComparedGroup]:
-    """The groups with each p corrected for how many groups are looked at, and verdicts to go with it."""
     found = dict(groups)
     for figure in _FIGURES:
-        known: dict[K, Difference] = {
-            name: each for name, group in groups.items() if (each := getattr(group, figure)) is not None
-        }
-        ps = holm({name: each.p for name, each in known.items() if each.p is not None})
-        for name, each in known.items():
-            p = ps.get(name)
-            update = {"p": p, "verdict": _decision(each.low, each.high, p)}
-            found[name] = found[name].model_copy(update={figure: each.model_copy(update=update)})
+        known = {name: each for name, group in groups.items() if (each := getattr(group, figure))}
+        for name, p in holm({name: each.p for name, each in known.items() if each.p is not None}).items():
+            update = {"p": p, "verdict": _decision(known[name].low, known[name].high, p)}
+            found[name] = found[name].model_copy(update={figure: known[name].model_copy(update=update)})
     return found
 
 
@@ -132,35 +127,29 @@ def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmC
     for a, b in [*combinations([arm for arm in arms if arm not in lacking], 2), *lacking.items()]:
         others = {(one.scenario, one.run): one for one in arms[b]}
         matched = ((one, others.get((one.scenario, one.run))) for one in arms[a])
-        pairs = [
-            Pair(one.independent_task or one.scenario, one, other)
-            for one, other in matched
-            if other is not None
-        ]
-        compared[a, b] = _compared(pairs)
+        compared[a, b] = _compared(
+            [Pair(one.independent_task or one.scenario, one, other) for one, other in matched if other]
+        )
     return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in _corrected(compared).items())
 
 
-def _difference(pairs: Sequence[Pair], figure: str, *, is_yes_or_no: bool) -> Difference:
+def _difference(pairs: Sequence[Pair], figure: str) -> Difference:
     sides = [(pair.cluster, getattr(pair.a, figure), getattr(pair.b, figure)) for pair in pairs]
     known = [(cluster, float(a), float(b)) for cluster, a, b in sides if a is not None and b is not None]
     n = len(known)
     clusters = [cluster for cluster, _, _ in known]
     tasks = len(set(clusters))
-    by_mcnemar = is_yes_or_no and tasks == n
+    by_mcnemar = figure != "progress_rate" and tasks == n
     differences = [b - a for _, a, b in known]
-    low, high = bootstrap_mean(differences, clusters=clusters) or (None, None)
+    low, high = bootstrap_mean(differences, clusters) or (None, None)
     if low is not None and high is not None and low == high:
-        # Resamples of tasks that are alike vary in nothing; this share of others, up to -1 and 1, is still possible.
+        # Resamples of tasks that are all alike do not vary. A share of other tasks, up to -1 and 1, is still possible.
         _, others = wilson(0, tasks)
         low, high = low - others * (1 + low), high + others * (1 - high)
-    # The interval alone finds differences where there are a few pairs only (three that are alike are three
-    # whose interval leaves 0 out); p does not.
     p = None
-    if by_mcnemar and known:
-        p = mcnemar(differences.count(-1), differences.count(1))
-    elif known:
-        p = sign_flip(differences, clusters=clusters)
+    if known:
+        one_sided = differences.count(-1), differences.count(1)
+        p = mcnemar(*one_sided) if by_mcnemar else sign_flip(differences, clusters)
     return Difference(
         pairs=n,
         left_out=len(pairs) - n,
@@ -177,6 +166,7 @@ def _difference(pairs: Sequence[Pair], figure: str, *, is_yes_or_no: bool) -> Di
 
 
 def _decision(low: float | None, high: float | None, p: float | None) -> Decision:
+    # An interval alone would find differences in very few pairs: three that are alike leave 0 out, but p does not.
     if low is None or high is None or p is None or p >= SIGNIFICANT or low <= 0 <= high:
         return "no difference shown"
     return "b better" if low > 0 else "a better"
@@ -237,7 +227,6 @@ def compare(a: Report, b: Report) -> Comparison:
 
 
 def _by_key(records: Sequence[ConversationRecord]) -> dict[_Key, ConversationRecord]:
-    """The records by what they are paired by: a task, or a conversation's own id, and which of its runs."""
     runs: Counter[_Named] = Counter()
     keyed: dict[_Key, ConversationRecord] = {}
     for record in records:
@@ -255,7 +244,6 @@ def _told(key: _Key) -> str:
 
 
 def _different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
-    """Graphs of the pairs that have another name on the other side, or other milestones, as far as reports tell."""
     different = []
     for one, other in dict.fromkeys((pair.a.graph, pair.b.graph) for pair in pairs):
         if one != other:

@@ -10,9 +10,8 @@ from typing import Any, Self
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
 from arq_graph.milestones.reports.statistics import interval_of_shares, mean_within, pass_hat_k, wilson
 
-# τ-bench rewards 0 or 1, and counts what differs from 1 by no more than this as 1.
+# τ-bench rewards 0 or 1, and counts rewards that are this close to 1 as 1.
 _NEARLY = 1e-6
-# For how many runs of a task pass^k is told at most.
 _MOST_RUNS = 16
 
 
@@ -131,9 +130,8 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     """
     group = tuple(records)
     going = [one for one in group if one.progress_range is not None]
-    decided = [one for one in going if one.progress_rate is not None]
-    progress = mean_of(decided, lambda one: one.progress_rate)
-    undecided = len(going) > len(decided)
+    progress = mean_of(going, lambda one: one.progress_rate)
+    undecided = len(going) > progress.n
     own = [one for one in group if one.goal is not None]
     shares, left_out = _pass_hat_k(group)
     rewarded = [(one.goal_completed, one.reward >= 1 - _NEARLY) for one in group if one.reward is not None]
@@ -182,7 +180,7 @@ def rate_of(records: Sequence[ConversationRecord], told: Callable[[ConversationR
 def mean_of(
     records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], float | None]
 ) -> Mean:
-    """The mean of something from 0 to 1 that is told of conversations; None is not known."""
+    """The mean of a value from 0 to 1 over the conversations in which it is known, which is not None."""
     tasks, values = _told(records, told)
     low, high = interval_of_shares(values, tasks) if values else (None, None)
     return Mean(n=len(values), mean=mean_within(values) if values else None, low=low, high=high)
@@ -191,7 +189,7 @@ def mean_of(
 def _told(
     records: Sequence[ConversationRecord], told: Callable[[ConversationRecord], float | None]
 ) -> tuple[list[Hashable], list[float]]:
-    """What each was a try of, as those of one task depend on each other, and what is told of it; not if it is None."""
+    """The task and the value of each conversation whose value is known."""
     found = [(one.independent_task or at, told(one)) for at, one in enumerate(records)]
     known = [(task, float(value)) for task, value in found if value is not None]
     return [task for task, _ in known], [value for _, value in known]
@@ -207,11 +205,7 @@ def _count(values: Sequence[float]) -> Mean:
 
 
 def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], int]:
-    """pass^k by k up to 16, and how many tasks it leaves out; nothing where none was run twice.
-
-    Left out are tasks with an undecided run: where nothing but a judge could say yes, those that are decided
-    are the failures. A run with nothing to complete is none.
-    """
+    """pass^k by k, and how many tasks were left out: a task's decided runs may all be failures if one is undecided."""
     runs: dict[tuple[str | None, ...], list[bool | None]] = {}
     for record in group:
         nothing = record.goal_completed is None and record.progress_range is None

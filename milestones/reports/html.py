@@ -7,9 +7,9 @@ import hashlib
 import json
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-from heapq import heappop, heappush
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -23,18 +23,17 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import satisfied_by
 from arq_graph.milestones.reports.html_layout import layered
-from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord, grouped
 from arq_graph.milestones.reports.report import Report, stand_in_notice
 from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.reports.tables import tables_of
-from arq_graph.milestones.transcript import Call, Event, Transcript
+from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 from arq_graph.reasoning.sections import visible
 
 MAX_BYTES = 20_000_000
-"""The words of conversations take so much of a page, and no more."""
-MOST_BROKEN_SHOWN = 500
+"""The words of conversations take at most so much of a page."""
 MAX_CHARACTERS = 4_000
-"""So much of each text of a conversation is shown."""
+"""Of each text of a conversation, so many characters are shown."""
 
 _SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
 _SHOWN = {"name", "type", "description", "dependencies", "requires", "weight"}
@@ -65,8 +64,8 @@ def write_html(
         tables: What is shown beneath it, such as the tables of an experiment. Default: those of the report.
 
     Raises:
-        InputError: A transcript is none of those that were measured, or the file cannot be written.
-        SpecError: A graph of the report is none that anything can be measured on.
+        InputError: A transcript was not measured in this report, or the file cannot be written.
+        SpecError: A graph of the report cannot be measured on.
     """
     conversations, about = _readable(transcripts, report)
     style = _file("style.css")
@@ -91,14 +90,13 @@ def write_html(
 def _readable(
     transcripts: Iterable[Transcript], report: Report
 ) -> tuple[list[tuple[int, Markup]], dict[str, Any]]:
-    """What was said, as far as there is room: first where something was forbidden, then where the goal was missed."""
+    """The words of conversations as far as there is room: forbidden events come first, then missed goals."""
     places: dict[tuple[str, int], deque[int]] = {}
     for index, record in enumerate(report.conversations):
         places.setdefault((record.id, record.events), deque()).append(index)
-    kept: list[tuple[tuple[bool, bool, int], int, str, str]] = []
-    left_out: tuple[bool, bool, int] | tuple[()] = ()
+    found: list[tuple[tuple[bool, bool, int], str, str]] = []
     numbers: dict[str, int] = {}  # many conversations have the same instructions
-    sources, size = set[str | None](), 0
+    sources = set[str | None]()
     for transcript in transcripts:
         if not (fitting := places.get((transcript.id, len(transcript)))):
             raise InputError(
@@ -106,23 +104,22 @@ def _readable(
                 "twice; give the transcripts that were measured, each once and without the broken ones"
             )
         index = fitting.popleft()
-        record, instructions = report.conversations[index], transcript.instructions
+        record = report.conversations[index]
         sources.add(transcript.source)
         worth = bool(record.forbidden), record.goal_completed is False, -index
-        if worth < left_out:
-            continue
-        more = "" if instructions in numbers else instructions[:MAX_CHARACTERS]
-        text = _embedded(_words(transcript, numbers))
-        taken = len((text + more).encode(errors="replace"))
-        heappush(kept, (worth, taken, text, instructions))
-        size += taken
-        while size > MAX_BYTES:
-            left_out, taken, *_ = heappop(kept)
-            size -= taken
-    return sorted((-place, Markup(text)) for (_, _, place), _, text, _ in kept), {
-        "readable": len(kept),
-        "elsewhere": sorted(filter(None, sources)) if left_out else [],
-        "instructions": {numbers[one]: _cut(one) for *_, one in kept if one},
+        found.append((worth, _embedded(_words(transcript, numbers)), transcript.instructions))
+    shown: dict[int, Markup] = {}
+    instructions, size = dict[str, str](), 0
+    for (_, _, place), text, told in sorted(found, reverse=True):
+        size += len((text + ("" if told in instructions else told[:MAX_CHARACTERS])).encode(errors="replace"))
+        if size > MAX_BYTES:
+            break
+        shown[-place] = Markup(text)
+        instructions[told] = _cut(told)
+    return sorted(shown.items()), {
+        "readable": len(shown),
+        "elsewhere": sorted(filter(None, sources)) if len(shown) < len(found) else [],
+        "instructions": {numbers[one]: text for one, text in instructions.items() if one},
     }
 
 
@@ -135,16 +132,19 @@ def _file(name: str) -> str:
 
 
 def _data(report: Report) -> dict[str, Any]:
-    """Figures, graphs and conversations: the records as they are, with what the page draws and counts."""
-    flows = {name: _Flow(number, record) for number, (name, record) in enumerate(report.graphs.items())}
-    conversations = [flows[record.graph].add(record) for record in report.conversations]
+    numbers = {name: number for number, name in enumerate(report.graphs)}
+    graphs = {name: MilestoneGraph(record.milestones) for name, record in report.graphs.items()}
+    rows = [_row(one, numbers[one.graph], graphs[one.graph]) for one in report.conversations]
+    of = grouped(rows, lambda row: row["graph"])
     return {
         "stand_in": stand_in_notice(report.stand_ins),
         "summary": report.summary.model_dump(),
-        "graphs": [{"name": name, **flow.drawn()} for name, flow in flows.items()],
-        "conversations": conversations,
-        "broken": [one.error for one in report.broken[:MOST_BROKEN_SHOWN]],
-        "broken_count": len(report.broken),
+        "graphs": [
+            {"name": name, **_drawn(record, graphs[name], of.get(numbers[name], []))}
+            for name, record in report.graphs.items()
+        ],
+        "conversations": rows,
+        "broken": [one.error for one in report.broken],
         "missing": report.missing,
         "stopped": report.stopped,
     }
@@ -156,67 +156,56 @@ def _status(record: ConversationRecord) -> str:
     return "completed" if record.goal_completed else "missed"
 
 
-class _Flow:
-    """A graph, and how conversations went through it: what they reached, along which edges, and where they stopped."""
+def _row(record: ConversationRecord, number: int, graph: MilestoneGraph) -> dict[str, Any]:
+    edges = {edge: place for place, edge in enumerate(graph.edges)}
+    ways = satisfied_by(graph, {one.name: one.step for one in record.reached}).items()
+    return {
+        **record.model_dump(exclude=_NOT_SHOWN, exclude_defaults=True),
+        "graph": number,
+        "status": _status(record),
+        "goal_reached": record.goal_reached,
+        "stopped_at": record.stopped_at,
+        "edges": [edges[one, name] for name, behind in ways for one in behind],
+    }
 
-    def __init__(self, number: int, record: GraphRecord) -> None:
-        self._number, self._record = number, record
-        self._graph = MilestoneGraph(record.milestones)
-        self._edges = {edge: place for place, edge in enumerate(self._graph.edges)}
-        self._rows: list[dict[str, Any]] = []
 
-    def add(self, record: ConversationRecord) -> dict[str, Any]:
-        """What the page knows of one more conversation that was measured on it."""
-        reached = {one.name: one.step for one in record.reached}
-        ways = satisfied_by(self._graph, reached).items()
-        row = {
-            **record.model_dump(exclude=_NOT_SHOWN, exclude_defaults=True),
-            "graph": self._number,
-            "status": _status(record),
-            "goal_reached": record.goal_reached,
-            "stopped_at": record.stopped_at,
-            "edges": [self._edges[one, name] for name, behind in ways for one in behind],
+def _drawn(record: GraphRecord, graph: MilestoneGraph, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A graph with its layout, and how many of these conversations reached each milestone and went along each edge."""
+    places, bends = layered(graph)
+    points = [*places.values(), *chain(*bends.values())]
+    numbers = {name: number for number, name in enumerate(graph)}
+    reached = Counter(one["name"] for row in rows for one in row["reached"])
+    possibly = Counter(name for row in rows for name in row.get("possibly_reached", ()))
+    stopped = Counter(row["stopped_at"] for row in rows)
+    travelled = Counter(edge for row in rows for edge in row["edges"])
+    milestones = [
+        {
+            **one.model_dump(include=_SHOWN),
+            "at": places[one.name],
+            "reached": reached[one.name],
+            "possibly": possibly[one.name],
+            "stopped": stopped[one.name],
         }
-        self._rows.append(row)
-        return row
-
-    def drawn(self) -> dict[str, Any]:
-        """What the page knows of the graph, once all conversations are added."""
-        places, bends = layered(self._graph)
-        points = [*places.values(), *chain(*bends.values())]
-        numbers = {name: number for number, name in enumerate(self._graph)}
-        reached = Counter(one["name"] for row in self._rows for one in row["reached"])
-        possibly = Counter(name for row in self._rows for name in row.get("possibly_reached", ()))
-        stopped = Counter(row["stopped_at"] for row in self._rows)
-        travelled = Counter(edge for row in self._rows for edge in row["edges"])
-        milestones = [
-            {
-                **one.model_dump(include=_SHOWN),
-                "at": places[one.name],
-                "reached": reached[one.name],
-                "possibly": possibly[one.name],
-                "stopped": stopped[one.name],
-            }
-            for one in self._record.milestones
-        ]
-        edges = [
-            {"ends": [numbers[end] for end in edge], "bends": bends[edge], "count": travelled[place]}
-            for edge, place in self._edges.items()
-        ]
-        return {
-            "file": self._record.file,
-            "reviewed": self._record.reviewed,
-            "conversations": len(self._rows),
-            "completed": sum(row["status"] == "completed" for row in self._rows),
-            "layers": 1 + max((layer for layer, _ in points), default=0),
-            "breadth": max((place for _, place in points), default=0.0),
-            "milestones": milestones,
-            "edges": edges,
-        }
+        for one in record.milestones
+    ]
+    edges = [
+        {"ends": [numbers[end] for end in edge], "bends": bends[edge], "count": travelled[place]}
+        for place, edge in enumerate(graph.edges)
+    ]
+    return {
+        "file": record.file,
+        "reviewed": record.reviewed,
+        "conversations": len(rows),
+        "completed": sum(row["status"] == "completed" for row in rows),
+        "layers": 1 + max((layer for layer, _ in points), default=0),
+        "breadth": max((place for _, place in points), default=0.0),
+        "milestones": milestones,
+        "edges": edges,
+    }
 
 
 def _embedded(value: Any) -> str:
-    """A value as JSON that can stand in a script element: nothing in it is hidden, and no text ends the element."""
+    """A value as JSON that cannot end the script element that holds it."""
     text = json.dumps(_all_visible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_IN_A_SCRIPT)
 
@@ -230,7 +219,6 @@ def _all_visible(value: Any) -> Any:
 
 
 def _words(transcript: Transcript, instructions: dict[str, int]) -> dict[str, Any]:
-    """A transcript as the page reads it: its events, and the number of its instructions."""
     found: dict[str, Any] = {"events": [_event(event) for event in transcript.events]}
     if transcript.history:
         found["history"] = transcript.history
@@ -242,26 +230,27 @@ def _words(transcript: Transcript, instructions: dict[str, int]) -> dict[str, An
 
 
 def _answers(transcript: Transcript) -> list[dict[str, Any]]:
-    """What models answered, where the transcript comes from a file in which a run was recorded."""
+    """The models' answers, if the transcript comes from a recorded run."""
     kept = transcript.extra.get("arq_graph")
     recorded = kept.get("recorded", ()) if isinstance(kept, Mapping) else ()
-    answered = [(call["module"], call["answer"]) for call in recorded if call.get("answer")]
-    return [
-        {"step": step, "text": _cut(text)}
-        for step, answer in answered
-        for text in [
-            answer.get("content"),
-            *(json.dumps(call["args"]) for call in answer.get("tool_calls", ())),
+    found = []
+    for call in recorded:
+        answer = call.get("answer") or {}
+        texts = [answer.get("content"), *(json.dumps(each["args"]) for each in answer.get("tool_calls", ()))]
+        found += [
+            {"step": call["module"], "text": _cut(text)} for text in texts if text and isinstance(text, str)
         ]
-        if text and isinstance(text, str)
-    ]
+    return found
 
 
 def _event(event: Event) -> dict[str, Any]:
     held = {each.name: getattr(event, each.name) for each in fields(event)}
     if isinstance(event, Call):
-        written = partial(json.dumps, ensure_ascii=False, indent=2, skipkeys=True, default=str)
-        held["arguments"] = [[name, _cut(written(value))] for name, value in event.arguments.items()]
+        held["arguments"] = [[name, _cut(_written(value))] for name, value in event.arguments.items()]
+    if isinstance(event, Result):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(event.text)
+            held["text"] = _written(value) if isinstance(value, dict | list) else event.text
     return {
         name: _cut(each) if isinstance(each, str) else each
         for name, each in held.items()
@@ -269,6 +258,9 @@ def _event(event: Event) -> dict[str, Any]:
     }
 
 
-def _cut(text: str) -> str | list[Any]:
+_written = partial(json.dumps, ensure_ascii=False, indent=2, skipkeys=True, default=str)
+
+
+def _cut(text: str) -> str:
     rest = len(text) - MAX_CHARACTERS
-    return [text[:MAX_CHARACTERS], rest] if rest > 0 else text
+    return f"{text[:MAX_CHARACTERS]}… {rest:,} more characters are not in this page" if rest > 0 else text

@@ -18,10 +18,10 @@ Point = tuple[int, float]
 Item = Hashable
 """A milestone, or a bend: the ends of its edge and its layer."""
 
-# Beyond this many bends in all, edges are drawn straight: so many lines help nobody.
+# Beyond this many bends in all, edges are drawn straight.
 MOST_BENDS = 4_000
 _WIDTH_OF_BEND = 0.5
-# Sweeps over all rows, down and up in turn; the last one that orders them runs down, away from Start.
+# Sweeps over all rows, down and up in turn. An odd number of ordering sweeps lets the last one run down from Start.
 _ORDERING = 9
 _STRAIGHTENING = 3
 
@@ -37,7 +37,7 @@ def layered(graph: nx.DiGraph[str]) -> tuple[dict[str, Point], dict[tuple[str, s
     drawn: nx.DiGraph[Item] = nx.DiGraph()  # with a bend wherever an edge passes a layer
     drawn.add_nodes_from(forward)
     bends: dict[tuple[str, str], list[Item]] = {}
-    # Short edges first: where there are too many bends, the longest go without, and pull at nothing.
+    # Short edges come first, so that the longest ones go without bends if there are too many.
     for source, target in sorted(forward.edges, key=lambda edge: layer[edge[1]] - layer[edge[0]]):
         passed = range(layer[source] + 1, layer[target])
         if len(drawn) - len(forward) + len(passed) <= MOST_BENDS:
@@ -58,7 +58,7 @@ def layered(graph: nx.DiGraph[str]) -> tuple[dict[str, Point], dict[tuple[str, s
 
 
 def _without_cycles(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
-    """The same milestones with every edge that closes a cycle turned round, in the order of a walk from Start."""
+    """The same graph, in which every edge that closes a cycle is turned round."""
     walk: nx.DiGraph[str] = nx.DiGraph()
     walk.add_nodes_from(sorted(graph, key=lambda name: name != START))
     walk.add_edges_from(graph.edges)
@@ -74,7 +74,7 @@ def _without_cycles(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
 
 
 def _layers(forward: nx.DiGraph[str]) -> dict[Item, int]:
-    """Each milestone one layer after the last of those before it; End in the last of all."""
+    """Each milestone stands one layer after the last one before it, and End in the last layer."""
     generations = nx.topological_generations(forward)
     layer: dict[Item, int] = {name: number for number, names in enumerate(generations) for name in names}
     if END in layer and not forward.succ[END]:
@@ -85,11 +85,7 @@ def _layers(forward: nx.DiGraph[str]) -> dict[Item, int]:
 def _places(
     rows: list[list[Item]], drawn: nx.DiGraph[Item], width: Mapping[Item, float]
 ) -> dict[Item, float]:
-    """A place for each item: near those it is joined to, and none closer to another than widths allow.
-
-    First rows are put in an order that has few crossings, by the means of the row before or after; then each item
-    goes to the mean of all that it is joined to.
-    """
+    """First order the rows by the means of their neighbours, then move each item to the mean of all its neighbours."""
     place = dict.fromkeys(drawn, 0.0)
     around = drawn.to_undirected().adj
     for sweep in range(_ORDERING + _STRAIGHTENING):
@@ -107,10 +103,7 @@ def _places(
 def _move(
     row: Sequence[Item], wanted: Mapping[Item, float], width: Mapping[Item, float], place: dict[Item, float]
 ) -> None:
-    """Put each item of a row at the place nearest to the one wanted, by least squares, that keeps order and room.
-
-    Without the room that each needs, it is isotonic regression: neighbours in the wrong order are pooled.
-    """
+    """Move a row's items near their wanted places by isotonic regression, which keeps their order and room."""
     room = [0.0]
     for left, right in pairwise(row):
         room.append(room[-1] + (width[left] + width[right]) / 2)

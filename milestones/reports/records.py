@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
@@ -12,6 +12,7 @@ from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 Ended = Literal["user", "turns", "calls", "seconds", "limit", "error"]
@@ -184,9 +185,9 @@ class GraphRecord(Record):
     milestones: tuple[Milestone, ...]
 
 
-def grouped(things: Iterable[T], name_of: Callable[[T], str | None]) -> dict[str, list[T]]:
+def grouped(things: Iterable[T], name_of: Callable[[T], K | None]) -> dict[K, list[T]]:
     """Things by the names of their groups, in order; what has none is left out."""
-    groups: dict[str, list[T]] = {}
+    groups: dict[K, list[T]] = {}
     for one in things:
         if (name := name_of(one)) is not None:
             groups.setdefault(name, []).append(one)

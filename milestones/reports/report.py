@@ -55,7 +55,7 @@ class Report(Record):
         stopped: What was reached, where they are missing.
     """
 
-    # What else a file holds, its summary, follows from the rest.
+    # A file also holds the summary, which is computed from the rest.
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -105,7 +105,7 @@ def write_report(path: str | Path, report: Report) -> None:
     """
     held = report.model_dump(mode="json", by_alias=True)
     held["summary"] = report.summary.model_dump(mode="json")
-    # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
+    # Pydantic cannot write a lone surrogate, which a transcript's names may hold.
     write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
 
 

@@ -106,7 +106,7 @@ class ScoringRun:
             return self._failed(one.source, record, error)
 
     def _failed(self, source: str | None, record: int, error: Exception) -> Outcome:
-        """What is told of a conversation that cannot be scored; raises what concerns all of them."""
+        """A conversation that cannot be scored; raises an error that concerns all of them."""
         is_unreached = isinstance(error, ModelRequestError | ModelUnavailableError)
         self._unreached = self._unreached + 1 if is_unreached else 0
         if isinstance(error, PromptError | JudgeError) or self._unreached >= MOST_UNREACHED:
@@ -177,6 +177,6 @@ def score_transcripts(
 
 def _kept(store: RunStore) -> Iterator[tuple[int, ConversationRecord]]:
     for entry in store.entries():
-        # What cannot be read is scored again: no outcome is lost, and none counts twice.
+        # Entries that cannot be read are scored again.
         with suppress(KeyError, TypeError, ValueError):
             yield int(entry["at"]), ConversationRecord.model_validate(entry["scored"])

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from arq_graph.milestones.reports.records import Record
-
-if TYPE_CHECKING:
-    from arq_graph.milestones.reports.comparison import Difference
 
 NOT_KNOWN = "-"
 
@@ -50,16 +45,6 @@ def average(value: float | None, places: int) -> str:
 def between(low: str, high: str) -> str:
     """A range, or what it is where both ends are the same."""
     return low if low == high else f"{low} to {high}"
-
-
-def points(of: Difference) -> str:
-    """A difference of shares in percentage points, with its interval."""
-    return number(of.difference, "+.0f", 100) + interval(of.low, of.high, "+.0f", 100)
-
-
-def change(of: Difference) -> str:
-    """A difference of rates, with its interval."""
-    return number(of.difference, "+.2f") + interval(of.low, of.high, "+.2f")
 
 
 def interval(low: float | None, high: float | None, form: str, times: int = 1) -> str:

@@ -88,9 +88,7 @@ def mean_within(values: Sequence[float]) -> float:
     return min(max(fsum(values) / len(values), min(values)), max(values))
 
 
-def bootstrap_mean(
-    values: Sequence[float], *, clusters: Sequence[Hashable] | None = None
-) -> tuple[float, float] | None:
+def bootstrap_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, float] | None:
     """The 95% percentile bootstrap interval of a mean: where the means of resamples lie.
 
     Efron, "Bootstrap methods: another look at the jackknife", 1979. Where it would leave the mean itself out (values
@@ -101,7 +99,7 @@ def bootstrap_mean(
     Args:
         values: What the mean is over.
         clusters: What each value belongs to; values of one cluster depend on each other, as the runs of one task do,
-            and are drawn together. None: each by itself.
+            and are drawn together.
     """
     chance = Random(0)
     heaps = _heaps(_clustered(values, clusters), chance)
@@ -124,11 +122,11 @@ def interval_of_shares(values: Sequence[float], clusters: Sequence[Hashable]) ->
 
     Wilson's, for as many clusters as there are, says how sure a mean is in which resamples show no spread.
     """
-    drawn, tasks = bootstrap_mean(values, clusters=clusters), len(set(clusters))
+    drawn, tasks = bootstrap_mean(values, clusters), len(set(clusters))
     return drawn if drawn and drawn[0] < drawn[1] else wilson(mean_within(values) * tasks, tasks)
 
 
-def sign_flip(differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None) -> float:
+def sign_flip(differences: Sequence[float], clusters: Sequence[Hashable]) -> float:
     """How likely so large a sum of differences is, in either direction, where A and B are alike: two-sided p.
 
     If they are, each pair could as well have come the other way round: all ways to turn the signs are equally likely,
@@ -156,9 +154,9 @@ def sign_flip(differences: Sequence[float], *, clusters: Sequence[Hashable] | No
     return (1 + hits) / (1 + _FLIPS)
 
 
-def _clustered(values: Sequence[float], clusters: Sequence[Hashable] | None) -> list[_Heap]:
+def _clustered(values: Sequence[float], clusters: Sequence[Hashable]) -> list[_Heap]:
     members: dict[Hashable, list[float]] = {}
-    for value, cluster in zip(values, clusters or range(len(values)), strict=True):
+    for value, cluster in zip(values, clusters, strict=True):
         members.setdefault(cluster, []).append(value)
     return [(fsum(each), len(each)) for each in members.values()]
 

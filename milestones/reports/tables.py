@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from operator import attrgetter
 from typing import Any
 
 from arq_graph.milestones.milestone import END
-from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
+from arq_graph.milestones.reports.comparison import Difference, compare_arms, references
 from arq_graph.milestones.reports.figures import Summary, mean_of, progress_end, rate_of
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, grouped
 from arq_graph.milestones.reports.report import Report
@@ -20,11 +19,9 @@ from arq_graph.milestones.reports.shown import (
     Table,
     average,
     between,
-    change,
     interval,
     number,
     percent,
-    points,
     probability,
 )
 from arq_graph.milestones.reports.statistics import mean_within
@@ -85,20 +82,24 @@ def tables_of(
     Args:
         report: What was measured.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        timed: Whether the seconds of a turn, which no other run repeats, are told.
+        timed: Whether to include the seconds of a turn, which no other run repeats.
     """
     every = grouped(report.conversations, lambda one: one.arm or RECORDED)
     lacking = references(every)  # which have tables of their own
     arms = {name: records for name, records in every.items() if name not in lacking}
     summaries = {arm: report.summary.arms.get(arm, report.summary.overall) for arm in arms}
-    # Of a single answer, neither progress nor where it stopped is of interest.
+    # Progress and stops are of interest only in conversations, not in single answers.
     walked = _only(arms, lambda one: not one.expected)
     stops = _stops(walked)
     nothing = report.summary.overall.nothing_to_complete
     left_out = f"Left out of both rates, because the graph asks for nothing there: {nothing:,}."
     tables: list[tuple[str, Rows, Iterable[str]]] = [
         (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
-        ("goal completion", _by_part(arms), [_INTERVALS, left_out] if nothing else [_INTERVALS]),
+        (
+            "goal completion",
+            _by(arms, _completed, _part),
+            [_INTERVALS, left_out] if nothing else [_INTERVALS],
+        ),
         ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
         (BY_USER, _several(_by(arms, _completed, _USER)), ()),
         (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
@@ -112,9 +113,9 @@ def tables_of(
     ]
     yield from (table(title, arms, rows, *notes) for title, rows, notes in tables if rows)
     yield from _worth(every, lacking, ablated or {})
-    yield from _compared(arms)
+    yield from _in_pairs(arms, "arms in pairs", "goal_completion")
     if any(walked.values()):
-        yield from _in_pairs(walked, "progress_rate", "arms in pairs, progress rate", change)
+        yield from _in_pairs(walked, "arms in pairs, progress rate", "progress_rate")
 
 
 def table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
@@ -127,13 +128,12 @@ def table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
     return Table(title=title, columns=columns, rows=tuple(found), notes=notes)
 
 
-def difference_cells(
-    of: Difference, a: str, b: str, told: Callable[[Difference], str] = points
-) -> Mapping[str, str]:
-    """A difference with its interval, p, the number of pairs, and which of the two is better."""
+def difference_cells(of: Difference, a: str, b: str, *, is_rate: bool = False) -> Mapping[str, str]:
+    """A difference, in points or as a rate, with its interval, p, the number of pairs, and which side is better."""
+    form, times = ("+.2f", 1) if is_rate else ("+.0f", 100)
     better = {"a better": a, "b better": b}.get(of.verdict, "not shown")
-    cells = (told(of), probability(of.p), f"{of.pairs:,}", better)
-    return dict(zip(DIFFERENCE, cells, strict=True))
+    difference = number(of.difference, form, times) + interval(of.low, of.high, form, times)
+    return dict(zip(DIFFERENCE, (difference, probability(of.p), f"{of.pairs:,}", better), strict=True))
 
 
 def _only(arms: Mapping[str, Records], wanted: Callable[[ConversationRecord], Any]) -> Mapping[str, Records]:
@@ -145,7 +145,7 @@ def _by(
     cell: Callable[[Records], str],
     *groupings: Callable[[ConversationRecord], str | None],
 ) -> Rows:
-    """A row for each group of each grouping that makes several, and one for all."""
+    """A row for each group, where a grouping makes several, and one for all."""
     groups: dict[str, Mapping[str, Records]] = {}
     for group_of in groupings:
         found = {arm: grouped(records, group_of) for arm, records in arms.items()}
@@ -167,21 +167,12 @@ def _several(rows: Rows) -> Rows:
     return rows if len(rows) > 1 else {}
 
 
-def _by_part(arms: Mapping[str, Records]) -> Rows:
-    def part_of(one: ConversationRecord) -> str:
-        return MATCHER if _matches_only(one) else TURN
-
-    rows = _by(arms, _completed, part_of)
-    is_of_matcher = all(_matches_only(one) for records in arms.values() for one in records)
-    return {MATCHER: rows["all"]} if rows and is_of_matcher else rows
-
-
-def _matches_only(one: ConversationRecord) -> bool:
-    return "active" in one.expected
+def _part(one: ConversationRecord) -> str:
+    return MATCHER if "active" in one.expected else TURN
 
 
 def _share(figure: str, records: Records) -> str:
-    """The share of which it is true: a range where something is undecided, else with its interval."""
+    """A range if something is undecided, and otherwise the share with its interval."""
     counted = [one for one in records if one.progress_range is not None]
     of = rate_of(counted, attrgetter(figure))
     if of.unknown or not of.n:
@@ -209,11 +200,9 @@ def _pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
     every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
     rows = {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
     notes = ["How likely it is that k runs of a scenario all complete the goal."]
-    undecided = [
-        f"{arm} {of.pass_hat_k_undecided:,}" for arm, of in summaries.items() if of.pass_hat_k_undecided
-    ]
-    if undecided:
-        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(undecided)}.")
+    left_out = [f"{arm} {n:,}" for arm, of in summaries.items() if (n := of.pass_hat_k_undecided)]
+    if left_out:
+        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(left_out)}.")
     return rows, notes
 
 
@@ -238,22 +227,21 @@ def _outcomes(arms: Mapping[str, Records]) -> Rows:
 
 
 def _moves(arms: Mapping[str, Records]) -> Rows:
-    """The shares of moves, where thoughts are told, and how often tasks were tried."""
     found = {arm: _shares_of(records) for arm, records in arms.items()}
-    rows: dict[str, Mapping[str, str]] = {}
-    if any("think" in shares for shares in found.values()):
-        names = dict.fromkeys(["think", *(name for shares in found.values() for name in shares)])
-        rows = {name: {arm: percent(of.get(name)) for arm, of in found.items()} for name in names}
+    told = {name for shares in found.values() for name in shares}
+    names = [name for name in ("think", "speak", "act", "invalid") if "think" in told and name in told]
+    rows: dict[str, Mapping[str, str]] = {
+        name: {arm: percent(of.get(name)) for arm, of in found.items()} for name in names
+    }
     if any(one.trials > 1 for records in arms.values() for one in records):
         rows["trials"] = {arm: number(_mean_of(one.trials for one in of), ".1f") for arm, of in arms.items()}
     return rows
 
 
 def _shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
-    """The shares of an arm's moves, as `_SHARES` says; those that are not told are left out."""
     counts = Counter[str]()
     for one in records:
-        counts.update(one.moves)  # what never happened is told, too
+        counts.update(one.moves)  # keeps those that are 0
     done = counts["speak"] + counts["act"]
     of = {"think": counts["think"] + done, "speak": done, "act": done, "invalid": counts["act"]}
     return {name: counts[name] / all_of for name, all_of in of.items() if all_of and name in counts}
@@ -289,15 +277,12 @@ def _means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[st
 def _worth(
     arms: Mapping[str, Records], lacking: Mapping[str, str], ablated: Mapping[str, str]
 ) -> Iterator[Table]:
-    """What each query that was left out gains in goal completion, and costs in tokens."""
     steps = {arm: (whole, ablated.get(arm, "")) for arm, whole in lacking.items()}
     for whole, step in dict.fromkeys(steps.values()):
         without = [arm for arm, of in steps.items() if of == (whole, step)]
         of: Mapping[str, Records] = {arm: arms[arm] for arm in (*without, whole)}
-        # Where the matcher alone is run, another step's query can gain nothing.
-        is_of_turns = step != "matcher" and any(_matches_only(one) for one in arms[whole])
-        if is_of_turns:
-            of = _only(of, lambda one: not _matches_only(one))
+        if step not in ("", "matcher"):  # of other steps, cases of the matcher alone say nothing
+            of = _only(of, lambda one: _part(one) == TURN)
         gained = {each.a: each for each in compare_arms(of)}
         tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
         rows = {whole: {"tokens": number(tokens[whole], ".0f")}}
@@ -306,37 +291,22 @@ def _worth(
             fewer, most = tokens[arm], tokens[whole]
             costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
             rows[arm.removeprefix(f"{whole} ")] = {**gain, "gain": gain["difference"], "tokens": costs}
-        pairs = [each.overall.goal_completion.pairs for each in gained.values()]
+        turns = " of whole turns" if len(of[whole]) < len(arms[whole]) else ""
         notes = (
-            f"With all of its queries {whole} completes the goal in {_completed(of[whole])}"
-            f"{' of whole turns' if is_of_turns else ''}. Gain: goal completion with the query less that without it, "
-            f"in points, with 95% intervals (pairs: {between(f'{min(pairs):,}', f'{max(pairs):,}')}).",
+            f"With all of its queries {whole} completes the goal in {_completed(of[whole])}{turns}. "
+            f"Gain: goal completion with the query less that without it, in points, with 95% intervals.",
             f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
         )
-        yield table(f"{whole} without a query of {step}", ("gain", "p", "tokens"), rows, *notes)
+        yield table(f"{whole} without a query of {step}", ("gain", "p", "pairs", "tokens"), rows, *notes)
 
 
-def _compared(arms: Mapping[str, Records]) -> Iterator[Table]:
-    """The arms in pairs, over all and by category; the categories in which they differ most come first."""
-    yield from _in_pairs(arms, "goal_completion", "arms in pairs", points)
-    for a, b in combinations(arms, 2):
-        found = compare(*(Report(conversations=tuple(arms[arm])) for arm in (a, b))).use_cases
-        differing = {name: of.goal_completion for name, of in found.items() if of.goal_completion.difference}
-        order = sorted(differing, key=lambda name: -abs(differing[name].difference or 0))
-        rows = {name: difference_cells(differing[name], a, b) for name in order}
-        note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
-        if rows and len(found) > 1:
-            yield table(f"where {a} and {b} differ", DIFFERENCE, rows, note)
-
-
-def _in_pairs(
-    arms: Mapping[str, Records], figure: str, title: str, told: Callable[[Difference], str]
-) -> Iterator[Table]:
+def _in_pairs(arms: Mapping[str, Records], title: str, figure: str) -> Iterator[Table]:
+    is_rate = figure == "progress_rate"
     rows = {
-        f"{pair.a} → {pair.b}": difference_cells(getattr(pair.overall, figure), pair.a, pair.b, told)
-        for pair in compare_arms(arms)
+        f"{of.a} → {of.b}": difference_cells(getattr(of.overall, figure), of.a, of.b, is_rate=is_rate)
+        for of in compare_arms(arms)
     }
-    what = "of goal completion in points" if told is points else "of the progress rate"
+    what = "of the progress rate" if is_rate else "of goal completion in points"
     note = f"Differences {what}, with 95% intervals; p is corrected for the number of pairs (Holm)."
     if rows:
         yield table(title, DIFFERENCE, rows, note)

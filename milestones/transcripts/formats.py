@@ -137,7 +137,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
     held = reader.read(record)
     said = list(held.pop("messages"))
     events, instructions = messages.events_of(said)
-    # Results of an evaluation tell how many messages were there before it began.
+    # The results of an evaluation say how many messages were there before it began.
     before = held.get("history")
     history = len(messages.events_of(said[:before])[0]) if isinstance(before, int) else 0
     named = held.get("id", held.get("conversation_id", held.get("thread_id")))

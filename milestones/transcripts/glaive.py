@@ -60,7 +60,7 @@ def read(record: Any) -> dict[str, Any]:
 
 
 def _defined(text: str) -> tuple[str, list[Any]]:
-    """The instructions of a SYSTEM text, and the functions that stand behind them."""
+    """The instructions of a SYSTEM text, and the functions that follow them."""
     words, begins, rest = text.strip().partition("{")
     tools: list[Any] = []
     rest = begins + rest

@@ -59,7 +59,7 @@ def openai_definitions(tools: Any) -> list[dict[str, Any]]:
 
 
 def _of_model(model: BaseChatModel, tools: list[dict[str, Any]] | None) -> Predict:
-    """One call a step, with the tools bound; lost connections and overload are tried again."""
+    """One call a step with the tools bound, repeated after lost connections and overload."""
     transport = Transport(Bare(model), timeout=TIMEOUT, backoff=BACKOFF)
 
     async def predict(step: TurnStep) -> Any:
@@ -96,7 +96,7 @@ def _of_graph(app: Any) -> Predict:
 
 
 class _HeldBackError(BaseException):
-    """The first action is there; no handler of an agent's errors may turn this into a result and go on."""
+    """Stops the agent at its first action; a BaseException, so that no error handler goes on."""
 
 
 class _FirstAction(BaseCallbackHandler):

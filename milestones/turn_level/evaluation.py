@@ -135,7 +135,7 @@ async def aevaluate_turns(
 
 
 def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
-    """What an earlier run kept, without errors; what cannot be read is asked again."""
+    """What an earlier run kept without errors; steps that cannot be read are asked again."""
     kept = {}
     for entry in store.entries() if store else ():
         with suppress(ValidationError):
@@ -146,7 +146,7 @@ def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
 
 
 def _asked_at(key: tuple[str, int]) -> str:
-    """What a recording knows a step by."""
+    """The key of a step in a recording."""
     return f"{key[0]} / step {key[1]}"
 
 

@@ -79,7 +79,7 @@ class AgendaUser:
         return self._said(reply)
 
     def _bounded(self, before: int, reply: _Reply) -> _Reply:
-        """The reply, or leaving, where the same is said once more than the user bears."""
+        """The reply, or the end if the user would have to repeat it more often than it bears."""
         self._not_understood = self._not_understood + 1 if reply.moment == "unknown" else 0
         if reply.leaves or before != self._at:
             return reply
@@ -99,7 +99,7 @@ class AgendaUser:
             return self._next()
         parts = [self._answer(each) for each in heard.questions]
         if not parts:
-            # To an offer something is said once, and what is named is told if it was not yet.
+            # Each offer is answered once, with the facts it names that the agent does not have yet.
             named = tuple(asked_for(heard.text, self._untold))
             parts = [self._of_spec(heard.text, once=True), _Reply("answer", facts=named) if named else None]
         if answers := [part for part in parts if part is not None]:
@@ -123,7 +123,7 @@ class AgendaUser:
         return _Reply("again", self._wish)
 
     def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
-        """Slots that the agent was told and has with another value; the same one is objected to once, or asked anew."""
+        """Slots that the agent repeats with a wrong value; the user objects to each value once."""
         known = {str(each.value).casefold() for each in self.spec.facts if not isinstance(each.value, bool)}
         wrong: dict[Fact, None] = {}
         for fact in () if self._is_ignorant else self._slots:
@@ -144,7 +144,7 @@ class AgendaUser:
         return named or any(fact.is_in(question) for fact in self._facts)
 
     def _answer(self, question: str) -> _Reply | None:
-        """What is said to a question; None where it is nothing that the user understands."""
+        """The answer to a question; None if the user does not understand it."""
         if (said := self._of_spec(question)) is not None:
             return said
         asked = tuple(asked_for(question, self._facts))
@@ -198,14 +198,14 @@ class AgendaUser:
         text = self._line(reply.moment, said) if reply.moment else said
         if kind == "asr":
             text, facts = misheard(text, self._chance("asr")), ()
-        # What was told wrongly, or misheard, is told again.
+        # Facts that were wrong or misheard are said again.
         self._told |= {fact.name for fact in self._facts if fact in facts or fact.is_in(text)}
         if kind == "off_topic":
             text = f"{self._line('side_question', '')} {text}"
         return text.strip() or None
 
     def _told_by(self, kind: Deviation | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-        """Facts as they are told: wrongly or in part by some deviations, and well when they are asked for again."""
+        """The words for facts: some deviations make them wrong or leave some out, until they are asked for again."""
         if not facts or (kind, facts) in self._departed:
             return facts
         self._departed.add((kind, facts))
@@ -233,7 +233,7 @@ class AgendaUser:
         return line.replace("{said}", said) if "{said}" in line else f"{line} {said}".strip()
 
     def _chance(self, *about: object) -> Random:
-        """Chance for one purpose in this turn, which no other draw changes."""
+        """The chance for one purpose in this turn; other draws do not change it."""
         return Random("/".join(map(str, (self._seed, *about, self._turn))))
 
 

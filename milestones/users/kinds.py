@@ -93,7 +93,7 @@ def _changed(value: str | int | float, chance: Random) -> str | int | float | No
 
 
 def _plain(text: str) -> str:
-    """A text for comparing: compatible characters made one, invisible ones gone, digits of all scripts as ours."""
+    """A text for comparing: normalized, without invisible characters, and with ASCII digits."""
     characters = unicodedata.normalize("NFKC", text).casefold()
     return "".join(
         str(unicodedata.digit(each)) if each.isdigit() else each

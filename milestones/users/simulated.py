@@ -109,7 +109,7 @@ class SimulatedUser:
         now: dict[str, Any] = {"message_number": self._turn}
         if deviation in _HOW:
             now["this_time"] = _HOW[deviation]
-        # The end of the conversation, and of a long message its end.
+        # Keep the end of the conversation, and the end of long messages.
         shown = [
             {"from": "you" if each.speaker == "user" else "agent", "text": each.text[-LONGEST_MESSAGE:]}
             for each in said[-MESSAGES_SHOWN:]

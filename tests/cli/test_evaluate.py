@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
@@ -91,13 +92,19 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
     assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 4
 
 
-def test_exceptions_that_tools_raise_are_counted_by_kind(evaluate, shop, folder):
+def test_exceptions_that_tools_raise_are_counted_by_kind(evaluate, cli, shop, folder):
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace('    note("get "', '    {}["no such key"]\n    note("get "'))
     done = evaluate("direct", "--html", "out.html")
     assert done.code == 0
     assert "exceptions of tools failed get_order: KeyError 1 of 2 get_order: ValueError 1 of 2" in done.words
     assert "get_order: KeyError" in (folder / "out.html").read_text()
+    assert (
+        cli("experiment", "suite.yaml", "--model", "offline", "--arms", "direct", "--record", "kept").code
+        == 0
+    )
+    written = next((folder / "kept").glob("*.json")).read_text()
+    assert [one["title"] for one in json.loads(written)["tables"]][-1] == "exceptions of tools"
 
 
 def test_where_nothing_could_be_measured_no_page_is_written(evaluate, shop, folder):

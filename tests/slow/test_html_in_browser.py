@@ -158,21 +158,18 @@ def test_the_graph_shows_each_milestone_with_its_numbers(refunds):
 def test_the_figures_lead_to_the_conversations_to_look_at(refunds):
     page = refunds()
     cards = texts(page, ".card")
-    assert cards[0].startswith("Goal completion\n\n25%\n\n1 of 4 · 95% interval 0–50%")
-    assert " ".join(cards[2].split()) == "To look at Something forbidden 1 Undecided 0 Broken records 1"
-    assert cards[3].startswith("Agrees with the reward\n\n25%")
+    assert cards[0].startswith("Goal completion\n\n25%\n\n1 of 4")
+    assert cards[2].startswith("Agrees with the reward\n\n25%")
     page.locator(".tables tr:has-text('others') button").first.click()
     assert texts(page, ".row .id") == ["kettle"]
-    page.locator(".card button", has_text="Something forbidden").click()
-    assert texts(page, ".row .id") == ["kettle"]
-    page.locator(".card button", has_text="Broken records").click()
+    page.locator("#broken summary", has_text="1 broken record").click()
     assert "the conversation is empty" in page.locator("#broken").inner_text()
 
 
 def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(opened):
     arms = [("shop", True), ("shop", False)] * 2 + [("closed", False)] * 4
     page = opened(reported(*(talk("x", goal, about={"arm": arm, "goal": "pay"}) for arm, goal in arms)))
-    assert [card.splitlines()[0] for card in texts(page, ".card")] == ["To look at"]
+    assert page.locator("#figures").is_hidden()
     table = page.locator(".tables details", has_text="customer's goal")
     assert texts(table.first, "thead th")[-2:] == ["shop", "closed"]
     reached = [cell.split()[0] for cell in texts(table.first, "tbody tr:last-child button")]
@@ -185,20 +182,17 @@ def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(opened)
     )
 
 
-def test_each_arm_has_a_point_and_a_name_where_tokens_are_known(opened):
+def test_each_arm_has_a_numbered_point_where_tokens_are_known(opened):
     arms = ["arq", "arq -why", "direct"]
     report = reported(*(talk("x", number > 1, about={"arm": arm}) for arm in arms for number in range(4)))
     assert opened(report).locator("#plot").is_hidden()
     tokens = dict(zip(arms, (300, 250, 90), strict=True))
     told = [one.model_copy(update={"output_tokens": tokens[one.arm]}) for one in report.conversations]
     page = opened(Report(conversations=tuple(told), graphs=report.graphs))
-    assert sorted(page.locator("#plot .name").all_text_contents()) == [
-        "arq",
-        "arq -why",
-        "direct",
-    ]
+    names = page.locator("#plot li").all_text_contents()
+    assert sorted(names) == ["arq", "arq -why", "direct"]
     points = {
-        each.locator(".name").text_content(): each.locator("circle")
+        names[int(each.locator(".name").text_content() or 0) - 1]: each.locator("circle")
         for each in page.locator("#plot .arm").all()
     }
     across = [float(points[name].get_attribute("cx") or 0) for name in sorted(points)]
@@ -216,7 +210,7 @@ def compared(page):
 def test_the_cases_in_which_arms_differ_are_found_and_compared(experiment):
     page = experiment()
     assert texts(page, ".case .id") == ["again", "booking"]
-    page.locator(".card button", has_text="Cases in which arms differ").click()
+    page.locator("#differ").check()
     assert texts(page, ".case .id") == ["again"]
     page.locator(".case .row").click()
     assert compared(page)[:2] == ["active hours ✓ ✕", "active, not expected fees ✕"]
@@ -316,10 +310,7 @@ def test_the_list_is_filtered_searched_and_sorted(refunds):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read_against_what_is_behind_it(refunds, scheme):
     for link in ("", "#c=1&n=refund", "#c=2&n=End"):
-        page = refunds(link, color_scheme=scheme)
-        assert page.evaluate(FAINT) == []
-        page.locator("#theme").click()
-        assert page.evaluate(FAINT) == []
+        assert refunds(link, color_scheme=scheme).evaluate(FAINT) == []
 
 
 def test_a_comparison_of_arms_can_be_read_in_the_dark_and_on_a_phone(experiment):
@@ -359,7 +350,7 @@ def test_each_of_many_graphs_can_be_found(opened):
     talks = [conversation(called("look"), id=f"talk {at}", use_case=f"task {at}") for at in range(30)]
     page = opened(score_transcripts(talks, {one.use_case: steps("look") for one in talks}).report())
     assert page.locator("#graph-select option").count() == 30
-    page.locator("#graph-find").fill("task 7")
+    page.locator("#graph-select").select_option("7")
     page.locator("#inspector h2", has_text="task 7").wait_for()
     assert texts(page, ".row .id") == ["talk 7"]
 

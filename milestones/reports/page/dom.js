@@ -38,16 +38,6 @@ function words(text, attributes) {
   return el("bdi", attributes, text);
 }
 
-// A text, or the beginning of one that was too long for the page.
-function cutText(text) {
-  return typeof text === "string" ? text : text[0];
-}
-
-function cutNote(text) {
-  return typeof text === "string" ? null
-    : el("span", { class: "cut" }, `… ${number(text[1])} more characters are not in this page`);
-}
-
 function number(value) {
   return value.toLocaleString("en");
 }
@@ -72,8 +62,8 @@ function counted(count, one, many) {
 }
 
 // A bar from 0 to 1: how far, and the interval or range around it.
-function meter(value, low, high, kind) {
-  const track = el("span", { class: `meter ${kind || ""}`, "aria-hidden": "true" });
+function meter(value, low, high) {
+  const track = el("span", { class: "meter", "aria-hidden": "true" });
   const part = (name, from, to) => {
     const piece = el("span", { class: name });
     piece.style.left = `${100 * from}%`;

@@ -1,19 +1,14 @@
 // The figures over all conversations: cards, the tables' links, and what a reader has to be warned of.
 
-function card(name, value, lines, extra) {
-  return el("div", { class: "card" },
-    el("h3", {}, name), value === null ? null : el("p", { class: "value" }, value), extra,
-    lines.filter(Boolean).map((line) => el("p", { class: "quiet" }, line)));
-}
-
-function gauge(name, figure, lines) {
-  return card(name, figure.text ?? percent(figure.rate), lines, meter(figure.rate, figure.low, figure.high));
+function card(name, value, line, ...bar) {
+  return el("div", { class: "card" }, el("h3", {}, name), el("p", { class: "value" }, value), bar.length ? meter(...bar) : null,
+    el("p", { class: "quiet" }, line));
 }
 
 // The decided conversations need not be like the undecided: where there are some, a figure is a range over all.
 function between(least, most, decided) {
   if (least === most) return { text: percent(decided.rate), rate: decided.rate, low: decided.low, high: decided.high };
-  return { text: `${percent(least)} to ${percent(most)}`, rate: least, low: least, high: most, undecided: true };
+  return { text: `${percent(least)} to ${percent(most)}`, rate: least, low: least, high: most };
 }
 
 function goalFigure(summary) {
@@ -22,53 +17,30 @@ function goalFigure(summary) {
 
 // Those of one arm, or of what no arm held; over several arms together they would mean nothing.
 function figureCards(summary) {
-  const { goal_reached: reached, goal_at_least: least, goal_at_most: most, progress_rate: rate } = summary;
+  const { goal_reached: reached, goal_at_least: least, goal_completion: decided, progress_rate: rate } = summary;
   const goal = goalFigure(summary);
   const progress = between(summary.progress_at_least.mean, summary.progress_at_most.mean, { ...rate, rate: rate.mean });
-  const within = (text, { low, high }) => [text, low === null ? null : [" · ", el("span", { class: "whole" }, `95% interval ${percentRange([low, high])}`)]];
+  const of = ({ count, n }, unknown) => `${number(count)} of ${number(n)}${unknown ? `, and ${number(unknown)} undecided` : ""}`;
   return [
-    reached && gauge("Customer's goal reached", reached, [within(`${number(reached.count)} of ${number(reached.n)}`, reached),
-      reached.unknown ? `and ${number(reached.unknown)} undecided` : null]),
-    gauge("Goal completion", goal, [
-      goal.undecided ? `${number(least.count)} to ${number(most.count)} of ${number(least.n)}: ${number(most.count - least.count)} undecided`
-        : within(`${number(least.count)} of ${number(least.n)}`, summary.goal_completion),
-      reached ? "End, by any road" : null,
-      summary.nothing_to_complete ? `${number(summary.nothing_to_complete)} with nothing to complete` : null]),
-    gauge("Progress rate", progress, [progress.undecided
-      ? `mean of ${number(summary.progress_at_least.n)}, what is undecided not observed and observed`
-      : within(`mean of ${number(rate.n)}`, rate)]),
+    reached && card("Customer's goal reached", percent(reached.rate), of(reached, reached.unknown), reached.rate, reached.low, reached.high),
+    card("Goal completion", goal.text, of(least, decided.unknown - summary.nothing_to_complete), goal.rate, goal.low, goal.high),
+    card("Progress rate", progress.text, "mean, over the way to the end", progress.rate, progress.low, progress.high),
   ];
 }
 
 function rewardCard({ reward }) {
   const n = reward ? reward.both + reward.only_a + reward.only_b + reward.neither : 0;
-  return n ? card("Agrees with the reward", percent((reward.both + reward.neither) / n), [
-    `both ${number(reward.both)}, neither ${number(reward.neither)}`, `goal only ${number(reward.only_a)}`, `reward only ${number(reward.only_b)}`]) : null;
-}
-
-function attentionCard(summary) {
-  const cases = new Set(data.conversations.filter(armsDiffer).map((row) => row.sameCase));
-  const line = (label, count, act) => el("tr", { class: count ? "alarm" : null },
-    el("th", { scope: "row" }, count ? button({ class: "link", onclick: act }, label) : label),
-    el("td", {}, number(count)));
-  return card("To look at", null, [], el("table", { class: "counts" },
-    line("Something forbidden", summary.forbidden.count, () => showOnly({ state: "forbidden" })),
-    line("Undecided", summary.goal_completion.unknown - summary.nothing_to_complete, () => showOnly({ state: "undecided" })),
-    Object.keys(data.summary.arms).length > 1 ? line("Cases in which arms differ", cases.size, () => showOnly({ differ: "1" })) : null,
-    line("Broken records", data.broken_count, () => {
-      byId("broken").open = true;
-      byId("broken").scrollIntoView();
-    })));
+  return n ? card("Agrees with the reward", percent((reward.both + reward.neither) / n),
+    `both ${number(reward.both)}, neither ${number(reward.neither)}, goal only ${number(reward.only_a)}, reward only ${number(reward.only_b)}`) : null;
 }
 
 function drawFigures() {
   const { overall, arms } = data.summary;
   byId("figures").append(...[
     ...(Object.keys(arms).length > 1 ? [] : figureCards(overall)),
-    attentionCard(overall),
     rewardCard(overall),
     overall.agreement.mean === null ? null
-      : card("Judge's votes agree", percent(overall.agreement.mean), [`over ${counted(overall.agreement.n, "verdict", "verdicts")}`]),
+      : card("Judge's votes agree", percent(overall.agreement.mean), `over ${counted(overall.agreement.n, "verdict", "verdicts")}`),
   ].filter(Boolean));
   const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
   byId("about").append([
@@ -118,12 +90,9 @@ function drawNotices() {
 }
 
 function drawBroken() {
-  if (!data.broken_count) return;
+  if (!data.broken.length) return;
   const panel = byId("broken");
   panel.hidden = false;
-  panel.querySelector("summary").append(`${counted(data.broken_count, "broken record", "broken records")}: not scored, in no figure`);
-  const rest = data.broken_count - data.broken.length;
-  panel.querySelector("ul").append(
-    ...data.broken.map((one) => el("li", {}, words(one))),
-    ...(rest ? [el("li", { class: "quiet" }, `and ${number(rest)} more, not listed here`)] : []));
+  panel.querySelector("summary").append(`${counted(data.broken.length, "broken record", "broken records")}: not scored, in no figure`);
+  panel.querySelector("ul").append(...data.broken.map((one) => el("li", {}, words(one))));
 }

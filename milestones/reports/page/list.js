@@ -78,14 +78,9 @@ function searchable(row) {
   return row.searchable;
 }
 
-function progressOf(row, end) {
-  return row.progress_range ? row.progress_range[end] : 2 * end - 0.5; // what has no way to go comes last
-}
-
 const ORDERS = {
   order: () => 0,
-  least: (a, b) => progressOf(a, 1) - progressOf(b, 1),
-  most: (a, b) => progressOf(b, 0) - progressOf(a, 0),
+  least: (a, b) => (a.progress_range?.[1] ?? 2) - (b.progress_range?.[1] ?? 2), // what has no way to go comes last
   long: (a, b) => b.events - a.events,
 };
 

@@ -91,18 +91,11 @@ function drawInspector(graph) {
 }
 
 function overview(graph) {
-  const stops = graph.milestones.map((one, index) => [index, one.stopped]).filter(([, count]) => count).sort((a, b) => b[1] - a[1]);
-  const most = Math.max(1, ...stops.map(([, count]) => count));
   return [
     el("h2", {}, words(graph.name || "Milestones")),
     el("p", { class: "quiet" }, `${number(graph.completed)} of ${counted(graph.conversations, "conversation", "conversations")} completed the goal`),
     graph.file ? el("p", { class: "quiet facts" }, words(graph.file)) : null,
     graph.reviewed === false ? el("p", { class: "tag warn" }, "generated, not reviewed") : null,
-    el("h3", {}, "Where they stopped"),
-    stops.length ? el("table", { class: "bars" }, stops.slice(0, 15).map(([index, count]) => el("tr", {},
-      el("th", { scope: "row" }, button({ class: "link", onclick: () => go({ n: graph.milestones[index].name }) }, words(stopWords(graph.milestones[index].name)))),
-      el("td", {}, meter(count / most, null, null, "bad")), el("td", {}, number(count)))))
-      : el("p", { class: "quiet" }, "Nobody who was measured here is known to have missed the goal."),
     el("p", { class: "quiet" }, "Choose a milestone to see who reached it and who stopped there."),
   ];
 }
@@ -126,31 +119,18 @@ function milestoneDetails(graph) {
 }
 
 function drawGraphChoice() {
-  byId("graph-choice").hidden = data.graphs.length < 2;
   const select = byId("graph-select");
-  const offer = () => {
-    const wanted = byId("graph-find").value.trim().toLowerCase();
-    const fitting = data.graphs.map((graph, index) => [graph, index]).filter(([graph]) => graph.name.toLowerCase().includes(wanted));
-    select.replaceChildren(...fitting.map(([graph, index]) => el("option", { value: index },
-      `${graph.name} · ${number(graph.completed)} of ${number(graph.conversations)} completed`)));
-    if (fitting.length && !fitting.some(([, index]) => index === graphNumber)) choose(fitting[0][1]);
-    else select.value = String(graphNumber);
-  };
-  const choose = (index) => {
+  select.hidden = data.graphs.length < 2;
+  select.append(...data.graphs.map((graph, index) => el("option", { value: index },
+    `${graph.name} · ${number(graph.completed)} of ${number(graph.conversations)} completed`)));
+  select.addEventListener("change", () => {
+    const index = Number(select.value);
     refilter({ graph: index, at: null });
     go({ g: data.graphs[index].name, n: null });
-  };
-  select.addEventListener("change", () => choose(Number(select.value)));
-  byId("graph-find").addEventListener("input", offer);
-  offer();
+  });
 }
 
 function start() {
-  byId("theme").addEventListener("click", () => {
-    const { style } = document.documentElement;
-    const isDark = style.colorScheme ? style.colorScheme === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
-    style.colorScheme = isDark ? "light" : "dark";
-  });
   findCases();
   drawFigures();
   drawPlot();
@@ -166,9 +146,6 @@ function start() {
   byId("fit").addEventListener("click", () => zoomTo(null));
   byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
   byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
-  byId("reader").addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && open !== null) go({ c: null });
-  });
   window.addEventListener("hashchange", read);
   window.addEventListener("resize", () => {
     if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;

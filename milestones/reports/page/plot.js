@@ -1,6 +1,6 @@
-// Success against what is written for it: each arm a point with its interval, and its name in a column beside them.
+// Success against what is written for it: each arm a point with its interval and number, and the names below.
 
-const PLOT = { left: 44, top: 14, row: 19, bottom: 44, names: 24 };
+const PLOT = { left: 44, top: 14, row: 19, bottom: 44, beside: 50 };
 
 // About so many round values from one end to the other.
 function ticks(low, high, count) {
@@ -11,13 +11,13 @@ function ticks(low, high, count) {
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, place) => (first + place) * step);
 }
 
-// Names in the order of their points, each as near to its point as the others leave room.
+// Numbers in the order of their points, each as near to its point as the others leave room.
 function spread(arms, top, bottom) {
   arms.sort((a, b) => a.y - b.y || b.x - a.x);
   let free = top;
-  for (const arm of arms) free = (arm.nameY = Math.max(arm.y, free)) + PLOT.row;
+  for (const arm of arms) free = (arm.numberY = Math.max(arm.y, free)) + PLOT.row;
   free = bottom;
-  for (const arm of [...arms].reverse()) free = (arm.nameY = Math.min(arm.nameY, free)) - PLOT.row;
+  for (const arm of [...arms].reverse()) free = (arm.numberY = Math.min(arm.numberY, free)) - PLOT.row;
 }
 
 function drawPlot() {
@@ -28,10 +28,9 @@ function drawPlot() {
   const panel = byId("plot");
   panel.hidden = false;
   const height = Math.max(260, arms.length * PLOT.row);
-  const beside = PLOT.names + 7.5 * Math.max(...arms.map(({ name }) => name.length));
-  const width = Math.max(160, panel.clientWidth - PLOT.left - beside - 34);
+  const width = Math.max(160, panel.clientWidth - PLOT.left - PLOT.beside - 34);
   const [right, bottom] = [PLOT.left + width, PLOT.top + height];
-  const wide = right + beside;
+  const wide = right + PLOT.beside;
   const low = Math.floor(10 * Math.min(...arms.map((arm) => arm.low ?? arm.rate))) / 10;
   const high = Math.max(low + 0.1, Math.ceil(10 * Math.max(...arms.map((arm) => arm.high ?? arm.rate))) / 10);
   const all = arms.map((arm) => arm.tokens);
@@ -50,11 +49,10 @@ function drawPlot() {
     svg("path", { class: "grid", d: `M${x(tokens)} ${PLOT.top}V${bottom}` }),
     svg("text", { class: "tick", x: x(tokens), y: bottom + 18, "text-anchor": "middle" }, number(tokens))]),
   svg("text", { class: "tick", x: right, y: bottom + 36, "text-anchor": "end" }, "output tokens, a conversation"),
-  arms.map((arm) => svg("g", { class: arm.name.includes(" -") ? "arm lacking" : "arm" },
-    svg("path", { class: "lead", d: `M${arm.x} ${arm.y}L${right + 8} ${arm.nameY}H${right + PLOT.names - 4}` }),
+  arms.map((arm, at) => svg("g", { class: arm.name.includes(" -") ? "arm lacking" : "arm" },
+    svg("path", { class: "lead", d: `M${arm.x} ${arm.y}L${right + 8} ${arm.numberY}H${right + 20}` }),
     arm.high > arm.low ? svg("path", { class: "bar95", d: `M${arm.x} ${y(arm.low)}V${y(arm.high)}M${arm.x - 4} ${y(arm.low)}h8M${arm.x - 4} ${y(arm.high)}h8` }) : null,
     svg("circle", { cx: arm.x, cy: arm.y, r: 5 }),
-    svg("text", { class: "name", x: right + PLOT.names, y: arm.nameY + 4 }, arm.name))));
-  byId("hollow").hidden = !arms.some(({ name }) => name.includes(" -"));
-  panel.querySelector(".wide").append(drawn);
+    svg("text", { class: "name", x: right + 24, y: arm.numberY + 4 }, at + 1))));
+  panel.querySelector(".wide").append(drawn, el("ol", {}, arms.map(({ name }) => el("li", {}, name))));
 }

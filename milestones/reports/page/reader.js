@@ -2,28 +2,6 @@
 
 const LONG_RESULT = 500;
 
-// JSON with line breaks and indents; every other sign stays as it was recorded.
-function indented(text) {
-  let depth = 0;
-  const line = () => `\n${"  ".repeat(depth)}`;
-  return text.replace(/"(?:[^"\\]|\\.)*"|\s+|[{[]\s*[}\]]|[{}[\],:]/g, (token) => {
-    if (/^\s/.test(token)) return "";
-    if (token === "{" || token === "[") depth += 1;
-    if (token === "}" || token === "]") depth -= 1;
-    return /^[}\]]$/.test(token) ? line() + token : /^[{[,]$/.test(token) ? token + line() : token === ":" ? ": " : token;
-  });
-}
-
-function asWritten(text) {
-  if (!/^\s*[{[]/.test(text)) return text;
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    return text;
-  }
-  return indented(text);
-}
-
 function marksOf(row) {
   const marks = new Map();
   const add = (step, mark) => marks.set(step, [...(marks.get(step) || []), mark]);
@@ -51,7 +29,7 @@ function showMilestone(name) {
 }
 
 function prose(text, kind) {
-  return el("div", { class: kind, dir: "auto" }, cutText(text), cutNote(text));
+  return el("div", { class: kind, dir: "auto" }, text);
 }
 
 function argumentsOf(event, invented) {
@@ -61,27 +39,22 @@ function argumentsOf(event, invented) {
     const paths = invented.filter((path) => isOf(path, name));
     const what = paths.length === 1 && paths[0] === name ? "" : ` ${paths.join(", ")}`;
     return el("tr", { class: paths.length ? "invented" : null }, el("th", { scope: "row" }, words(name)),
-      el("td", {}, el("pre", { dir: "auto" }, cutText(value)), cutNote(value),
+      el("td", {}, el("pre", { dir: "auto" }, value),
         paths.length ? el("span", { class: "tag warn", title: "Nobody said this value before the call" }, `possibly invented${what}`) : null));
   }));
 }
 
 function callBody(event, row, step) {
   if (event.malformed !== undefined) {
-    return [el("span", { class: "tag bad" }, "arguments that cannot be read"),
-      el("pre", { class: "output", dir: "auto" }, cutText(event.malformed)), cutNote(event.malformed)];
+    return [el("span", { class: "tag bad" }, "arguments that cannot be read"), el("pre", { class: "output", dir: "auto" }, event.malformed)];
   }
   return [argumentsOf(event, (row.invented_arguments || {})[step] || [])];
 }
 
-function resultBody(event) {
-  const text = cutText(event.text);
-  const output = el("pre", { class: "output", dir: "auto" }, asWritten(text));
-  if (text.length <= LONG_RESULT && typeof event.text === "string") return [output];
-  const size = text.length + (typeof event.text === "string" ? 0 : event.text[1]);
-  return [el("details", { class: "long" },
-    el("summary", {}, words(`${text.slice(0, 120).replace(/\s+/g, " ")}…`), el("span", { class: "quiet" }, ` ${number(size)} characters`)),
-    output, cutNote(event.text))];
+function resultBody({ text }) {
+  const output = el("pre", { class: "output", dir: "auto" }, text);
+  return text.length <= LONG_RESULT ? [output]
+    : [el("details", { class: "long" }, el("summary", {}, words(`${text.slice(0, 120).replace(/\s+/g, " ")}…`)), output)];
 }
 
 function eventParts(event, row, step) {
@@ -203,7 +176,7 @@ function comparison(row, index) {
       keys.map((key) => line(...JSON.parse(key), arms.map((arm) => cell(arm.checks.get(key), arm.index === index)))),
       allowed.length ? line("may call", allowed.join(", "), null) : null,
       row.expected && arms.some(({ calls }) => calls.length) ? line("called", "", arms.map(({ calls }) => el("td", {}, calls.length
-        ? calls.map((call) => el("div", {}, words(callText(call.tool, call.arguments.map(([name, value]) => [name, cutText(value)])))))
+        ? calls.map((call) => el("div", {}, words(callText(call.tool, call.arguments))))
         : "nothing"))) : null,
       line("output tokens", "", arms.map((arm) => el("td", {}, arm.row.output_tokens === undefined ? "–" : number(arm.row.output_tokens)))))));
 }
@@ -234,7 +207,7 @@ function answerOf(text, row) {
   try {
     return filled(JSON.parse(text), note);
   } catch (error) { // words, or the beginning of an answer that was cut
-    return el("pre", { class: "output", dir: "auto" }, asWritten(cutText(text)), cutNote(text));
+    return el("pre", { class: "output", dir: "auto" }, text);
   }
 }
 
