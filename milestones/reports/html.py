@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
+from heapq import heappop, heappush
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -90,13 +91,14 @@ def write_html(
 def _readable(
     transcripts: Iterable[Transcript], report: Report
 ) -> tuple[list[tuple[int, Markup]], dict[str, Any]]:
-    """The words of conversations as far as there is room: forbidden events come first, then missed goals."""
+    """What was said, as far as there is room: first where something was forbidden, then where the goal was missed."""
     places: dict[tuple[str, int], deque[int]] = {}
     for index, record in enumerate(report.conversations):
         places.setdefault((record.id, record.events), deque()).append(index)
-    found: list[tuple[tuple[bool, bool, int], str, str]] = []
+    kept: list[tuple[tuple[bool, bool, int], int, str, str]] = []
+    left_out: tuple[bool, bool, int] | tuple[()] = ()
     numbers: dict[str, int] = {}  # many conversations have the same instructions
-    sources = set[str | None]()
+    sources, size = set[str | None](), 0
     for transcript in transcripts:
         if not (fitting := places.get((transcript.id, len(transcript)))):
             raise InputError(
@@ -104,22 +106,23 @@ def _readable(
                 "twice; give the transcripts that were measured, each once and without the broken ones"
             )
         index = fitting.popleft()
-        record = report.conversations[index]
+        record, instructions = report.conversations[index], transcript.instructions
         sources.add(transcript.source)
         worth = bool(record.forbidden), record.goal_completed is False, -index
-        found.append((worth, _embedded(_words(transcript, numbers)), transcript.instructions))
-    shown: dict[int, Markup] = {}
-    instructions, size = dict[str, str](), 0
-    for (_, _, place), text, told in sorted(found, reverse=True):
-        size += len((text + ("" if told in instructions else told[:MAX_CHARACTERS])).encode(errors="replace"))
-        if size > MAX_BYTES:
-            break
-        shown[-place] = Markup(text)
-        instructions[told] = _cut(told)
-    return sorted(shown.items()), {
-        "readable": len(shown),
-        "elsewhere": sorted(filter(None, sources)) if len(shown) < len(found) else [],
-        "instructions": {numbers[one]: text for one, text in instructions.items() if one},
+        if worth < left_out:
+            continue
+        more = "" if instructions in numbers else instructions[:MAX_CHARACTERS]
+        text = _embedded(_words(transcript, numbers))
+        taken = len((text + more).encode(errors="replace"))
+        heappush(kept, (worth, taken, text, instructions))
+        size += taken
+        while size > MAX_BYTES:
+            left_out, taken, *_ = heappop(kept)
+            size -= taken
+    return sorted((-place, Markup(text)) for (_, _, place), _, text, _ in kept), {
+        "readable": len(kept),
+        "elsewhere": sorted(filter(None, sources)) if left_out else [],
+        "instructions": {numbers[one]: _cut(one) for *_, one in kept if one},
     }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from operator import attrgetter
 from typing import Any
 
 from arq_graph.milestones.milestone import END
-from arq_graph.milestones.reports.comparison import Difference, compare_arms, references
+from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
 from arq_graph.milestones.reports.figures import Summary, mean_of, progress_end, rate_of
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, grouped
 from arq_graph.milestones.reports.report import Report
@@ -114,6 +115,7 @@ def tables_of(
     yield from (table(title, arms, rows, *notes) for title, rows, notes in tables if rows)
     yield from _worth(every, lacking, ablated or {})
     yield from _in_pairs(arms, "arms in pairs", "goal_completion")
+    yield from _differing(arms)
     if any(walked.values()):
         yield from _in_pairs(walked, "arms in pairs, progress rate", "progress_rate")
 
@@ -298,6 +300,18 @@ def _worth(
             f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
         )
         yield table(f"{whole} without a query of {step}", ("gain", "p", "pairs", "tokens"), rows, *notes)
+
+
+def _differing(arms: Mapping[str, Records]) -> Iterator[Table]:
+    """The categories in which two arms differ, beginning with the largest difference."""
+    for a, b in combinations(arms, 2):
+        found = compare(*(Report(conversations=tuple(arms[arm])) for arm in (a, b))).use_cases
+        differing = {name: of.goal_completion for name, of in found.items() if of.goal_completion.difference}
+        order = sorted(differing, key=lambda name: -abs(differing[name].difference or 0))
+        rows = {name: difference_cells(differing[name], a, b) for name in order}
+        note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
+        if rows and len(found) > 1:
+            yield table(f"where {a} and {b} differ", DIFFERENCE, rows, note)
 
 
 def _in_pairs(arms: Mapping[str, Records], title: str, figure: str) -> Iterator[Table]:

@@ -114,6 +114,7 @@ def test_the_arms_figures_stand_in_the_papers_tables(tried, folder):
     assert success["whole turn"] == ["50% to 100%", "0% to 50%"]
     assert list(rows(figures, "goal completion by category")) == ["orders", "questions", "all"]
     assert "arms:knows → arms:guesses" in rows(figures, "arms in pairs")
+    assert list(rows(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
     assert "4 conversations undecided; give --judge to have them decided." in done.words
     assert "matcher alone 2 100%" in done.words and "questions 3 " in done.words
 
