@@ -146,6 +146,9 @@ function start() {
   byId("fit").addEventListener("click", () => zoomTo(null));
   byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
   byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
+  byId("reader").addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && open !== null) go({ c: null });
+  });
   window.addEventListener("hashchange", read);
   window.addEventListener("resize", () => {
     if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;
