@@ -1,19 +1,20 @@
 """The public data of WebShop, MultiWOZ and ALFWorld as suites for `evaluate`.
 
 Each function reads a data set as it was unpacked in `folder`, writes a suite of at most `most` scenarios into the new
-folder `out`, and returns the suite's file. It raises `InputError` where a file is missing or not as published, where no
-task is left, or where `out` exists.
+folder `out`, logs how many it wrote and skipped, and returns the suite's file. It raises `InputError` where a file is
+missing or not as published, where no task is left, or where `out` exists.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import logging
 import re
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,15 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.agent.parts import Text
+from arq_graph.errors import InputError, counted
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.suites.household.world import CHANGES, LAMP, kind_of, preposition
 
 SUITES = Path(__file__).parent
 House = dict[str, list[str]]
+
+_log = logging.getLogger(__name__)
 
 _WISHES = {
     "hotel": "I am looking for a place to stay.",
@@ -54,9 +57,7 @@ _ERRANDS = {
     "pick_cool_then_place_in_recep": ("cool", "cool and place", "Put a cold {} in or on a {}."),
     "pick_two_obj_and_place": ("two", "pick two and place", "Put two things of the kind {} in or on a {}."),
 }
-_OF_WEBSHOP = "WebShop"
-_OF_MULTIWOZ = "MultiWOZ 2.0, 2.1, 2.3 or 2.4 (2.2 has other files)"
-_OF_ALFWORLD = "ALFWorld"
+_OF_MULTIWOZ = "MultiWOZ 2.0, 2.1 or 2.4 (2.3 needs the databases of 2.1 beside it; 2.2 has another format)"
 _LEFT_OUT = ("id", "introduction")
 _ANY = ("", "dontcare", "dont care", "don't care", "do n't care", "not mentioned")
 
@@ -68,6 +69,14 @@ class _Item(TypedDict):
 class _Task(TypedDict):
     instruction: str
     instruction_attributes: list[str]
+
+
+class _Entity(TypedDict):
+    name: Text
+
+
+class _Train(TypedDict):
+    trainID: Text
 
 
 class _Wished(TypedDict, total=False):
@@ -91,7 +100,7 @@ class _Dialogue(TypedDict):
 
 
 class _Game(TypedDict):
-    pddl_problem: str
+    pddl_problem: Text
 
 
 def webshop(folder: Path, out: Path, most: int = 100) -> Path:
@@ -101,20 +110,19 @@ def webshop(folder: Path, out: Path, most: int = 100) -> Path:
     task's limit is the second multiple of ten above the price. In place of WebShop's factor for the kind of product,
     the query by which a product was collected is one more wanted attribute.
     """
-    told = _read(folder, "items_ins_v2*.json", dict[str, dict[str, Any]], _OF_WEBSHOP)
-    tasks = _read(folder, "items_human_ins.json", dict[str, list[_Task]], _OF_WEBSHOP)
+    told = _read(folder, "items_ins_v2*.json", dict[str, dict[str, Any]], "WebShop")
+    tasks = _read(folder, "items_human_ins.json", dict[str, list[_Task]], "WebShop")
     products: dict[str, dict[str, Any]] = {}
-    for item in _read(folder, "items_shuffle*.json", list[_Item], _OF_WEBSHOP):
+    for item in _read(folder, "items_shuffle*.json", list[_Item], "WebShop"):
         id = item["asin"]
         if id != "nan" and item.get("name") and item.get("query") and id not in products:
-            products[id] = _product(item, told.get(id, {}).get("attributes", ()))
-    scenarios = (
-        _purchase(product, task, f"{id} {number}")
-        for id, product in products.items()
+            products[id] = _product(item, told.get(id, {}).get("attributes") or ())
+    found = (
+        _purchase(products.get(id), task, f"{id} {number}")
+        for id in products | tasks
         for number, task in enumerate(tasks.get(id, ()), start=1)
-        if task["instruction_attributes"]
     )
-    return _write(out, "shop", islice(scenarios, most), {"catalogue.json": list(products.values())})
+    return _write(out, "shop", found, most, {"catalogue.json": list(products.values())})
 
 
 def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
@@ -124,28 +132,15 @@ def multiwoz(folder: Path, out: Path, most: int = 100) -> Path:
     can be had; the desk refuses a booking that is to fail. Taxis are the shipped suite's. Dialogues that need the
     police or a hospital are left out.
     """
-    found = [domain for domain in _WISHES if domain != "taxi"]
     database = {}
-    for domain in found:
-        entities = map(_renamed, _read(folder, f"{domain}_db.json", list[dict[str, Any]], _OF_MULTIWOZ))
-        database[domain] = [each for each in entities if "name" in each]
+    for domain in ("hotel", "restaurant", "attraction", "train"):
+        shape = list[_Train] if domain == "train" else list[_Entity]
+        database[domain] = [*map(_renamed, _read(folder, f"{domain}_db.json", shape, _OF_MULTIWOZ))]
     database["taxi"] = json.loads((SUITES / "booking" / "database.json").read_text(encoding="utf-8"))["taxi"]
     dialogues = _read(folder, "data.json", dict[str, _Dialogue], _OF_MULTIWOZ)
-    goals = ((name.removesuffix(".json"), each["goal"]) for name, each in dialogues.items())
-    usable = ((name, goal) for name, goal in goals if not (goal.get("police") or goal.get("hospital")))
-    scenarios, files = [], dict[str, Any]({"database.json": database})
-    for name, goal in islice(usable, most):
-        given = {domain: goal[domain] for domain in _WISHES if goal.get(domain)}
-        wishes = {domain: _wish(domain, each) for domain, each in given.items()}
-        tools = list(_tools(wishes))
-        graph = f"milestones/{'-'.join(tools)}.yaml"
-        files[graph] = MilestoneGraph.from_actions(
-            ({"tool": each} for each in tools), ordered=False
-        ).to_yaml()
-        intents = [_intent(domain, each, wishes[domain]) for domain, each in given.items()]
-        world = {"of": "world:BookingDesk", "goal": wishes}
-        scenarios.append({"name": name, "milestones": graph, "world": world, "user": {"intents": intents}})
-    return _write(out, "booking", scenarios, files)
+    files = dict[str, Any]({"database.json": database})
+    found = (_talk(name.removesuffix(".json"), each["goal"], files) for name, each in dialogues.items())
+    return _write(out, "booking", found, most, files)
 
 
 def alfworld(folder: Path, out: Path, most: int = 134) -> Path:
@@ -156,47 +151,57 @@ def alfworld(folder: Path, out: Path, most: int = 134) -> Path:
     A basin is a sink, the lamp of a task `lamp 1`, and of the things for a pair two are kept. A house is left out where
     the lamp stands on the floor, or where the task cannot be done.
     """
-    games = sorted(folder.rglob("game.tw-pddl"))
-    if not games:
-        raise _lacking(folder, "game.tw-pddl", _OF_ALFWORLD)
-    found = list(islice(filter(None, map(_errand, games)), most))
-    houses = {scenario["name"]: house for scenario, house in found}
-    return _write(out, "household", [scenario for scenario, _ in found], {"houses.json": houses})
+    houses: dict[str, House] = {}
+    found = (_errand(game, houses) for game in _files(folder, "game.tw-pddl", "ALFWorld"))
+    return _write(out, "household", found, most, {"houses.json": houses})
+
+
+def _files(folder: Path, pattern: str, of: str) -> list[Path]:
+    if not (files := sorted(folder.rglob(pattern))):
+        raise InputError(f"{folder} has no {pattern}: give the unpacked folder of {of}")
+    return files
 
 
 def _read(folder: Path, pattern: str, shape: Any, of: str) -> Any:
     """The smallest of the files of such a name, with all that it holds, once what is needed of it is there."""
-    files = sorted(folder.rglob(pattern), key=lambda file: file.stat().st_size)
-    if not files:
-        raise _lacking(folder, pattern, of)
+    file = min(_files(folder, pattern, of), key=lambda file: file.stat().st_size)
     try:
-        found = json.loads(files[0].read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
         TypeAdapter(shape).validate_python(found)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         place = "".join(f"[{key!r}]" for key in wrong["loc"]) or "all of it"
-        raise InputError(f"{files[0]} is not as in {of}: {place}: {wrong['msg']}") from None
+        raise InputError(
+            f"{file} is not as in {of}: {place}: {wrong['msg']}; unpack the data again"
+        ) from None
     except ValueError as error:
-        raise InputError(f"{files[0]} is no JSON: {error}") from None
+        raise InputError(f"{file} is no JSON: {error}") from None
     return found
 
 
-def _lacking(folder: Path, pattern: str, of: str) -> InputError:
-    return InputError(f"{folder} has no {pattern}: give the unpacked folder of {of}")
-
-
-def _write(out: Path, shipped: str, scenarios: Iterable[Any], files: Mapping[str, Any]) -> Path:
-    """Copy the shipped suite with these scenarios and files in place of its own."""
+def _write(out: Path, shipped: str, found: Iterable[Any], most: int, files: Mapping[str, Any]) -> Path:
+    """Copy the shipped suite with these files, and as many of the scenarios found; a text is why a task is none."""
+    counted("most", most)
     if out.exists():
         raise InputError(f"{out} exists: give a folder that is new")
-    written = list(scenarios)
-    if not written:
-        raise InputError(f"the data set has no task that the suite {shipped!r} can hold")
+    scenarios, skipped = list[Any](), Counter[str]()
+    for each in found:
+        if isinstance(each, str):
+            skipped[each] += 1
+            continue
+        scenarios.append(each)
+        if len(scenarios) == most:
+            break
+    told = "".join(f"\n{count} skipped, because {why}" for why, count in skipped.items())
+    if not scenarios:
+        raise InputError(f"the data has no task that the suite {shipped!r} can hold{told}")
     shutil.copytree(SUITES / shipped, out, ignore=shutil.ignore_patterns("__pycache__"))
     for name, data in files.items():
         (out / name).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-    suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": written}
+    suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": scenarios}
     (out / "suite.yaml").write_text(yaml.safe_dump(suite, sort_keys=False), encoding="utf-8")
+    tasks = "1 task" if len(scenarios) == 1 else f"{len(scenarios)} tasks"
+    _log.info("%s: %s written%s", out / "suite.yaml", tasks, told)
     return out / "suite.yaml"
 
 
@@ -217,7 +222,11 @@ def _product(item: Mapping[str, Any], attributes: Iterable[str]) -> dict[str, An
     }
 
 
-def _purchase(product: Mapping[str, Any], task: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _purchase(product: Mapping[str, Any] | None, task: Mapping[str, Any], name: str) -> dict[str, Any] | str:
+    if product is None:
+        return "the product is not listed with a name and a query"
+    if not task["instruction_attributes"]:
+        return "no attribute is wanted"
     limit = 10.0 * (product["price"] // 10 + 2)
     wanted = task.get("instruction_options") or ()
     options = _values(wanted.values() if isinstance(wanted, Mapping) else wanted)
@@ -248,6 +257,21 @@ def _renamed(values: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
+def _talk(name: str, goal: Mapping[str, Any], files: dict[str, Any]) -> dict[str, Any] | str:
+    if goal.get("police") or goal.get("hospital"):
+        return "the police or a hospital is needed"
+    given = {domain: goal[domain] for domain in _WISHES if goal.get(domain)}
+    if not given:
+        return "the goal is empty"
+    wishes = {domain: _wish(domain, each) for domain, each in given.items()}
+    tools = list(_tools(wishes))
+    graph = f"milestones/{'-'.join(tools)}.yaml"
+    files[graph] = MilestoneGraph.from_actions(({"tool": each} for each in tools), ordered=False).to_yaml()
+    intents = [_intent(domain, each, wishes[domain]) for domain, each in given.items()]
+    world = {"of": "world:BookingDesk", "goal": wishes}
+    return {"name": name, "milestones": graph, "world": world, "user": {"intents": intents}}
+
+
 def _wish(domain: str, given: Mapping[str, Any]) -> dict[str, Any]:
     find, book, full = (_renamed(given.get(key)) for key in ("info", "book", "fail_book"))
     request = [_SLOTS.get(each.lower(), each.lower()) for each in given.get("reqt", ())]
@@ -274,20 +298,20 @@ def _intent(domain: str, given: Mapping[str, Any], wish: Mapping[str, Any]) -> d
     return intent | ({"fallback": f"Then rather with {', '.join(changed)}."} if changed else {})
 
 
-def _errand(game: Path) -> tuple[dict[str, Any], House] | None:
-    """One game of ALFWorld as a scenario, and its house; None where the household cannot have it."""
+def _errand(game: Path, houses: dict[str, House]) -> dict[str, Any] | str:
+    """One game of ALFWorld as a scenario, whose house is added; a text says why the household cannot have it."""
     named = game.parent.parent.name.split("-")
     if len(named) != 5 or named[0] not in _ERRANDS or named[2] != "None":
-        return None
+        return "the household has no task of that kind"
     (task, use_case, words), thing, target = _ERRANDS[named[0]], named[1].lower(), named[3].lower()
     renamed = {"sinkbasin": "sink"} | ({target: "lamp"} if task == "light" else {})
     ends = "" if task == "light" else renamed.get(target, target)
-    house = _house(_read(game.parent, game.name, _Game, _OF_ALFWORLD)["pddl_problem"], renamed)
+    house = _house(_read(game.parent, game.name, _Game, "ALFWorld")["pddl_problem"], renamed)
     lying = {each: place for place, held in house.items() for each in held}
     found = sorted(each for each in lying if kind_of(each) == thing)
     needed = {ends or "lamp", *CHANGES.get(task, ())[:1]}
     if not needed <= set(map(kind_of, [*house, *lying])) or len(found) < 1 + (task == "two"):
-        return None
+        return "the house lacks what is needed"
     for each in found[2:] if task == "two" else ():
         house[lying.pop(each)].remove(each)
     knowledge = {}
@@ -295,14 +319,14 @@ def _errand(game: Path) -> tuple[dict[str, Any], House] | None:
         where = [f"{preposition(place)} {place}" for each, place in lying.items() if kind_of(each) == kind]
         knowledge[kind] = (" and " if task == "two" else " or ").join(where)
     name = f"{game.parent.parent.name} {game.parent.name}"
-    scenario = {
+    houses[name] = house
+    return {
         "name": name,
         "use_case": use_case,
         "milestones": f"{task}.yaml",
         "world": {"of": "world:Household", "task": task, "thing": thing, "target": ends, "house": name},
         "user": {"role": "guide", "intents": [words.format(thing, ends)], "knowledge": knowledge},
     }
-    return scenario, house
 
 
 def _house(problem: str, renamed: Mapping[str, str]) -> House:
@@ -330,12 +354,15 @@ def _numbered(facts: Iterable[list[str]], what: str, renamed: Mapping[str, str])
 
 
 if __name__ == "__main__":
+    adapters = {each.__name__: each for each in (webshop, multiwoz, alfworld)}
+    parser = argparse.ArgumentParser(prog="python -m arq_graph.milestones.suites.adapters")
+    parser.add_argument("name", choices=adapters)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("most", type=int, nargs="?")
+    given = {key: value for key, value in vars(parser.parse_args()).items() if value is not None}
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
-        name, folder, out, *most = sys.argv[1:]
-        adapters = {"webshop": webshop, "multiwoz": multiwoz, "alfworld": alfworld}
-        file = adapters[name](Path(folder), Path(out), *map(int, most))
-        print(f"{file}: {len(Suite.from_yaml(file).scenarios)} scenarios written")
-    except InputError as error:
+        adapters[given.pop("name")](**given)
+    except (InputError, OSError) as error:
         raise SystemExit(str(error)) from None
-    except (KeyError, ValueError):
-        raise SystemExit("give webshop, multiwoz or alfworld, then FOLDER OUT [MOST]") from None

@@ -183,11 +183,32 @@ def test_multiwoz_goals_are_met_at_a_desk_with_its_database(dialogues, tmp_path)
 def test_as_many_tasks_as_wanted_are_written(shop_data, dialogues, tmp_path):
     assert len(Suite.from_yaml(webshop(shop_data, tmp_path / "1", most=1)).scenarios) == 1
     assert len(Suite.from_yaml(multiwoz(dialogues, tmp_path / "2", most=1)).scenarios) == 1
+    with pytest.raises(errors.InputError, match="most must be a whole number from 1 on, not 0"):
+        webshop(shop_data, tmp_path / "3", most=0)
+
+
+def test_it_is_told_how_many_tasks_are_written_and_why_others_are_not(shop_data, dialogues, tmp_path, caplog):
+    caplog.set_level("INFO", "arq_graph")
+    webshop(shop_data, tmp_path / "1")
+    written(dialogues, {"data": {"EMPTY": {"goal": {"hotel": {}, "message": []}}, **DIALOGUES}})
+    assert len(Suite.from_yaml(multiwoz(dialogues, tmp_path / "2")).scenarios) == 2
+    shop, booking = (message.partition(": ")[2].splitlines() for message in caplog.messages)
+    assert shop == [
+        "2 tasks written",
+        "1 skipped, because no attribute is wanted",
+        "1 skipped, because the product is not listed with a name and a query",
+    ]
+    assert booking == [
+        "2 tasks written",
+        "1 skipped, because the goal is empty",
+        "1 skipped, because the police or a hospital is needed",
+    ]
 
 
 def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
     with pytest.raises(
-        errors.InputError, match=r"has no hotel_db\.json: give the unpacked folder of MultiWOZ 2\.0"
+        errors.InputError,
+        match=r"has no hotel_db\.json: give the unpacked folder of MultiWOZ 2\.0.* 2\.2 has another",
     ):
         multiwoz(shop_data, tmp_path / "out")
     with pytest.raises(errors.InputError, match="exists: give a folder that is new"):
@@ -205,13 +226,25 @@ def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
             ["a lamp"],
             r"is not as in WebShop: \[0\]: Input should be a valid dictionary",
         ),
-        ("items_shuffle_1000", [], "no task that the suite 'shop' can hold"),
+        ("items_shuffle_1000", {}, "all of it: Input should be a valid list; unpack the data again"),
+        (
+            "items_shuffle_1000",
+            [],
+            "no task that the suite 'shop' can hold\n4 skipped, because the product is",
+        ),
         (
             "items_human_ins",
             {"B1": [{"instruction": "x"}]},
             r"\['B1'\]\[0\]\['instruction_attributes'\]: Field req",
         ),
         ("data", [], "is not as in MultiWOZ .*: all of it: Input should be a valid dictionary"),
+        (
+            "data",
+            {"A": {"goal": {"police": {"info": {}}}}},
+            "no task .* 'booking' can hold\n1 skipped, because",
+        ),
+        ("db/restaurant_db", [{"area": "west"}], r"\[0\]\['name'\]: Field required"),
+        ("db/train_db", [{"day": "monday"}], r"\[0\]\['trainID'\]: Field required"),
         ("data", {"A": {"log": []}}, r"\['A'\]\['goal'\]: Field required"),
         ("data", {"A": {"goal": {"hotel": {"info": "cheap"}}}}, r"\['hotel'\]\['info'\]: Input should be"),
     ],
@@ -230,10 +263,10 @@ def test_the_adapters_are_a_command(shop_data, tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
-    said = f"{tmp_path / 'out' / 'suite.yaml'}: 1 scenarios written\n"
+    said = f"{tmp_path / 'out' / 'suite.yaml'}: 1 task written\n"
     assert run("webshop", shop_data, tmp_path / "out", 1) == (0, said)
     assert run("webshop", tmp_path / "gone", tmp_path / "2")[0] == 1
-    assert "give webshop, multiwoz or alfworld, then FOLDER OUT" in run("shop")[1]
+    assert "invalid choice: 'shop' (choose from" in run("shop", shop_data, tmp_path / "3")[1]
 
 
 ROOM = """
@@ -291,6 +324,14 @@ def test_alfworlds_tasks_are_done_in_its_houses_by_the_households_actions(tmp_pa
         assert (record.outcome["success"], record.progress_rate) == (True, 1.0), record.scenario
 
 
-def test_a_folder_without_games_is_told(tmp_path):
+def test_a_folder_without_games_or_with_an_empty_one_is_told(tmp_path):
     with pytest.raises(errors.InputError, match=r"has no game\.tw-pddl"):
+        alfworld(tmp_path, tmp_path / "out")
+    game = tmp_path / "pick_and_place_simple-Mug-None-CoffeeTable-1" / "trial_1" / "game.tw-pddl"
+    game.parent.mkdir(parents=True)
+    game.write_text('{"pddl_problem": ""}', encoding="utf-8")
+    with pytest.raises(errors.InputError, match=r"game\.tw-pddl is not as in ALFWorld: \['pddl_problem'\]"):
+        alfworld(tmp_path, tmp_path / "out")
+    game.write_text('{"pddl_problem": "(define)"}', encoding="utf-8")
+    with pytest.raises(errors.InputError, match="1 skipped, because the house lacks what is needed"):
         alfworld(tmp_path, tmp_path / "out")
