@@ -153,12 +153,12 @@ def finetuning_examples(
         except Exception as error:  # whatever a broken schema of a tool leads to
             wrong = f"the tools cannot be used: {error}"
         if (kept := kept_in(record.extra)) and (held := kept.record):
-            if agent and record.extra.get("agent", agent.name) != agent.name:
-                wrong = f"the agent was another one than {agent.name!r}"
+            if agent and (other := record.extra.get("agent", agent.name)) != agent.name:
+                wrong = f"their agent is {other!r}, not {agent.name!r} (give its file with --agent)"
             elif "active" in held.expected:
                 wrong = "only the matcher was asked, so there is no reply to learn"
             elif not called and held.outcome.get("success") is False:
-                wrong = "the agent did nothing, and its world says that it failed"
+                wrong = "the agent called no tool, and its world says that it failed"
         if wrong:
             yield TurnExamples(turn="", reasons={}, left_out=wrong)
             continue

@@ -68,13 +68,13 @@ def evaluate(
         options.refuse_useless("RESULTS are only reported", {"--results": results, **useless})
     asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url, merges=merges)
     how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
-    limits = {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
+    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
     kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
     (read,) = evaluation.narrowed([Suite.from_yaml(suite)], only or ())
     _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
     way_on = evaluation.way_on_from(kept, merges=merges)
-    how |= limits | {"runs": runs or 1, "results": kept, "record": record, "merge": merge}
+    how |= {"runs": runs or 1, "results": kept, "record": record, "merge": merge}
     with evaluation.conversing(tried, apps, how, way_on) as done:
         report = evaluated(tried, apps, **evaluation.judged(asked, votes), **how, done=done)
     files = merge or [kept]

@@ -19,7 +19,7 @@ from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import options
 from arq_graph.cli.progress import way_on_said
 from arq_graph.cli.screen import note, warn
-from arq_graph.cli.tables import counted, incomplete, show_broken, show_report
+from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.holding import Done
@@ -93,25 +93,31 @@ def refuse_arms(given: Iterable[Path | str]) -> None:
 
 
 def narrowed(suites: Sequence[Suite], wanted: Sequence[str]) -> list[Suite]:
-    """The suites with the scenarios of some categories or users alone; one without any is left out, which is said."""
+    """The suites with the scenarios of these categories and kinds of users; one without any is left out, which is said.
+
+    Raises:
+        InputError: A name is neither, or nothing is left.
+    """
     known = sorted({one.use_case for suite in suites for one in suite.scenarios if one.use_case})
     kinds = [name for name in wanted if name in KINDS and name not in known]
     categories = [name for name in wanted if name not in kinds]
     for name in categories:
         if name not in known:
-            there = suggestion(name, [*known, *KINDS]) or f"; there are {', '.join(known) or 'none'}"
+            there = suggestion(name, [*known, *KINDS]) or f"; there are {listed([*known, *KINDS])}"
             raise InputError(f"there is no category (`use_case`) and no kind of user {name!r}{there}")
-    fitting = [
-        [
-            one
-            for one in suite.scenarios
-            if (not categories or one.use_case in categories) and (not kinds or one.kind in kinds)
-        ]
-        for suite in suites
-    ]
-    for suite in (suite for suite, some in zip(suites, fitting, strict=True) if not some):
-        note(f"{suite.name} is left out: it has no scenario of {', '.join(wanted)}.")
-    return [suite.replace(scenarios=some) for suite, some in zip(suites, fitting, strict=True) if some]
+
+    def fits(one: Scenario) -> bool:
+        return (not categories or one.use_case in categories) and (not kinds or one.kind in kinds)
+
+    found = []
+    for suite in suites:
+        if some := [one for one in suite.scenarios if fits(one)]:
+            found.append(suite.replace(scenarios=some))
+        else:
+            note(f"{suite.name} is left out: it has no scenario of {', '.join(wanted)}.")
+    if not found:
+        raise InputError(f"no scenario is left: --only {','.join(wanted)} fits none")
+    return found
 
 
 def tried_on(

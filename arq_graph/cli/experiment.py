@@ -131,11 +131,10 @@ def experiment(
         if merge and not shards:
             raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
         trial |= {"results": record / f"{name}{part}.results.jsonl", "merge": shards}
-        played, kinds = zip(*((one.name, one.kind) for one in trial["suite"].scenarios), strict=True)
-        lacking = [
-            one for one in read[trial["file"]].scenarios if one.name not in played and one.kind in kinds
-        ]
-        trials.append(trial | {"runs": runs or trial["runs"], "is_part": bool(lacking)})
+        kinds = {"helpful"} | {one.kind for one in trial["suite"].scenarios}
+        whole = sum(one.kind in kinds for one in read[trial["file"]].scenarios)
+        is_part = len(trial["suite"].scenarios) < whole
+        trials.append(trial | {"runs": runs or trial["runs"], "is_part": is_part})
     record.mkdir(parents=True, exist_ok=True)
     way_on = evaluation.way_on_from(record, merges=merge)
     reports = []
@@ -178,6 +177,8 @@ def _trial(
         there = [one for one in suite.scenarios if one.name in scenarios]
         if left_out := len(suite.scenarios) - len(there):
             note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
+            if not there:
+                raise InputError(f"the recording has no scenario of {suite.name} that --only leaves")
             suite = suite.replace(scenarios=there)
     suite, apps = evaluation.tried_on(suite, list(dict.fromkeys(names)) or usual, folder, model)
     about = {"ablated": evaluation.ablated_in(apps), "runs": runs}

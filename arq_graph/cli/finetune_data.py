@@ -89,7 +89,8 @@ def finetune_data(
     for file, draft in zip(outs, drafts, strict=True):
         draft.replace(file) if tokens else draft.unlink()
     none = counts["conversation"] - len(used)
-    told = [f"{counted(none, 'conversation')} gave no example"] if none else []
+    named = sum(count for (_, what), count in left_out.items() if what == "conversation")
+    told = [f"{counted(none, 'conversation')} gave no example"] if none > named else []
     shown = left_out.most_common(_SHOWN)
     told += [f"{counted(count, what)} left out, because {why}" for (why, what), count in shown]
     if others := left_out.total() - sum(count for _, count in shown):

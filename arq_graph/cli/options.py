@@ -293,7 +293,7 @@ def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) ->
 
     Those that are read are given back, a folder's one by one.
     """
-    outs, found = [out for out in written if out is not None], files_in(read)
+    outs, found = [out for out in written if out is not None], files_in(read, without_turns=True)
     for file in found:
         if file.is_dir():
             raise InputError(f"{file} cannot be read: no .jsonl file is in it")

@@ -127,6 +127,8 @@ def write_outputs(
     if html is not None and report.conversations:
         write_html(html, report, said, title=title, tables=tables)
         note(f"The page is in {html}.")
+    elif html is not None:
+        note(f"No page was written to {html}, because nothing was measured.")
 
 
 def _show_errors(report: Report, console: Console) -> None:

@@ -77,8 +77,8 @@ class Experiment(Record):
         report: What was measured in its conversations.
         turns: By arm, the figures over the suite's gold turns; empty where it has none.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        has_published: Whether the papers' figures stand beside ours: those of a shipped suite, all of it, or all that
-            has the same kinds of users.
+        has_published: Whether the papers' figures stand beside ours: those of a shipped suite, all of it, or all its
+            scenarios with the kinds of users that were played, helpful ones among them.
     """
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
@@ -157,7 +157,7 @@ async def aexperiment(
         arms: The arms, by name.
         results: Where conversations are kept; turns are kept beside it.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        is_part: Whether scenarios with the same kinds of users are left out.
+        is_part: Whether scenarios with helpful users, or with other kinds that were played, are left out.
         **settings: Those of `aevaluate`.
 
     Raises:

@@ -121,7 +121,7 @@ def read_report(path: str | Path) -> Report:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)
         told = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in wrong]
         raise InputError(
-            f"{path}: is no report of schema 1, as `arq-graph score --json` writes them: "
+            f"{path}: is no report of schema 1, as the option --json of a command writes them: "
             f"{'; '.join(told[:_WRONG_SHOWN])}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:

@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -62,13 +62,20 @@ _LEFT_OUT = ("id", "introduction")
 _ANY = ("", "dontcare", "dont care", "don't care", "do n't care", "not mentioned")
 
 
+class _Option(TypedDict):
+    value: str
+
+
 class _Item(TypedDict):
     asin: str
+    pricing: NotRequired[str | None]
+    customization_options: NotRequired[dict[str, list[_Option] | None] | Literal[""] | None]
 
 
 class _Task(TypedDict):
     instruction: str
     instruction_attributes: list[str]
+    instruction_options: NotRequired[list[str] | dict[str, str] | None]
 
 
 class _Entity(TypedDict):
@@ -172,7 +179,7 @@ def _read(folder: Path, pattern: str, shape: Any, of: str) -> Any:
         wrong = error.errors(include_url=False)[0]
         place = "".join(f"[{key!r}]" for key in wrong["loc"]) or "all of it"
         raise InputError(
-            f"{file} is not as in {of}: {place}: {wrong['msg']}; unpack the data again"
+            f"{file}: {place}: {wrong['msg']}; that is not as in {of}: unpack the data again"
         ) from None
     except ValueError as error:
         raise InputError(f"{file} is no JSON: {error}") from None
@@ -335,7 +342,7 @@ def _house(problem: str, renamed: Mapping[str, str]) -> House:
     movable = {fact[1] for fact in facts if fact[0] == "pickupable"}
     places, things = (_numbered(facts, what, renamed) for what in ("receptacleType", "objectType"))
     house: House = {place: [] for place in places.values()}
-    for id, place in (fact[1:] for fact in facts if fact[0] == "inReceptacle"):
+    for id, place in (fact[1:] for fact in facts if fact[0] == "inReceptacle" and len(fact) == 3):
         if place in places and id in things and (id in movable or things[id] == LAMP):
             house[places[place]].append(things[id])
     return house
@@ -345,7 +352,7 @@ def _numbered(facts: Iterable[list[str]], what: str, renamed: Mapping[str, str])
     """Names such as `cabinet 2` for the ids of a problem, by the facts that tell their types."""
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for _, id, type_name in sorted(fact for fact in facts if fact[0] == what):
+    for _, id, type_name in sorted(fact for fact in facts if fact[0] == what and len(fact) == 3):
         kind = type_name.removesuffix("Type").lower()
         kind = renamed.get(kind, kind)
         counts[kind] += 1
@@ -357,9 +364,9 @@ if __name__ == "__main__":
     adapters = {each.__name__: each for each in (webshop, multiwoz, alfworld)}
     parser = argparse.ArgumentParser(prog="python -m arq_graph.milestones.suites.adapters")
     parser.add_argument("name", choices=adapters)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("most", type=int, nargs="?")
+    parser.add_argument("folder", type=Path, help="the unpacked data set")
+    parser.add_argument("out", type=Path, help="a new folder for the suite")
+    parser.add_argument("most", type=int, nargs="?", help="how many tasks to write, at most")
     given = {key: value for key, value in vars(parser.parse_args()).items() if value is not None}
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:

@@ -235,6 +235,8 @@ def test_only_some_categories_are_tried_where_it_is_asked_for(cli, tried, second
         "2 conversations"
         in cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "orders").words
     )
+    nothing = cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "unhelpful")
+    assert (nothing.code, "no scenario is left: --only unhelpful fits none" in nothing.words) == (1, True)
     wrong = cli("evaluate", "suite.yaml", "--only", "question", "--model", "offline")
     assert (
         "there is no category (`use_case`) and no kind of user 'question'; did you mean `questions`?"
@@ -254,6 +256,7 @@ def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_user
     by_task = "goal completion by category"
     assert published("household", "respact", "--only", "helpful")[by_task]
     assert not any(published("household", "respact", "--only", "heat and place").values())
+    assert not any(published("household", "respact", "--only", "unhelpful").values())
     assert not any(published("household", "respact", "--shard", "1/9").values())
     # A suite of one's own is another one, whatever its name.
     own = suite.rename(folder / "guidelines.yaml")

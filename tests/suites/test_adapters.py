@@ -224,9 +224,13 @@ def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
         (
             "items_shuffle_1000",
             ["a lamp"],
-            r"is not as in WebShop: \[0\]: Input should be a valid dictionary",
+            r"\[0\]: Input should be a valid dictionary; that is not as in WebShop",
         ),
-        ("items_shuffle_1000", {}, "all of it: Input should be a valid list; unpack the data again"),
+        (
+            "items_shuffle_1000",
+            {},
+            "all of it: Input should be a valid list; that is not as in WebShop: unpack the data again",
+        ),
         (
             "items_shuffle_1000",
             [],
@@ -237,7 +241,7 @@ def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
             {"B1": [{"instruction": "x"}]},
             r"\['B1'\]\[0\]\['instruction_attributes'\]: Field req",
         ),
-        ("data", [], "is not as in MultiWOZ .*: all of it: Input should be a valid dictionary"),
+        ("data", [], "all of it: Input should be a valid dictionary; that is not as in MultiWOZ"),
         (
             "data",
             {"A": {"goal": {"police": {"info": {}}}}},
@@ -330,7 +334,7 @@ def test_a_folder_without_games_or_with_an_empty_one_is_told(tmp_path):
     game = tmp_path / "pick_and_place_simple-Mug-None-CoffeeTable-1" / "trial_1" / "game.tw-pddl"
     game.parent.mkdir(parents=True)
     game.write_text('{"pddl_problem": ""}', encoding="utf-8")
-    with pytest.raises(errors.InputError, match=r"game\.tw-pddl is not as in ALFWorld: \['pddl_problem'\]"):
+    with pytest.raises(errors.InputError, match=r"game\.tw-pddl: \['pddl_problem'\]"):
         alfworld(tmp_path, tmp_path / "out")
     game.write_text('{"pddl_problem": "(define)"}', encoding="utf-8")
     with pytest.raises(errors.InputError, match="1 skipped, because the house lacks what is needed"):
