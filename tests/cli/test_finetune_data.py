@@ -471,8 +471,8 @@ def test_of_results_what_no_planner_can_learn_and_what_another_agent_did_is_left
     done = cli("finetune-data", "runs.jsonl", "--stage", "1", "--out", "data.jsonl", "--agent", shop)
     assert "from 2 of 8 conversations" in done.words
     assert "2 conversations left out, because only the matcher was asked" in done.words
-    assert "2 conversations left out, because the agent did nothing" in done.words
-    assert "2 conversations left out, because their agent is" in done.words
+    assert "2 conversations left out, because the agent called no tool" in done.words
+    assert "2 conversations left out, because their agent is 'Florist'" in done.words
 
 
 def test_tools_and_instructions_may_come_from_an_agent(made, shop):
