@@ -137,7 +137,10 @@ def _file(name: str) -> str:
 def _data(report: Report) -> dict[str, Any]:
     numbers = {name: number for number, name in enumerate(report.graphs)}
     graphs = {name: MilestoneGraph(record.milestones) for name, record in report.graphs.items()}
-    rows = [_row(one, numbers[one.graph], graphs[one.graph]) for one in report.conversations]
+    edges = {name: {edge: place for place, edge in enumerate(graph.edges)} for name, graph in graphs.items()}
+    rows = [
+        _row(one, numbers[one.graph], graphs[one.graph], edges[one.graph]) for one in report.conversations
+    ]
     of = grouped(rows, lambda row: row["graph"])
     return {
         "stand_in": stand_in_notice(report.stand_ins),
@@ -159,8 +162,9 @@ def _status(record: ConversationRecord) -> str:
     return "completed" if record.goal_completed else "missed"
 
 
-def _row(record: ConversationRecord, number: int, graph: MilestoneGraph) -> dict[str, Any]:
-    edges = {edge: place for place, edge in enumerate(graph.edges)}
+def _row(
+    record: ConversationRecord, number: int, graph: MilestoneGraph, edges: Mapping[Any, int]
+) -> dict[str, Any]:
     ways = satisfied_by(graph, {one.name: one.step for one in record.reached}).items()
     return {
         **record.model_dump(exclude=_NOT_SHOWN, exclude_defaults=True),
