@@ -7,20 +7,22 @@ still be right (derived, translated, a number in words): a call is marked as pos
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
 
+# In Python's own `re`, possessive repeats of a group match wrongly before 3.11.5.
+import regex  # type: ignore[import-untyped]
+
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 
-_DIGITS = re.compile(r"\d+")
-_DATE = re.compile(r"\d{4}-\d{2}-(\d{2})")
+_DIGITS = regex.compile(r"\d+")
+_DATE = regex.compile(r"\d{4}-\d{2}-(\d{2})")
 # A number, unless it is part of a word: "HAT136" holds no number.
-_TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
-_SEPARATORS = re.compile(r"[\W_]+")
+_TOKEN = regex.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
+_SEPARATORS = regex.compile(r"[\W_]+")
 
 # Where a spelling is compared without any separator, it must be long enough not to arise by chance.
 SHORTEST_SQUEEZED = 6
