@@ -8,9 +8,6 @@ from .agent.spec import Guideline as Guideline
 from .agent.spec import Term as Term
 from .agent.spec import Variable as Variable
 from .agent.state import AgentState as AgentState
-from .apps.arms import arms as arms
-from .apps.finetuning import finetuning_examples as finetuning_examples
-from .apps.finetuning import without_guidelines as without_guidelines
 from .apps.guided import create_guided_agent as create_guided_agent
 from .apps.guided import create_preact_agent as create_preact_agent
 from .apps.guided import create_respact_agent as create_respact_agent

@@ -25,7 +25,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from arq_graph import arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
@@ -115,11 +115,11 @@ def guided_per_second(workers: int, seconds: float = 6.0) -> float:
     suite = Suite.from_yaml(_ROOT / "examples" / "order_desk" / "suite.yaml")
     settings: dict[str, Any] = {"model": "offline", "concurrency": 4}
     with ProcessPoolExecutor(workers, get_context("spawn")) if workers else nullcontext() as executor:
-        evaluate(suite, arms(["guided"]), executor=executor, **settings)
+        evaluate(suite, load_arms(["guided"]), executor=executor, **settings)
         runs, taken = 1, 0.0
         while taken < seconds:
             begun = time.perf_counter()
-            report = evaluate(suite, arms(["guided"]), runs=runs, executor=executor, **settings)
+            report = evaluate(suite, load_arms(["guided"]), runs=runs, executor=executor, **settings)
             taken, runs = time.perf_counter() - begun, runs * 2
     return len(report.conversations) / taken
 

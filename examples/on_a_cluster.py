@@ -10,7 +10,7 @@ from pathlib import Path
 
 from distributed import Client
 
-from arq_graph import arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Suite, evaluate, write_report
 
 
@@ -20,7 +20,7 @@ def main(suite: str, model: str, scheduler: str | None = None) -> None:
     with Client(scheduler) as client:
         report = evaluate(
             Suite.from_yaml(suite),
-            arms(["guided", "direct"]),
+            load_arms(["guided", "direct"]),
             model=model,
             runs=2,
             concurrency=20,  # in each thread of each worker

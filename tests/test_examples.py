@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, ScriptedChatModel, arms, create_guided_agent
+from arq_graph import Agent, ScriptedChatModel, create_guided_agent
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import MilestoneGraph, Suite, evaluate, read_transcript, score
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -111,7 +112,7 @@ def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_
 def test_the_less_a_user_knows_the_less_the_desk_gets_done() -> None:
     suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
     few = [one for one in suite.scenarios if one.name.startswith(("order in transit", "late order"))]
-    report = evaluate(suite.replace(scenarios=tuple(few)), arms(["guided"]), model="offline")
+    report = evaluate(suite.replace(scenarios=tuple(few)), load_arms(["guided"]), model="offline")
     kinds = report.summary.arms_by_user["guided"]
     rates = [kinds[kind].progress_rate.mean or 0.0 for kind in ("helpful", "perturbed", "unhelpful")]
     assert rates[0] > rates[1] > rates[2]

@@ -19,11 +19,18 @@ ORDER = [
     "nodes",
     "middleware",
     "apps",
+    "experiments",
     "cli",
     "__main__",
 ]
 MAY_IMPORT_LANGGRAPH = (
-    *("arq_graph.nodes.", "arq_graph.middleware.", "arq_graph.apps.", "arq_graph.cli."),
+    *(
+        "arq_graph.nodes.",
+        "arq_graph.middleware.",
+        "arq_graph.apps.",
+        "arq_graph.experiments.",
+        "arq_graph.cli.",
+    ),
     "arq_graph.agent.state",
 )
 

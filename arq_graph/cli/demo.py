@@ -11,7 +11,6 @@ from rich.rule import Rule
 from rich.text import Text
 from typer import Option
 
-from arq_graph.apps.arms import arms
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
@@ -20,6 +19,7 @@ from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import output, sentence, show_command, words
 from arq_graph.cli.tables import counted
 from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html import write_html
@@ -79,7 +79,7 @@ def _hold(setup: Setup) -> None:
 
 def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: list[str]) -> None:
     suite = Suite.from_yaml(suite_file)
-    apps = arms(tried, folder=suite_file.parent)
+    apps = load_arms(tried, folder=suite_file.parent)
     console = output()
     count = len(suite.scenarios)
     said = f"{counted(count, 'simulated customer')}, each with the desk as {' and as '.join(tried)}"

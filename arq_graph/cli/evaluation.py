@@ -13,14 +13,13 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from typer import BadParameter
 
-from arq_graph.apps.ablations import ablation_of
-from arq_graph.apps.arms import ARMS
-from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import options
 from arq_graph.cli.progress import way_on_said
 from arq_graph.cli.screen import note, warn
 from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
+from arq_graph.experiments.ablations import ablation_of
+from arq_graph.experiments.arms import ARMS, load_arms
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.holding import Done
 from arq_graph.milestones.evaluation.results import VOTES, read_results
@@ -128,7 +127,7 @@ def tried_on(
     Raises:
         InputError: A world or an arm would fail in each scenario of a kind, so that no run is worth its cost.
     """
-    apps = arms_named(names, folder=folder)
+    apps = load_arms(names, folder=folder)
     known = Arms(apps, model)
     suite = known.comparable(suite)
     kinds = {

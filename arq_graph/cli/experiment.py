@@ -8,16 +8,13 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from arq_graph.apps.ablations import ablations
-from arq_graph.apps.arms import own_blueprint
 from arq_graph.cli import evaluation, options
 from arq_graph.cli.screen import note
 from arq_graph.cli.tables import counted, write_outputs
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.replay import ReplayChatModel
-from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.event_loop import run_in_loop
-from arq_graph.milestones.experiments.experiment import (
+from arq_graph.experiments.ablations import ablations
+from arq_graph.experiments.arms import own_blueprint
+from arq_graph.experiments.experiment import (
     SUITES,
     aexperiment,
     file_name,
@@ -25,6 +22,9 @@ from arq_graph.milestones.experiments.experiment import (
     usual_arms,
     write_experiment,
 )
+from arq_graph.milestones.evaluation.replay import ReplayChatModel
+from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.store import ASKED
 
 

@@ -15,13 +15,13 @@ from typer import Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.finetuning import UNFILLED, TurnExamples, finetuning_examples
 from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.score import read_files
 from arq_graph.cli.screen import output, warn, words
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
+from arq_graph.experiments.finetuning import UNFILLED, TurnExamples, make_finetuning_examples
 from arq_graph.milestones.evaluation.results import kept_in
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
@@ -68,7 +68,9 @@ def finetune_data(
         blank = files.enter_context(reasons.open("a", encoding="utf-8")) if reasons else None
         streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in drafts]
         advance = files.enter_context(progress_bar("turns", None, "left out"))
-        for turn in finetuning_examples(talks, cast(Any, stage), agent=spec, tools=known, reasons=written):
+        for turn in make_finetuning_examples(
+            talks, cast(Any, stage), agent=spec, tools=known, reasons=written
+        ):
             advance(bool(turn.left_out))
             if turn.left_out:
                 left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1

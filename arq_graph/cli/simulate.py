@@ -8,13 +8,13 @@ from typing import Annotated
 from typer import Exit, Option
 
 from arq_graph.agent.modules import told
-from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluation import say_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
 from arq_graph.cli.turn import progress_line
 from arq_graph.errors import InputError
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms
 from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -54,7 +54,7 @@ def simulate(
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
     asked = choice.chat_model()
     say_doubts(asked, [arm], [])
-    arms = Arms(arms_named([arm], folder=suite.absolute().parent), asked)
+    arms = Arms(load_arms([arm], folder=suite.absolute().parent), asked)
     arms.comparable(read.replace(scenarios=[tried]))  # refuses what the arm cannot answer
     made = arms.make(one)
     user = tried.make_user(one.seed, users.chat_model() if users else None)

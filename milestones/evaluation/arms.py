@@ -88,7 +88,7 @@ class Arms:
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
         if not isinstance(arms, Mapping) or not arms:
             raise InputError(
-                f"the arms are {arms!r}; give a mapping of names to apps, such as arms(['guided'])"
+                f"the arms are {arms!r}; give a mapping of names to apps, such as load_arms(['guided'])"
             )
         self.names = tuple(arms)
         self._arms = dict(arms)

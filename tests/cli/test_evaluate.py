@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from arq_graph import arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import ReplayChatModel, Suite, read_report
 from arq_graph.milestones import evaluate as evaluated
 
@@ -52,7 +52,7 @@ def test_what_was_recorded_is_replayed_scored_and_reported_from_a_compressed_fil
     plain.unlink()
     told = read_report(folder / "out.json").conversations
     replay = ReplayChatModel(packed)
-    assert evaluated(Suite.from_yaml("suite.yaml"), arms(["direct"]), model=replay).conversations == told
+    assert evaluated(Suite.from_yaml("suite.yaml"), load_arms(["direct"]), model=replay).conversations == told
     assert evaluate("direct", packed.name, "--json", "merged.json").code == 0
     assert read_report(folder / "merged.json").conversations == told
     assert cli("score", packed.name, "--milestones", "milestones.yaml", "--json", "scored.json").code == 0

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from arq_graph import Agent, Reasoner, ScriptedChatModel, create_preact_agent, errors, finetuning_examples
+from arq_graph import Agent, Reasoner, ScriptedChatModel, create_preact_agent, errors
+from arq_graph.experiments.finetuning import make_finetuning_examples
 from arq_graph.milestones import read_transcript
 from tests.cli.shop import TOOLS
 from tests.test_docs import blocks
@@ -495,14 +496,14 @@ def test_in_python_a_file_is_read_and_what_is_no_transcript_is_told(tmp_path):
     talk = chat("user Hello", "assistant Hi.")
     (tmp_path / "talk.json").write_text(json.dumps(talk))
     of_file, of_talk = (
-        finetuning_examples(tmp_path / "talk.json", 2),
-        finetuning_examples(read_transcript(talk), 2),
+        make_finetuning_examples(tmp_path / "talk.json", 2),
+        make_finetuning_examples(read_transcript(talk), 2),
     )
     assert [turn.rows for turn in of_file] == [turn.rows for turn in of_talk]
-    (broken,) = finetuning_examples([talk], 1)
+    (broken,) = make_finetuning_examples([talk], 1)
     assert "is no transcript: read it with `read_transcript`" in broken.left_out
     with pytest.raises(errors.InputError, match="cannot be read"):
-        list(finetuning_examples("nowhere.json", 1))
+        list(make_finetuning_examples("nowhere.json", 1))
 
 
 def test_a_broken_record_is_told(made):
@@ -549,9 +550,9 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
     cancelled = calling(("cancel_order", '{"order_id": "B-1", "reason": "late"}'))
     done = [cancelled, told("cancel_order", gone), *chat("assistant It is cancelled.")]
     transcripts = [read_transcript([*asked, *looked, *done])]
-    (blank,) = finetuning_examples(transcripts, stage, agent=agent)
+    (blank,) = make_finetuning_examples(transcripts, stage, agent=agent)
     filled = {blank.turn: {question: f"known: {question}" for question in blank.reasons}}
-    (learned,) = finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
+    (learned,) = make_finetuning_examples(transcripts, stage, agent=agent, reasons=filled)
     answers = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in learned.rows}
 
     def recall(asked):

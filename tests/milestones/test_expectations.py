@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from arq_graph import Agent, Guideline, Variable, arms, create_guided_agent
+from arq_graph import Agent, Guideline, Variable, create_guided_agent
 from arq_graph.errors import InputError, SpecError
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Scenario, Suite, Verdict, evaluate
 from tests.milestones.conversations import graph_of
 from tests.milestones.evaluated import Answers, deed
@@ -154,7 +155,7 @@ def test_the_matcher_alone_is_right_if_exactly_the_expected_guidelines_are_activ
             scenario(name="neither", says="Good morning.", expect={"active": []}),
         ]
     )
-    report = evaluate(suite, arms([mode]), model="offline")
+    report = evaluate(suite, load_arms([mode]), model="offline")
     assert [one.goal_completed for one in report.conversations] == [True, False, True]
     assert all(one.model_calls == 1 for one in report.conversations)
 
@@ -169,13 +170,13 @@ def test_where_an_arm_has_no_matcher_cases_for_it_alone_are_left_out_for_all_arm
     def unable(scenario: Any, agent: Any, model: Any) -> Any:
         return Answers(lambda _: [AIMessage("Hello.")])
 
-    tried = {**arms(["guided"]), "able": able}
+    tried = {**load_arms(["guided"]), "able": able}
     found = evaluate(mixed, tried, model="offline").conversations
     assert [(one.scenario, one.goal_completed) for one in found] == [
         *[("card", True)] * 2,
         *[("turn", True)] * 2,
     ]
-    for other in ({"unable": unable}, {"app": unable(None, None, None)}, arms(["react"])):
+    for other in ({"unable": unable}, {"app": unable(None, None, None)}, load_arms(["react"])):
         with pytest.warns(
             UserWarning, match=f"1 scenario of suite left out for all arms.*{next(iter(other))} cannot"
         ):
@@ -279,7 +280,7 @@ def test_a_suite_file_holds_answers_and_includes_others(tmp_path: Path):
     )
     suite = Suite.from_yaml(tmp_path / "suite.yaml")
     assert [one.name for one in suite.scenarios] == ["own", "other"]
-    assert evaluate(suite, arms(["guided"]), model="offline").summary.overall.goal_completion.count == 2
+    assert evaluate(suite, load_arms(["guided"]), model="offline").summary.overall.goal_completion.count == 2
     (tmp_path / "other.yaml").write_text("scenarios:\n- name: other\n  says: Hi\n")
     with pytest.raises(SpecError, match=r"suite.yaml:\d.*other.yaml"):
         Suite.from_yaml(tmp_path / "suite.yaml")

@@ -17,8 +17,9 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, arms, create_guided_agent
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from arq_graph.errors import InputError
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import (
     Limits,
     LLMJudge,
@@ -111,7 +112,7 @@ def judging() -> ScriptedChatModel:
 
 
 def held(tried: Suite, *names: str, **settings: Any) -> Report:
-    return evaluate(tried, arms(list(names or ("guided",))), **settings)
+    return evaluate(tried, load_arms(list(names or ("guided",))), **settings)
 
 
 def written(report: Report, folder: Path) -> bytes:

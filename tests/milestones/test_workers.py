@@ -17,8 +17,9 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_openai import ChatOpenAI
 
-from arq_graph import Guideline, ScriptedChatModel, arms
+from arq_graph import Guideline, ScriptedChatModel
 from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import LLMJudge, Report, Suite, evaluate
 from tests.milestones.evaluated import Answers, buyer, lamp, no_way_there, shop_agent, shopper, suite, talker
 
@@ -157,7 +158,7 @@ def test_an_arm_in_a_module_beside_the_suite_is_loaded_by_its_name(tmp_path: Pat
         "    def invoke(self, given, config=None):\n        return beside.hi()\napp = App()\n"
         "class Plain(App):\n    def __init__(self):\n        pass\nplain = Plain()\n"
     )
-    found = arms(["mine:app", "mine:plain"], folder=tmp_path)
+    found = load_arms(["mine:app", "mine:plain"], folder=tmp_path)
 
     def forget(_: int) -> bool:
         package = type(found["mine:plain"]).__module__.partition(".")[0]
@@ -224,7 +225,7 @@ def test_a_worker_that_has_not_the_modules_says_so(pool: Executor, tmp_path: Pat
     (tmp_path / "gone.py").write_text(
         "class App:\n    def invoke(self, given, config=None):\n        return 'hi'\napp = App()\n"
     )
-    found = arms(["gone:app"], folder=tmp_path)
+    found = load_arms(["gone:app"], folder=tmp_path)
     (tmp_path / "gone.py").unlink()
     for name in [name for name in sys.modules if name.endswith("gone")]:
         del sys.modules[name]

@@ -19,7 +19,8 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
-from arq_graph import ScriptedChatModel, arms
+from arq_graph import ScriptedChatModel
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import (
     ReplayChatModel,
     Report,
@@ -119,7 +120,7 @@ def told(report: Report) -> list[Any]:
 @pytest.mark.parametrize("crew", ["fork", "spawn", "own", "dask"])
 def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
     tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
-    apps = {**arms(["direct", "desk:echo"], folder=tmp_path), "graph": GRAPH}
+    apps = {**load_arms(["direct", "desk:echo"], folder=tmp_path), "graph": GRAPH}
     settings: Settings = {"model": "offline", "runs": 4, "concurrency": 3}
     file = tmp_path / "results.jsonl"
 
@@ -139,7 +140,7 @@ def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
 def test_a_run_is_recorded_and_replayed_by_processes(tmp_path: Path, crew: str) -> None:
     tried, apps = (
         Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml")),
-        arms(["direct", "create_agent"]),
+        load_arms(["direct", "create_agent"]),
     )
     settings: Settings = {"runs": 3, "concurrency": 2, "results": tmp_path / "run.jsonl", "record": True}
     with CREWS[crew]() as executor:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from arq_graph import finetuning_examples
+from arq_graph.experiments.finetuning import make_finetuning_examples
 from arq_graph.milestones import read_transcript
 
 pytestmark = [
@@ -39,9 +39,9 @@ TEMPLATE = (
 def rows(stage: Any, reason: str = "") -> list[dict[str, Any]]:
     """The rows of a stage; with a reason, it stands in every place that has to be filled in."""
     talks, blank = [read_transcript(TALK)], dict[str, Any]()
-    for turn in finetuning_examples(talks, stage) if reason else ():
+    for turn in make_finetuning_examples(talks, stage) if reason else ():
         blank[turn.turn] = dict.fromkeys(turn.reasons, reason)
-    return [row for turn in finetuning_examples(talks, stage, reasons=blank) for row in turn.rows]
+    return [row for turn in make_finetuning_examples(talks, stage, reasons=blank) for row in turn.rows]
 
 
 def tokenizer() -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arq_graph import arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Suite, evaluate
 from tests.suites.desks import FOLDER
 from tests.suites.test_use_cases import REACHED_OFFLINE
@@ -15,7 +15,7 @@ def test_every_conversation_of_the_use_cases_comes_to_its_end():
     easy = [one for one in suite.scenarios if one.name in REACHED_OFFLINE.values()]
     others = [one for one in suite.scenarios[::9] if one not in easy]
     some = Suite(scenarios=easy + others, seed=suite.seed)
-    found = evaluate(some, arms(["guided", "react", "pre-act"]), model="offline", concurrency=4)
+    found = evaluate(some, load_arms(["guided", "react", "pre-act"]), model="offline", concurrency=4)
     assert len(found.conversations) == 3 * len(some.scenarios)
     assert {one.ended for one in found.conversations} <= {"user", "turns"}
     # All five reach some goals with each arm: the graphs, the worlds and the customers fit together.

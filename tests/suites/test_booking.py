@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from arq_graph import arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import evaluate
 from arq_graph.milestones.suites.booking.world import DATABASE, BookingDesk
 from tests.brain import act, brain, say
@@ -105,7 +105,7 @@ def test_a_refusal_is_told_and_the_customer_falls_back_in_the_shipped_arms(arm):
         say("Three nights at Cloister Guesthouse are booked; the reference is HO100."),
     ]
     (record,) = evaluate(
-        named("five nights are too many (helpful)"), arms([arm]), model=brain(moves=moves)
+        named("five nights are too many (helpful)"), load_arms([arm]), model=brain(moves=moves)
     ).conversations
     assert (record.error, record.ended, record.goal_completed) == (None, "user", True)
     assert record.outcome == {"inform": True, "success": True}

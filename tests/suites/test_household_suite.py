@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from arq_graph import Environment, Observation, arms
+from arq_graph import Environment, Observation
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Call, Limits, Result, Suite, Transcript, evaluate, score
 from arq_graph.milestones.suites.household.world import LAMP, kind_of
 from tests.brain import ask, brain, do, say, think
@@ -25,7 +26,7 @@ def only(name: str, **changes: Any) -> Suite:
 
 def held(suite: Suite, arm: str, *moves: Any) -> Any:
     """The record of one conversation."""
-    (record,) = evaluate(suite, arms([arm]), model=brain(moves=moves)).conversations
+    (record,) = evaluate(suite, load_arms([arm]), model=brain(moves=moves)).conversations
     return record
 
 
@@ -104,7 +105,7 @@ def test_who_may_ask_nothing_is_not_told_how_to_ask():
     heads = {}
     for arm in ("react", "respact"):
         model = brain(moves=[say("Look here."), END])
-        evaluate(only("place pen (helpful)"), arms([arm]), model=model)
+        evaluate(only("place pen (helpful)"), load_arms([arm]), model=model)
         heads[arm] = str(model.calls[0].messages[0].text)
         told = [str(call.messages[-1].text) for call in model.calls[1:]]
         assert any("nobody can be asked" in text for text in told) is (arm == "react")
@@ -130,7 +131,7 @@ def test_zero_shot_shows_no_worked_example():
     prompts = {}
     for arm in ("respact", "zero-shot"):
         model = brain(moves=[END])
-        evaluate(only("place pen (helpful)"), arms([arm]), model=model)
+        evaluate(only("place pen (helpful)"), load_arms([arm]), model=model)
         prompts[arm] = str(model.calls[0].messages[0].text)
     assert "<example>" in prompts["respact"] and "<example>" not in prompts["zero-shot"]
     before, _, behind = prompts["respact"].partition("An answered example")
@@ -142,11 +143,11 @@ SPEAKERS = ["react", "respact", "respact-schema", "inner-monologue", "zero-shot"
 
 def test_with_the_offline_model_each_arm_comes_to_its_end_within_bounds():
     suite = only("light key (unhelpful)", limits=Limits(turns=5, calls=60))
-    for one in evaluate(suite, arms(SPEAKERS), model="offline").conversations:
+    for one in evaluate(suite, load_arms(SPEAKERS), model="offline").conversations:
         assert one.error is None and one.ended in ("user", "turns") and one.outcome["success"] is False
 
 
 @pytest.mark.parametrize("arm", ["guided", "arq", "pre-act", "create_agent"])
 def test_an_arm_that_calls_tools_says_that_it_cannot_act_in_a_world_of_texts(arm):
-    (broken,) = evaluate(only("place pen (helpful)"), arms([arm]), model="offline").broken
+    (broken,) = evaluate(only("place pen (helpful)"), load_arms([arm]), model="offline").broken
     assert "acted in with texts" in broken.error

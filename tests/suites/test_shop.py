@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from arq_graph import Environment, arms
+from arq_graph import Environment
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import AgendaUser, Message, evaluate
 from arq_graph.milestones.suites.shop.world import CATALOGUE, Product, Shop, Wanted, search
 from arq_graph.models.offline.stems import stems
@@ -87,7 +88,7 @@ def test_asking_helps_in_the_shipped_arm():
     buy = [do("click: colour: navy"), do("click: buy"), say("I bought it.", ends_task=True)]
     asked = [*look, ask("Which colour and size, please?"), do("click: size: L"), *buy]
     for moves, score in ((asked, 1.0), ([*look, *buy], 5 / 6)):
-        (record,) = evaluate(jacket, arms(["respact"]), model=brain(moves=moves)).conversations
+        (record,) = evaluate(jacket, load_arms(["respact"]), model=brain(moves=moves)).conversations
         assert (record.error, record.outcome["score"]) == (None, pytest.approx(score))
         assert record.goal_completed is (score == 1.0)
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from arq_graph import Agent, arms, create_guided_agent
+from arq_graph import Agent, create_guided_agent
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Scenario, Suite, evaluate, evaluate_turns, read_transcript, score
 from tests.milestones.evaluated import Answers, deed
 from tests.suites.desks import FOLDER, Desk, graph_of, held, measured, suite_of
@@ -392,7 +393,7 @@ def test_what_is_forbidden_is_told(use_case: str) -> None:
 def test_a_goal_is_reached_in_a_conversation_with_a_simulated_customer(use_case: str) -> None:
     suite = suite_of(use_case)
     scenarios = [one for one in suite.scenarios if one.name == REACHED_OFFLINE[use_case]]
-    report = evaluate(Suite(scenarios=scenarios, seed=suite.seed), arms(["guided"]), model="offline")
+    report = evaluate(Suite(scenarios=scenarios, seed=suite.seed), load_arms(["guided"]), model="offline")
     (one,) = report.conversations
     assert one.ended == "user"
     assert one.goal in [each.name for each in one.reached]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph import arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import ReplayChatModel, evaluate
 from tests.milestones.test_recordings import assert_same, orders
 from tests.slow.providers.rows import ROWS, SLOW, serving
@@ -17,7 +17,7 @@ pytestmark = SLOW
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_run_through_any_class_is_replayed_byte_for_byte(name: str, tmp_path: Path):
-    tried, names = arms(["guided", "react"]), orders("a", "b")
+    tried, names = load_arms(["guided", "react"]), orders("a", "b")
     stub, make = serving(name, offline)
     with stub:
         first = evaluate(names, tried, model=make(), results=tmp_path / "run.jsonl", record=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arq_graph.milestones.experiments.experiment import Experiment, published
+from arq_graph.experiments.experiment import Experiment, published
 from tests.milestones.reported import reported, talk
 
 TURNS, CATEGORIES, WORLD = "single turns", "goal completion by category", "outcome in the world, mean"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, arms, errors
+from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, errors
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
 from tests.brain import Brain, act, asked_by, brain, say
 
@@ -34,7 +35,7 @@ def held(*names: str, agent: Agent | None = GUIDED, model: Any = "offline", fold
     """The conversations that arms held about one order."""
     user = UserSpec.model_validate({"intents": [{"request": "Where is my order ORD-1002?"}]})
     suite = Suite([Scenario("order", user, GRAPH, agent, limits=Limits(turns=3))])
-    return list(evaluate(suite, arms(list(names), folder=folder), model=model).conversations)
+    return list(evaluate(suite, load_arms(list(names), folder=folder), model=model).conversations)
 
 
 @pytest.mark.parametrize("agent", [GUIDED, ALONE], ids=["guided", "alone"])
@@ -135,11 +136,11 @@ def test_an_arm_without_a_query_gets_there_and_is_never_asked_it(name, module, q
 
 def test_an_arm_can_be_without_queries_of_its_own_steps_alone():
     with pytest.raises(errors.InputError, match="did you mean `condition_applies`"):
-        arms(["arq -condition_aplies"])
+        load_arms(["arq -condition_aplies"])
     with pytest.raises(errors.InputError, match="no query of theirs"):
-        arms(["arq -values_at_hand"])
+        load_arms(["arq -values_at_hand"])
     with pytest.raises(errors.InputError, match="there is no arm 'direct -condition'"):
-        arms(["direct -condition"])
+        load_arms(["direct -condition"])
 
 
 def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():

@@ -15,6 +15,7 @@ from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.yaml_file import alike, read_model
 from arq_graph.errors import InputError
+from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -29,7 +30,7 @@ from arq_graph.milestones.users.spec import Kind
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.sections import clean
 
-SUITES = Path(__file__).parent.parent / "suites"
+SUITES = Path(suites.__file__).parent
 """The suites that come with the library, each in a folder of its own."""
 
 _USUAL_ARMS = {"guidelines": "arq,cot,direct", "use_cases": "react,pre-act"} | dict.fromkeys(

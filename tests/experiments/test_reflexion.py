@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from arq_graph import ScriptedChatModel, arms, errors
+from arq_graph import ScriptedChatModel, errors
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
 from tests.brain import Asked, Brain, do, filled, say
 from tests.suites.household import SUITE, way
@@ -42,7 +43,7 @@ class Learner:
 
 
 def held(arm: str, learner: Learner, **changes: Any) -> Any:
-    return evaluate(Suite([HOUSE.replace(**changes)]), arms([arm]), model=learner.model)
+    return evaluate(Suite([HOUSE.replace(**changes)]), load_arms([arm]), model=learner.model)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_the_bound_of_calls_holds_for_each_trial_and_not_for_the_reflection():
 def test_once_a_limit_is_reached_a_success_is_kept_and_no_failure_is_reflected_on(needs, kept, why):
     learner = Learner(needs)
     most = len(way(HOUSE.fresh_world(1))) + 1 if kept else 1
-    report = evaluate(Suite([HOUSE]), arms(["respact+reflexion"]), model=learner.model, max_calls=most)
+    report = evaluate(Suite([HOUSE]), load_arms(["respact+reflexion"]), model=learner.model, max_calls=most)
     assert (len(report.conversations), report.stopped) == (kept, why)
     assert len(learner.model.calls) == most and not learner.reflected
 
@@ -98,13 +99,13 @@ def test_a_reflection_that_fails_ends_the_conversation_alone():
     def answer(call: Any) -> Any:
         return ValueError("out of words") if call.module == "reflexion" else Brain(moves=[GIVE_UP])(call)
 
-    report = evaluate(Suite([HOUSE]), arms(["respact+reflexion"]), model=ScriptedChatModel(answer))
+    report = evaluate(Suite([HOUSE]), load_arms(["respact+reflexion"]), model=ScriptedChatModel(answer))
     (one,) = report.conversations
     assert (one.ended, one.trials) == ("error", 1) and "out of words" in one.error
 
 
 def test_with_the_offline_model_it_comes_to_its_end():
-    (one,) = evaluate(Suite([HOUSE]), arms(["react+reflexion:2"]), model="offline").conversations
+    (one,) = evaluate(Suite([HOUSE]), load_arms(["react+reflexion:2"]), model="offline").conversations
     assert (one.error, one.trials) == (None, 2)
 
 
@@ -112,13 +113,13 @@ def test_what_does_not_tell_a_failure_or_cannot_begin_anew_is_refused(tmp_path):
     user = UserSpec.model_validate({"intents": ["Hello."]})
     graph = MilestoneGraph.from_actions([{"name": "act"}])
     (broken,) = evaluate(
-        Suite([Scenario("plain", user, graph)]), arms(["respact+reflexion"]), model="offline"
+        Suite([Scenario("plain", user, graph)]), load_arms(["respact+reflexion"]), model="offline"
     ).broken
     assert "outcome() says `success`" in broken.error
     (tmp_path / "mine.py").write_text("class App:\n    def invoke(self, given): ...\napp = App()\n")
     with pytest.raises(errors.InputError, match="cannot begin anew"):
-        arms(["mine:app+reflexion"], folder=tmp_path)
+        load_arms(["mine:app+reflexion"], folder=tmp_path)
     with pytest.raises(errors.InputError, match="did you mean `respact`"):
-        arms(["respatc+reflexion"])
+        load_arms(["respatc+reflexion"])
     with pytest.raises(errors.InputError, match="trials"):
-        arms(["respact+reflexion:0"])
+        load_arms(["respact+reflexion:0"])

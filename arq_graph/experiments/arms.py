@@ -17,11 +17,11 @@ from arq_graph.agent.environment import Environment
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
-from arq_graph.apps.ablations import REFERENCES, ablation_of
 from arq_graph.apps.guided import channels_of, create_guided_agent, create_preact_agent
-from arq_graph.apps.reflexion import Reflexion
 from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
 from arq_graph.errors import InputError, SpecError, counted, suggestion
+from arq_graph.experiments.ablations import REFERENCES, ablation_of
+from arq_graph.experiments.reflexion import Reflexion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.expectation import told_active
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -37,7 +37,7 @@ Without = Mapping[str, LeftOut]
 _NOTHING: Without = {}
 
 
-def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
+def load_arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     """Look up, by name, what `evaluate` is to try.
 
     Args:

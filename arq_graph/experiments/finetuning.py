@@ -92,7 +92,7 @@ class _Step(NamedTuple):
     expected: str
 
 
-def finetuning_examples(
+def make_finetuning_examples(
     transcripts: Dataset,
     stage: Literal[1, 2],
     *,
@@ -107,8 +107,8 @@ def finetuning_examples(
     Args:
         transcripts: A file that `read_transcripts` reads, a transcript, or transcripts.
         stage: 1: ReAct, with thoughts that the record tells. 2: Pre-Act, with plans whose reasons it does not tell.
-        agent: Whose instructions and tools stand in the prompts, as `without_guidelines` gives them, because no record
-            tells which guidelines were active; results of other agents are left out. None: those of each record.
+        agent: Whose instructions and tools stand in the prompts, as `move_guidelines_to_profile` gives them, because no
+            record tells which guidelines were active; results of other agents are left out. None: those of each record.
         tools: The tools, where the records do not bring them: OpenAI definitions, LangChain tools, or schemas by name.
         reasons: What was written, by `turn` and question.
 
@@ -117,7 +117,7 @@ def finetuning_examples(
         ToolError: One of the `tools` has nothing but a name, or cannot be described.
     """
     kind = ReActPlanner if stage == 1 else PreActPlanner
-    spec = without_guidelines(agent) if agent else None
+    spec = move_guidelines_to_profile(agent) if agent else None
     known = [] if spec else None if tools is None else openai_definitions(tools)
 
     @lru_cache(maxsize=8)
@@ -176,7 +176,7 @@ def finetuning_examples(
             yield TurnExamples(turn=key, conversation=name, reasons=answers, **found)
 
 
-def without_guidelines(agent: Agent) -> Agent:
+def move_guidelines_to_profile(agent: Agent) -> Agent:
     """The agent as a planner alone takes it: its profile tells all of its guidelines, and any tool may be called."""
     if not agent.guidelines:
         return agent
