@@ -25,12 +25,12 @@ from arq_graph.errors import InputError, refuse_options
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
-from arq_graph.nodes.confirmation import Agrees, Settled, put
+from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, ask_for_confirmation
 from arq_graph.nodes.events import ToolsDecided
-from arq_graph.nodes.gate import Gate, active_scores
+from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
-from arq_graph.nodes.proposed_calls import kept_insights
+from arq_graph.nodes.proposed_calls import merge_insights
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import ToolGate
@@ -90,15 +90,15 @@ class AgentsModel(Strategy):
         made.request, made.ask, made.revise = request, ask, revise
         return made
 
-    def decide(self, gate: Gate, settled: Settled) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Ask the model, make the calls that pass the gate, and where none is left, reply."""
         earlier = gate.state.of_turn("tool_insights", ToolInsight, gate.state.turn)
-        taken_up = [each for each in (*settled.insights, *earlier) if each.kind == "confirm"]
-        request, proposed = self._told(gate, settled, earlier, taken_up), list[ToolInsight]()
+        taken_up = [each for each in (*outcome.insights, *earlier) if each.kind == "confirm"]
+        request, proposed = self._told(gate, outcome, earlier, taken_up), list[ToolInsight]()
         for _ in range(MAX_ASKS):
             response = yield partial(self.ask, request)
             message = next((each for each in response.result if isinstance(each, AIMessage)), AIMessage(""))
-            verdicts, dropped = self._held(gate, settled, message)
+            verdicts, dropped = self._held(gate, outcome, message)
             tools = {each.tool for each in verdicts}  # the newest word on each tool counts
             proposed = [*(each for each in proposed if each.tool not in tools), *verdicts]
             waiting = [each for each in verdicts if each.kind == "confirm"]
@@ -107,14 +107,14 @@ class AgentsModel(Strategy):
                 break
             told = [ToolMessage(why, tool_call_id=id or "", status="error") for id, why in dropped.items()]
             request = request.override(messages=[*request.messages, message, *told])
-        waiting += [each for each in taken_up if each in settled.insights or each.tool not in tools]
-        below = list({self.tools[each.tool].key(each.arguments): each for each in waiting}.values())
+        waiting += [each for each in taken_up if each in outcome.insights or each.tool not in tools]
+        below = list({self.tools[each.tool].make_key(each.arguments): each for each in waiting}.values())
         if below and response.structured_response is not None:
             calls, response = [], ModelResponse([message])  # code's question stands in the answer's place
         runs = [each for each in verdicts if each.kind == "run"]
-        decided = kept_insights(settled, proposed, runs, below, asks=not calls)
+        decided = merge_insights(outcome, proposed, runs, below, asks=not calls)
         gate.state.emit(ToolsDecided(decisions=tuple(decided)))
-        update = self.update(gate, decided)
+        update = self.make_update(gate, decided)
         if calls or response.structured_response is not None or not (self.revise or below or dropped):
             others = [each for each in response.result if each is not message]
             made = [self._calling(message, dropped, bool(calls)), *others]
@@ -123,7 +123,7 @@ class AgentsModel(Strategy):
             written = yield partial(self.revise, {**gate.state.state, **update, DRAFT: message.text.strip()})
         else:
             text = message.text or ("" if below else self.agent.fallback)
-            reply, agreed, asked = put(self.agent, gate.state, text, below)
+            reply, agreed, asked = ask_for_confirmation(self.agent, gate.state, text, below)
             gate.state.emit(asked)
             written = {self.messages_key: [reply], **agreed}
         (reply,) = written[self.messages_key]
@@ -135,10 +135,14 @@ class AgentsModel(Strategy):
         return {**update, **written, self.messages_key: [reply.model_copy(update=of_the_model)]}
 
     def _told(
-        self, gate: Gate, settled: Settled, earlier: Sequence[ToolInsight], taken_up: Sequence[ToolInsight]
+        self,
+        gate: Gate,
+        outcome: AgreementOutcome,
+        earlier: Sequence[ToolInsight],
+        taken_up: Sequence[ToolInsight],
     ) -> ModelRequest[Any]:
         """The request with the tools that may be called, the rules behind the caller's prompt, and a silent model."""
-        request, open_now = self.request, settled.waiting.values()
+        request, open_now = self.request, outcome.pending.values()
         offered, below = {*gate.granted, *(each.tool for each in open_now)}, [*map(_shown, taken_up)]
         listed = {
             "needs_agreement": sorted(offered & self.agent.confirmed_by("customer")),
@@ -146,11 +150,11 @@ class AgentsModel(Strategy):
             "awaiting_agreement": [each for each in map(_shown, open_now) if each not in below],
             "refused": [
                 {**_shown(each), "why": _why([each])}
-                for each in (*settled.insights, *earlier)
+                for each in (*outcome.insights, *earlier)
                 if each.kind not in ("run", "confirm")
             ],
         }
-        active = map(self.agent.guideline, active_scores(self.agent, gate.state))
+        active = map(self.agent.guideline, get_active_scores(self.agent, gate.state))
         now = {
             "variables": shown_variables(self.agent, gate.state),
             "active_guidelines": [{**shown_guideline(each), "priority": each.priority} for each in active],
@@ -166,21 +170,23 @@ class AgentsModel(Strategy):
         return request.override(system_message=prompt, tools=tools, model=model)
 
     def _held(
-        self, gate: Gate, settled: Settled, message: AIMessage
+        self, gate: Gate, outcome: AgreementOutcome, message: AIMessage
     ) -> tuple[list[ToolInsight], dict[str | None, str]]:
         """The verdicts on the calls of a message, and by their ids, why calls are not made."""
-        open_now = {self.tools[each.tool].key(each.arguments): id for id, each in settled.waiting.items()}
+        open_now = {
+            self.tools[each.tool].make_key(each.arguments): id for id, each in outcome.pending.items()
+        }
         verdicts: list[ToolInsight] = []
         dropped = {each["id"]: f"no JSON: {each['args']}" for each in message.invalid_tool_calls}
         seen: set[str] = set()
         for call in message.tool_calls:
             if (tool := self.tools.get(call["name"])) is None:
                 continue  # it is somebody else's
-            arguments, key = call["args"], tool.key(call["args"])
+            arguments, key = call["args"], tool.make_key(call["args"])
             if key in seen:
-                verdict = [gate.insight(tool, "declined", arguments, "the same call was proposed twice")]
+                verdict = [gate.make_insight(tool, "declined", arguments, "the same call was proposed twice")]
             elif key in open_now:
-                verdict = settled.still_wanted(gate, [open_now[key]])
+                verdict = outcome.ask_again(gate, [open_now[key]])
             else:
                 verdict = gate.check(tool, arguments, tool.validate(arguments))
             seen.add(key)

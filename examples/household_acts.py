@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from arq_graph import ReSpAct, create_respact_agent
-from arq_graph.nodes import HOUSEHOLD_ACTS
+from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 
 PLACES = {"mug": "in the cupboard", "kettle": "on the stove"}
 

@@ -17,8 +17,8 @@ from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES
 from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker
-from .speaking.speech import HOUSEHOLD_ACTS as HOUSEHOLD_ACTS
 from .speaking.world import ActInWorld as ActInWorld
+from .strategy import Strategy as Strategy
 from .together import Together as Together
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import ToolGate as ToolGate

@@ -21,7 +21,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, WaitingCall
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, Reader, Update, first_problem, our_channels
-from arq_graph.nodes.confirmation import open_agreement, question_of, recorded
+from arq_graph.nodes.confirmation import find_open_agreement, format_question, update_agreements
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls, result_of
 
@@ -96,7 +96,7 @@ class ApproveCalls(Node):
     def _description(self, call: ToolCall) -> str:
         """What is asked about a call: code's own question where the customer is asked, else what the tool does."""
         if self.agent.confirm[call["name"]].by == "interrupt":
-            return question_of(self.agent, [WaitingCall(tool=call["name"], arguments=call["args"])])
+            return format_question(self.agent, [WaitingCall(tool=call["name"], arguments=call["args"])])
         return self.agent.toolbox[call["name"]].description
 
     def _fitting(self, calls: Sequence[ToolCall], answer: HITLResponse) -> HITLResponse:
@@ -145,5 +145,8 @@ class ApproveCalls(Node):
                 {**call, "args": edits.get(call["id"], call["args"])} for call in asking.tool_calls
             ]
             results.insert(0, asking.model_copy(update={"tool_calls": changed}))
-        waiting = open_agreement(state)  # what the customer was asked still waits
-        return {self.messages_key: results, **recorded(state, *(waiting[:1] if waiting else ()), *agreed)}
+        waiting = find_open_agreement(state)  # what the customer was asked still waits
+        return {
+            self.messages_key: results,
+            **update_agreements(state, *(waiting[:1] if waiting else ()), *agreed),
+        }

@@ -1,9 +1,12 @@
-"""Calls that need the customer's yes: code's own question, what was put, and what came of it.
+"""Confirmation: calls that run only once the customer has agreed to exactly them.
 
-A strategy leaves each such call as an insight of kind `confirm`. The node that sends the reply puts them (`put`): code
-writes the question behind the reply, and one update holds the message and its record in `agreements`. When the
-customer has answered, every strategy begins with `settle`: after a yes code makes the calls, in order, without a model;
-after anything else the strategy is asked which of them are still wanted.
+1. A strategy leaves each such call as a tool insight of the kind `confirm`.
+2. The node that sends the reply asks for confirmation (`ask_for_confirmation`): code writes the question below the
+   reply, and one update holds the message and its record in the channel `agreements`.
+3. The question stays open until an agent says something else (`find_open_agreement`).
+4. Once the customer has answered, every strategy begins with `resolve_agreement`. After a yes, code makes the pending
+   calls in order, without a model. After anything else, the strategy says which of them the customer still wants, and
+   these are asked about again.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import noted, rounds_of_turn, spoken_by
-from arq_graph.nodes.yes import UNSEEN, asks, says_yes
+from arq_graph.nodes.yes import UNSEEN, has_question_mark, says_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
@@ -44,19 +47,19 @@ _HIDES = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
 _UNSEEN = regex.compile(rf"{_MARKUP}|{UNSEEN}|\u2800|(?! )\s")
 
 
-def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
+def find_question_conflict(content: str, calls: Sequence[ToolInsight]) -> str | None:
     """What is wrong with a reply that asks something itself, or could hide code's question below it; None if nothing.
 
-    Have it revised once; after that `put` sends the question alone.
+    Have it revised once; after that `ask_for_confirmation` sends the question alone.
     """
-    if calls and asks(content):
+    if calls and has_question_mark(content):
         return "it asks something: code's own question stands below it, and a yes must not be one to anything else"
     if calls and (found := _HIDES.search(content)):
         return f"it holds {json.dumps(found[0])}, which could hide code's own question below it: write plain text"
     return None
 
 
-def put(
+def ask_for_confirmation(
     agent: Agent,
     state: Reader,
     text: str,
@@ -73,8 +76,8 @@ def put(
     reply = spoken_by(agent.name, text, response_metadata=dict(metadata or {}))
     if not calls:
         return reply, {}, None
-    question = question_of(agent, calls)
-    above = "" if asks_beside(text, calls) else text.strip()
+    question = format_question(agent, calls)
+    above = "" if find_question_conflict(text, calls) else text.strip()
     record = Agreement(
         turn=calls[0].turn,
         id=str(uuid4()),
@@ -89,10 +92,10 @@ def put(
     about = {**reply.response_metadata, ASKS: {state.agent: record.id}}
     content = f"{above}\n\n{question}" if above else question
     said = reply.model_copy(update={"content": content, "response_metadata": about})
-    return said, recorded(state, record), asked
+    return said, update_agreements(state, record), asked
 
 
-def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
+def update_agreements(state: Reader, *new: Agreement) -> dict[str, Any]:
     """The update of `agreements` with new records, beside those of this turn's other questions."""
     turns = {turn for each in new for turn in (each.turn, each.agreed_in) if turn is not None}
     ids = {each.id for each in new}
@@ -101,7 +104,7 @@ def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
     return {"agreements": state.written("agreements", [*kept, *new])}
 
 
-def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
+def format_question(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
     """Code's question about calls: each with its tool and every argument, then how to agree."""
     asked, replies = zip(*(_asked(agent, each.tool, each.arguments) for each in calls), strict=True)
     if len(asked) > 1:
@@ -109,7 +112,7 @@ def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str
     return "\n".join([*asked, *dict.fromkeys(replies)])
 
 
-def question_example(agent: Agent, tool: str) -> str:
+def format_example_question(agent: Agent, tool: str) -> str:
     """Code's question about a tool, with the arguments' names in the place of their values."""
     return " ".join(_asked(agent, tool, None))
 
@@ -136,37 +139,37 @@ def _shown(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Settled:
+class AgreementOutcome:
     """What has come of the question that the customer was asked.
 
     After a yes: `call` with the update of `agreements` in which it is spent, and `insights`, what is kept about it; or
     `insights` about calls that were agreed to and are put again, or cannot run any more. Else the calls that are still
-    `waiting`, by the ids that a prompt shows.
+    `pending`, by the ids that a prompt shows.
     """
 
     call: ToolCall | None = None
     agreements: Mapping[str, Any] = field(default_factory=dict)
     insights: tuple[ToolInsight, ...] = ()
-    waiting: Mapping[str, WaitingCall] = field(default_factory=dict)
+    pending: Mapping[str, WaitingCall] = field(default_factory=dict)
 
-    def still_wanted(self, gate: Gate, wanted: Sequence[str]) -> list[ToolInsight]:
+    def ask_again(self, gate: Gate, wanted: Sequence[str]) -> list[ToolInsight]:
         """The waiting calls that are put again, as the strategy says that the customer still wants them."""
-        return _put_again(gate, [call for id, call in self.waiting.items() if id in wanted])
+        return _put_again(gate, [call for id, call in self.pending.items() if id in wanted])
 
-    def shown(self) -> list[dict[str, Any]]:
+    def describe_pending(self) -> list[dict[str, Any]]:
         """The waiting calls as a prompt shows them."""
         return [
-            {"id": id, "tool": each.tool, "arguments": each.arguments} for id, each in self.waiting.items()
+            {"id": id, "tool": each.tool, "arguments": each.arguments} for id, each in self.pending.items()
         ]
 
 
-def settle(
+def resolve_agreement(
     gate: Gate, agrees: Agrees | None, objection: Callable[[str], Generator[Task, Any, str]]
-) -> Generator[Task, Any, Settled]:
+) -> Generator[Task, Any, AgreementOutcome]:
     """See what has come of the question that waits; yields the functions that are to be run."""
-    open_now = open_agreement(gate.state)
+    open_now = find_open_agreement(gate.state)
     if open_now is None:
-        return Settled()
+        return AgreementOutcome()
     record, answers = open_now
     turn, said = gate.conversation.turn, "\n".join(each.text for each in answers)
     left = [call for call in record.calls if call.call is None and call.tool in gate.tools]
@@ -174,32 +177,32 @@ def settle(
         # Asked ahead, only what is plainly a yes is one; a function of the user's is called once.
         agreed = yield from _is_yes(record, left, answers, said, None if gate.state.ahead else agrees)
         if not agreed:
-            return Settled(waiting={f"C{number}": call for number, call in enumerate(left, start=1)})
+            return AgreementOutcome(pending={f"C{number}": call for number, call in enumerate(left, start=1)})
     if not left:
-        return Settled()
-    failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed}
+        return AgreementOutcome()
+    failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
     # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
     is_spent = rounds_of_turn(gate.state) >= len(record.calls)
     if is_spent or any(call.call in failed for call in record.calls):
-        return Settled(insights=tuple(_put_again(gate, left)))
+        return AgreementOutcome(insights=tuple(_put_again(gate, left)))
     first, *others = left
     verdict = gate.check_agreed(first, (yield from objection(first.tool)))
     if verdict[0].kind != "run":
-        return Settled(insights=(*verdict, *_put_again(gate, others)))
-    call = new_call(first.tool, first.arguments)
+        return AgreementOutcome(insights=(*verdict, *_put_again(gate, others)))
+    call = make_call(first.tool, first.arguments)
     spent = first.model_copy(update={"call": call["id"]})
     calls = tuple(spent if each is first else each for each in record.calls)
     spending = record.model_copy(update={"agreed_in": turn, "agreed_by": said, "calls": calls})
     made = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
-    return Settled(call, recorded(gate.state, spending), (made,))
+    return AgreementOutcome(call, update_agreements(gate.state, spending), (made,))
 
 
-def new_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
+def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
     """A call with an id of its own."""
     return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
 
 
-def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
+def find_open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
     """The question that waits, with every message of the customer's since; None where none waits.
 
     It waits while the message that it ends is the agent's last one, and reads as it was sent.

@@ -33,16 +33,16 @@ class Gate:
     @cached_property
     def granted(self) -> Mapping[str, tuple[str, ...]]:
         """The tools that may be called now, each with the active guidelines that grant it."""
-        return granted_tools(self.agent, self.state)
+        return get_granted_tools(self.agent, self.state)
 
     @cached_property
-    def made(self) -> tuple[ToolInsight, ...]:
+    def previous_calls(self) -> tuple[ToolInsight, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
         insights = self.state.of_turn("tool_insights", ToolInsight, self.state.turn)
         return tuple(each for each in insights if each.kind == "run")
 
     @cached_property
-    def failed(self) -> tuple[Line, ...]:
+    def failed_results(self) -> tuple[Line, ...]:
         """The results of this turn that tell of a failure."""
         return tuple(line for line in self.conversation.results if outcome_of(line) == "failed")
 
@@ -62,14 +62,14 @@ class Gate:
             why = (
                 f"{tool.name} cannot be called now: no active guideline grants it; the tools that can: {now}"
             )
-            return [self.insight(tool, "declined", arguments, why)]
+            return [self.make_insight(tool, "declined", arguments, why)]
         if problems:
-            return self.lacking(tool, arguments, problems)
+            return self.report_problems(tool, arguments, problems)
         if why := self._repetition(tool, arguments, repeat_is_justified) or objection:
-            return [self.insight(tool, "declined", arguments, why)]
+            return [self.make_insight(tool, "declined", arguments, why)]
         if tool.name in self.agent.confirmed_by("customer") or doubt:
-            return [self.insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
-        return [self.insight(tool, "run", arguments)]
+            return [self.make_insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
+        return [self.make_insight(tool, "run", arguments)]
 
     def check_agreed(self, call: WaitingCall, objection: str = "") -> list[ToolInsight]:
         """The verdict on a call that the customer has agreed to.
@@ -78,15 +78,15 @@ class Gate:
         own schema may have changed since.
         """
         tool = self.tools[call.tool]
-        by = standing_grants(self.agent, self.state, call.granted_by)
+        by = find_remaining_grants(self.agent, self.state, call.granted_by)
         if tool.name not in self.agent.always_available and not by:
-            return [self.insight(tool, "declined", call.arguments, "no guideline grants it any more")]
+            return [self.make_insight(tool, "declined", call.arguments, "no guideline grants it any more")]
         if problems := tool.validate(call.arguments):
-            return self.lacking(tool, call.arguments, problems)
+            return self.report_problems(tool, call.arguments, problems)
         kind = "declined" if objection else "run"
-        return [self.insight(tool, kind, call.arguments, objection, granted_by=by)]
+        return [self.make_insight(tool, kind, call.arguments, objection, granted_by=by)]
 
-    def insight(
+    def make_insight(
         self,
         tool: ToolArguments,
         kind: Any,
@@ -105,23 +105,29 @@ class Gate:
         turn, given = self.state.turn, dict(arguments)
         return ToolInsight(turn=turn, tool=tool.name, kind=kind, problem=problem, arguments=given, **about)
 
-    def lacking(
+    def report_problems(
         self, tool: ToolArguments, arguments: Mapping[str, Any], problems: Sequence[Problem]
     ) -> list[ToolInsight]:
         """What is kept about a call whose arguments are missing or invalid."""
-        return [self.insight(tool, each.kind, arguments, each.message, each.argument) for each in problems]
+        return [
+            self.make_insight(tool, each.kind, arguments, each.message, each.argument) for each in problems
+        ]
 
     def _repetition(self, tool: ToolArguments, arguments: Mapping[str, Any], justified: bool | None) -> str:
         """Why a call only repeats one of this turn; empty if it does not, or if there is a reason to."""
-        key = tool.key(arguments)
+        key = tool.make_key(arguments)
         ran = [(line, line.call) for line in self.conversation.results if line.call]
-        same = [line for line, call in ran if call["name"] == tool.name and tool.key(call["args"]) == key]
-        proposed = any(each.tool == tool.name and tool.key(each.arguments) == key for each in self.made)
+        same = [
+            line for line, call in ran if call["name"] == tool.name and tool.make_key(call["args"]) == key
+        ]
+        proposed = any(
+            each.tool == tool.name and tool.make_key(each.arguments) == key for each in self.previous_calls
+        )
         if justified or not (same or proposed):
             return ""
         if not same:
             return "the same call was proposed already in this turn, and another one was made in its place"
-        if same[-1] in self.failed:
+        if same[-1] in self.failed_results:
             if justified is None and len(same) == 1:  # once more, as after a time-out
                 return ""
             return f"the same call has failed already in this turn ({same[-1].id})"
@@ -141,11 +147,11 @@ def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages
     Raises:
         StateError: A channel of this library holds something that it did not write.
     """
-    scores = active_scores(agent, Reader(state, messages_key, agent=agent.name))
+    scores = get_active_scores(agent, Reader(state, messages_key, agent=agent.name))
     return [agent.guideline(id) for id in scores]
 
 
-def active_scores(agent: Agent, state: Reader) -> dict[str, int]:
+def get_active_scores(agent: Agent, state: Reader) -> dict[str, int]:
     """Ids of the guidelines active in this turn, with their scores.
 
     Where guidelines were not matched in this turn, only those that are always true count, with a warning.
@@ -164,14 +170,14 @@ def active_scores(agent: Agent, state: Reader) -> dict[str, int]:
     return {each.guideline: each.score or 10 for each in matches if each.active and each.guideline in known}
 
 
-def granted_tools(agent: Agent, state: Reader) -> dict[str, tuple[str, ...]]:
+def get_granted_tools(agent: Agent, state: Reader) -> dict[str, tuple[str, ...]]:
     """The tools that may be called in this turn, each with the active guidelines that grant it."""
-    active = active_scores(agent, state)
+    active = get_active_scores(agent, state)
     granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
     return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}
 
 
-def standing_grants(agent: Agent, state: Reader, granted_by: Sequence[str]) -> tuple[str, ...]:
+def find_remaining_grants(agent: Agent, state: Reader, granted_by: Sequence[str]) -> tuple[str, ...]:
     """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
     matches = matches_of_turn(state)
     given = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
@@ -196,8 +202,8 @@ def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
         return "this is not the call that was agreed to"
     elif any(getattr(each, "tool_call_id", None) == spent.call for each in state.messages()):
         return "this call has run already: one yes is for one call"
-    elif standing_grants(agent, state, spent.granted_by):
+    elif find_remaining_grants(agent, state, spent.granted_by):
         return None
-    if name in granted_tools(agent, state):
+    if name in get_granted_tools(agent, state):
         return None
     return "this tool cannot be called now: no active guideline grants it"

@@ -14,9 +14,9 @@ from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, checked, counted
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.confirmation import asks_beside, put, question_of
+from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
 from arq_graph.nodes.events import ReplyRevised, ReplySent
-from arq_graph.nodes.gate import active_scores, granted_tools
+from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.reply_stream import ReplyStream
 from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
@@ -181,7 +181,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         """Write the reply of this turn."""
         conversation = self.read_conversation(state)
         turn = state.turn
-        scores = active_scores(self.agent, state)
+        scores = get_active_scores(self.agent, state)
         active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
         draft = state.get(self.draft_key) if self.draft_key else draft_of_turn(state)
         insights = state.of_turn("tool_insights", ToolInsight, turn)
@@ -198,7 +198,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             found = violations(answer, content, facts)
             # Once only: a reply that still asks something is left out, and code's question goes alone.
             may_revise = self.extra_revisions and not candidates
-            if may_revise and (beside := asks_beside(content, waiting)):
+            if may_revise and (beside := find_question_conflict(content, waiting)):
                 found.append(Complaint(type(answer).__name__, "revisions[-1].content", beside))
             # What a subclass verifies with `must_be` is held against the reply too; the reasoner tells the model.
             wrong = tuple(map(str, [*answer.unmet(), *found]))
@@ -209,7 +209,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             return found
 
         def must_not_show(content: str) -> bool:
-            return bool(leaks(content, facts) or asks_beside(content, waiting))
+            return bool(leaks(content, facts) or find_question_conflict(content, waiting))
 
         question = Question(
             self.blueprint,
@@ -222,7 +222,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
         sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)
-        reply, agreed, asked = put(self.agent, state, sent.content, waiting)
+        reply, agreed, asked = ask_for_confirmation(self.agent, state, sent.content, waiting)
         # Code's question goes alone where the reply asks something.
         is_said = sent.content.strip() in reply.text
         followed = tuple(id for id in active if id in sent.followed and is_said)
@@ -251,7 +251,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         staged = [line.id for line in conversation.results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
         used = {line.call["name"] for line in conversation.results if line.call}
-        used |= granted_tools(self.agent, state).keys()
+        used |= get_granted_tools(self.agent, state).keys()
         told = self._insights(state, waiting)
         return {
             "variables": shown_variables(self.agent, state),
@@ -285,7 +285,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 told = {"tool", "kind", "argument", "description", "problem"}
                 yield each.model_dump(include=told, exclude_defaults=True)
         if waiting:
-            yield {"kind": "confirm", "question": question_of(self.agent, waiting)}
+            yield {"kind": "confirm", "question": format_question(self.agent, waiting)}
         for match in matches_of_turn(state):
             if match.undecided and not match.active:
                 guideline = self.agent.guideline(match.guideline)

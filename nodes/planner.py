@@ -12,17 +12,22 @@ from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progr
 from arq_graph.errors import counted
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
-from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
+from arq_graph.nodes.confirmation import (
+    AgreementOutcome,
+    ask_for_confirmation,
+    find_question_conflict,
+    make_call,
+)
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
 from arq_graph.nodes.proposed_calls import (
+    DecisionContext,
     Proposal,
-    Proposals,
     asked_for,
     chosen,
-    kept_insights,
-    property_of,
+    get_property_name,
+    merge_insights,
     read_call,
     refusals,
 )
@@ -37,16 +42,16 @@ Fault = tuple[str, str, bool]
 """Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
 
 
-class Situation(Proposals):
+class PlanningContext(DecisionContext):
     """What a planner's answers are held against: this turn's plan so far, and the results, those new to it apart."""
 
-    def __init__(self, gate: Gate, settled: Settled, max_steps: int) -> None:
-        super().__init__(gate, settled)
+    def __init__(self, gate: Gate, outcome: AgreementOutcome, max_steps: int) -> None:
+        super().__init__(gate, outcome)
         self.plan = plan_of_turn(gate.state)
         self.steps_left = max(0, max_steps - rounds_of_turn(gate.state))
         self.results = gate.conversation.results
         self.new_results = self.results[self.plan.results if self.plan else 0 :]
-        self.has_failed = any(line in gate.failed for line in self.new_results)
+        self.has_failed = any(line in gate.failed_results for line in self.new_results)
 
 
 class Planner(Strategy):
@@ -72,54 +77,56 @@ class Planner(Strategy):
         super().__init__(model, agent, **settings)
         tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))
         self.blueprint = self.of_examples(tools, confirmed=confirmed)
-        self.by_property = {property_of(name, (FINAL_ANSWER,)): tool for name, tool in self.tools.items()}
+        self.by_property = {
+            get_property_name(name, (FINAL_ANSWER,)): tool for name, tool in self.tools.items()
+        }
         shown = [shown_tool(agent, tool, key) for key, tool in self.by_property.items()]
         self.head = self.head_of(guided=bool(agent.guidelines), tools=shown)
 
     @abstractmethod
-    def record(self, value: Any, situation: Situation, tool: str | None) -> dict[str, Any]:
+    def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """What `Plan` keeps of an answer besides its action; `tool` is the one that it calls."""
 
-    def faults(self, value: Any, situation: Situation, tool: str | None) -> Iterator[Fault]:
+    def faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
         """What is wrong with what stands around the action."""
         yield from ()
 
-    def decide(self, gate: Gate, settled: Settled) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
-        situation = Situation(gate, settled, self.max_steps)
+        context = PlanningContext(gate, outcome, self.max_steps)
 
         def check(value: Any) -> list[Complaint]:
-            situation.still_wanted = getattr(value, "still_wanted", None) or ()
-            action = self._action(value, situation)
-            found = list(self.faults(value, situation, action.tool))
+            context.still_wanted = getattr(value, "still_wanted", None) or ()
+            action = self._action(value, context)
+            found = list(self.faults(value, context, action.tool))
             refusals = (*action.refusals, *((place, why) for place, why, blocks in found if blocks))
-            situation.checked.append(replace(action, refusals=refusals))
+            context.checked.append(replace(action, refusals=refusals))
             wrong = [*((place, why) for place, why, blocks in found if not blocks), *refusals]
             return [Complaint(type(value).__name__, place, why) for place, why in wrong]
 
-        (answer,) = yield from self.asked(self.question(gate.conversation, self._tail(situation), check))
-        return self._update(situation, answer)
+        (answer,) = yield from self.asked(self.make_question(gate.conversation, self._tail(context), check))
+        return self._update(context, answer)
 
-    def _action(self, value: Any, situation: Situation) -> Proposal:
+    def _action(self, value: Any, context: PlanningContext) -> Proposal:
         key, said = chosen(value.action)
         if key == FINAL_ANSWER:
-            waiting = situation.waiting
+            waiting = context.waiting
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
-                gate, ids = situation.gate, situation.settled.waiting
+                gate, ids = context.gate, context.outcome.pending
                 facts = self.facts(gate.conversation, shown_variables(self.agent, gate.state), ids)
                 wrong += leaks(said.answer, facts)
-                wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
+                wrong += [why] if (why := find_question_conflict(said.answer, waiting)) else []
             refused = tuple((f"action.{key}.answer", why) for why in wrong)
-            asked = tuple(asked_for(said.asks_for, situation.gate))
+            asked = tuple(asked_for(said.asks_for, context.gate))
             return Proposal(said.answer, refusals=refused, insights=asked)
         tool = self.by_property[key]
         arguments, problems, doubts = read_call(tool, said)
-        verdict = situation.gate.check(
+        verdict = context.gate.check(
             tool,
             arguments,
             problems,
-            objection="" if situation.steps_left else "no step is left in this turn: give the final answer",
+            objection="" if context.steps_left else "no step is left in this turn: give the final answer",
             doubt="; ".join(doubts.values()),
         )
         expected = str(getattr(said, "expected", ""))
@@ -131,51 +138,51 @@ class Planner(Strategy):
             insights=tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
         )
 
-    def _tail(self, situation: Situation) -> dict[str, Any]:
-        gate = situation.gate
+    def _tail(self, context: PlanningContext) -> dict[str, Any]:
+        gate = context.gate
         progress = gate.state.record("progress", Progress)
         milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
-        counts, further = {"steps_left": situation.steps_left}, {"next_milestones": milestones}
-        tail = {**self.standing(gate, situation.settled, counts, further), "plan": None}
-        if plan := situation.plan:
+        counts, further = {"steps_left": context.steps_left}, {"next_milestones": milestones}
+        tail = {**self.describe_context(gate, context.outcome, counts, further), "plan": None}
+        if plan := context.plan:
             shown: dict[str, Any] = {
                 "version": plan.version,
                 "previous_steps": plan.previous_steps,
                 "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
                 "call": plan.call and plan.call.model_dump(exclude_defaults=True),
-                "told_by": [line.id for line in situation.new_results],
+                "told_by": [line.id for line in context.new_results],
                 "changes": [change.model_dump() for change in plan.changes],
             }
             tail["plan"] = {name: value for name, value in shown.items() if value or name == "steps"}
         return tail
 
-    def _update(self, situation: Situation, answer: Answer[Any]) -> Update:
-        gate, before, proposed = situation.gate, situation.plan, situation.checked[-1]
+    def _update(self, context: PlanningContext, answer: Answer[Any]) -> Update:
+        gate, before, proposed = context.gate, context.plan, context.checked[-1]
         is_refused = bool(proposed.refusals)
         plan = Plan(
             turn=gate.state.turn,
             version=before.version + 1 if before else 1,
             call=None if is_refused else proposed.call,
             final_answer=None if is_refused or proposed.call else proposed.text,
-            results=len(situation.results),
+            results=len(context.results),
             faults=tuple(map(str, answer.complaints)),
-            **self.record(answer.value, situation, proposed.tool),
+            **self.record(answer.value, context, proposed.tool),
         )
         # What waits is put once the turn ends, if it is still proposed then.
-        waiting = [] if plan.call else situation.waiting
+        waiting = [] if plan.call else context.waiting
         made = proposed.insights if plan.call else ()
-        decided = kept_insights(situation.settled, situation.insights, made, waiting, asks=plan.call is None)
+        decided = merge_insights(context.outcome, context.insights, made, waiting, asks=plan.call is None)
         gate.state.emit(PlanMade(plan=plan, decisions=tuple(decided)))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
-            calling = self.calling([new_call(plan.call.tool, plan.call.arguments)])
-            return {**update, **self.update(gate, decided, [calling])}
+            calling = self.make_call_message([make_call(plan.call.tool, plan.call.arguments)])
+            return {**update, **self.make_update(gate, decided, [calling])}
         if self.draft:
-            return {**update, **self.update(gate, decided)}
+            return {**update, **self.make_update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)
-        reply, agreements, asked = put(self.agent, gate.state, content, waiting)
+        reply, agreements, asked = ask_for_confirmation(self.agent, gate.state, content, waiting)
         gate.state.emit(asked)
-        return {**update, **agreements, **self.update(gate, decided, [reply])}
+        return {**update, **agreements, **self.make_update(gate, decided, [reply])}
 
 
 class PreActPlanner(Planner):
@@ -202,7 +209,7 @@ class PreActPlanner(Planner):
     files = "pre_act_planner"
     of_examples = staticmethod(pre_act_blueprint)
 
-    def faults(self, value: Any, situation: Situation, tool: str | None) -> Iterator[Fault]:
+    def faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
         """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
         steps, last = value.next_steps, len(value.next_steps) - 1
         if steps[0].tool != tool:
@@ -214,39 +221,39 @@ class PreActPlanner(Planner):
             elif number < last and step.tool is None:
                 only = "only the last step is the final answer; this one needs its tool"
                 yield f"next_steps[{number}].tool", only, False
-        if situation.results and not (value.previous_steps or "").strip():
+        if context.results and not (value.previous_steps or "").strip():
             missing = "a tool ran for this request: sum up what was done and what it told"
             yield "previous_steps", missing, False
-        before = situation.plan
-        if before is None or not situation.new_results or _observation(value, situation) == "as_expected":
+        before = context.plan
+        if before is None or not context.new_results or _observation(value, context) == "as_expected":
             return
         if value.change is None:
             yield "change", "the result was not as expected: say what changes in the plan, and why", False
         left = [(step.tool, words_of(step.description)) for step in before.steps[1:]]
         if left == [(step.tool, words_of(step.step)) for step in steps]:
-            ids = ", ".join(line.id for line in situation.new_results)
+            ids = ", ".join(line.id for line in context.new_results)
             told = "the result was not as expected: say what the answer now tells instead"
             same = f"the plan is the one from before, though {ids} was not as expected: make another one"
             yield "next_steps", same if tool else told, tool is not None
 
-    def record(self, value: Any, situation: Situation, tool: str | None) -> dict[str, Any]:
+    def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """The steps still to come, what was done, and what changed."""
-        before = situation.plan
+        before = context.plan
         changes = before.changes if before else ()
         if before and value.change is not None:
             changes += (PlanChange(version=before.version + 1, what=value.change.what, why=value.change.why),)
         return {
-            "previous_steps": value.previous_steps if situation.results else None,
+            "previous_steps": value.previous_steps if context.results else None,
             "steps": [PlanStep(description=s.step, reason=s.reason, tool=s.tool) for s in value.next_steps],
-            "observation": _observation(value, situation),
+            "observation": _observation(value, context),
             "changes": changes,
         }
 
 
-def _observation(value: Any, situation: Situation) -> Any:
-    if not situation.results:
+def _observation(value: Any, context: PlanningContext) -> Any:
+    if not context.results:
         return None
-    return "failed" if situation.has_failed else value.observation or "as_expected"
+    return "failed" if context.has_failed else value.observation or "as_expected"
 
 
 class ReActPlanner(Planner):
@@ -259,14 +266,14 @@ class ReActPlanner(Planner):
     files = "react_planner"
     of_examples = staticmethod(react_blueprint)
 
-    def record(self, value: Any, situation: Situation, tool: str | None) -> dict[str, Any]:
+    def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """The step that is taken, and what was thought and done before it, as ReAct keeps its trace."""
-        before = situation.plan
+        before = context.plan
         trace = [before.previous_steps] if before and before.previous_steps else []
         trace += [f"{step.reason} So: {step.description}." for step in (before.steps if before else ())]
         does = f"call {tool}" if tool else "give the final answer"
         return {
             "previous_steps": "\n".join(trace) or None,
             "steps": [PlanStep(description=does, reason=value.thought, tool=tool)],
-            "observation": "failed" if situation.has_failed else None,
+            "observation": "failed" if context.has_failed else None,
         }

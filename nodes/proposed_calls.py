@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Tag, create_model
 
 from arq_graph.agent.state import PlannedCall, ToolInsight
-from arq_graph.nodes.confirmation import Settled
+from arq_graph.nodes.confirmation import AgreementOutcome
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, respond
@@ -75,22 +75,22 @@ def call_options(
     for tool in tools:
         fields: dict[str, Any] = dict(further or {})
         if tool.arguments:
-            fields = {"arguments": (tool.blueprint(basis), respond("Each of its arguments.")), **fields}
+            fields = {"arguments": (tool.make_blueprint(basis), respond("Each of its arguments.")), **fields}
         if not fields:
             fields["go_ahead"] = (Literal[True], respond("It takes no arguments: true makes the call."))
         call = create_model(f"{tool.name}_call", __base__=InnerARQ, __doc__="The call.", **fields)
-        options[property_of(tool.name, taken)] = (call, f"A call of {tool.name}.")
+        options[get_property_name(tool.name, taken)] = (call, f"A call of {tool.name}.")
     return options
 
 
-def property_of(tool: str, taken: Collection[str]) -> str:
+def get_property_name(tool: str, taken: Collection[str]) -> str:
     """The property that stands for a call of a tool."""
     return f"tool_{tool}"[:64] if tool in taken else tool
 
 
 def read_call(tool: ToolArguments, said: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
     """A call's arguments, what is wrong with them, and by argument what the customer is to confirm."""
-    arguments, problems = tool.read(getattr(said, "arguments", None))
+    arguments, problems = tool.parse(getattr(said, "arguments", None))
     doubts: dict[str, str] = {}
     for argument in tool.arguments:
         if argument.name not in arguments:
@@ -134,7 +134,7 @@ def asked_for(asked: Iterable[Any], gate: Gate) -> list[ToolInsight]:
         if each.tool in gate.granted
         for argument in gate.tools[each.tool].arguments
         if each.argument in (argument.name, argument.key)
-        for insight in gate.lacking(gate.tools[each.tool], {}, [Problem(argument, "missing")])
+        for insight in gate.report_problems(gate.tools[each.tool], {}, [Problem(argument, "missing")])
     ]
 
 
@@ -158,11 +158,11 @@ class Proposal:
         return self.call.tool if self.call else None
 
 
-class Proposals:
+class DecisionContext:
     """What the answers to one question propose, the newest last; `still_wanted` is what it says of calls that wait."""
 
-    def __init__(self, gate: Gate, settled: Settled) -> None:
-        self.gate, self.settled = gate, settled
+    def __init__(self, gate: Gate, outcome: AgreementOutcome) -> None:
+        self.gate, self.outcome = gate, outcome
         self.checked: list[Any] = []
         self.still_wanted: Sequence[str] = ()
 
@@ -174,13 +174,13 @@ class Proposals:
     @property
     def waiting(self) -> list[ToolInsight]:
         """The calls that code puts to the customer below what is said: the newest version of each tool's."""
-        again = [*self.settled.insights, *self.settled.still_wanted(self.gate, self.still_wanted)]
+        again = [*self.outcome.insights, *self.outcome.ask_again(self.gate, self.still_wanted)]
         newest = {each.tool: each for each in self.insights if each.kind == "confirm"}
         return [*(each for each in again if each.kind == "confirm"), *newest.values()]
 
 
-def kept_insights(
-    settled: Settled,
+def merge_insights(
+    outcome: AgreementOutcome,
     proposed: Iterable[ToolInsight],
     made: Sequence[ToolInsight],
     waiting: Sequence[ToolInsight],
@@ -191,7 +191,7 @@ def kept_insights(
 
     Where a call is made after all, what was wrong with another one is no question to the customer.
     """
-    found = [each for each in settled.insights if each.kind != "confirm"]
+    found = [each for each in outcome.insights if each.kind != "confirm"]
     for insight in proposed:
         if insight in waiting:
             continue

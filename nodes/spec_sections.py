@@ -35,7 +35,7 @@ def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, An
     return {
         "name": tool.name,
         "description": tool.tool.description,
-        "arguments": [argument.shown() for argument in tool.arguments],
+        "arguments": [argument.describe() for argument in tool.arguments],
         "granted_by": [shown_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
         **({"needs_agreement": True} if tool.name in agent.confirmed_by("customer") else {}),
         **({"key": key} if key and key != tool.name else {}),

@@ -13,9 +13,9 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Task
 from arq_graph.nodes.channels import Reader, Update
-from arq_graph.nodes.confirmation import Agrees, Settled, settle
+from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.events import ToolsDecided
-from arq_graph.nodes.gate import Gate, active_scores
+from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of, spoken_by
@@ -59,40 +59,43 @@ class Strategy(AgentNode[ARQ]):
     def steps(self, state: Reader) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
-        settled = yield from settle(gate, self.agrees, partial(self.objection, gate))
-        if settled.call is None:
-            return (yield from self.decide(gate, settled))
-        state.emit(ToolsDecided(decisions=settled.insights))
-        return {**self.update(gate, settled.insights, [self.calling([settled.call])]), **settled.agreements}
+        outcome = yield from resolve_agreement(gate, self.agrees, partial(self.find_objection, gate))
+        if outcome.call is None:
+            return (yield from self.decide(gate, outcome))
+        state.emit(ToolsDecided(decisions=outcome.insights))
+        return {
+            **self.make_update(gate, outcome.insights, [self.make_call_message([outcome.call])]),
+            **outcome.agreements,
+        }
 
     @abstractmethod
-    def decide(self, gate: Gate, settled: Settled) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Ask the model, and return the update."""
 
-    def objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
+    def find_objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
         """Why this strategy's policies do not allow a tool now; empty if they do."""
         yield from ()
         return ""
 
-    def standing(
+    def describe_context(
         self,
         gate: Gate,
-        settled: Settled,
+        outcome: AgreementOutcome,
         counts: Mapping[str, int],
         further: Mapping[str, Any],
         objection: Callable[[str], str] = lambda _: "",
     ) -> dict[str, Any]:
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
-        active = list(active_scores(self.agent, gate.state))
+        active = list(get_active_scores(self.agent, gate.state))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         results = gate.conversation.results
-        shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]
+        shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in outcome.insights]
         listed = {
             "active": active,
             "results": [line.id for line in results],
-            "failed": [line.id for line in gate.failed],
+            "failed": [line.id for line in gate.failed_results],
             "empty": [line.id for line in results if outcome_of(line) == "empty"],
-            "awaiting_confirmation": settled.shown(),
+            "awaiting_confirmation": outcome.describe_pending(),
             "asked_about_again": [call for each, call in shown if each.kind == "confirm"],
             "refused": [{**call, "why": each.problem} for each, call in shown if each.kind != "confirm"],
             **further,
@@ -104,7 +107,7 @@ class Strategy(AgentNode[ARQ]):
             "now": shown_now(gate.conversation, {"candidates": candidates, **counts}, listed),
         }
 
-    def question(
+    def make_question(
         self,
         conversation: Conversation,
         tail: Mapping[str, Any],
@@ -114,7 +117,7 @@ class Strategy(AgentNode[ARQ]):
         prompt = self.prompt(conversation, tail, head=self.head)
         return Question(self.blueprint, prompt, check, guidelines=tuple(tail["now"].get("active", ())))
 
-    def update(
+    def make_update(
         self, gate: Gate, decided: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()
     ) -> Update:
         """The update with what was decided in this look, and the messages that come of it."""
@@ -122,9 +125,9 @@ class Strategy(AgentNode[ARQ]):
         for each in decided:
             # Calls that do the same are put to the customer once.
             waits = each.kind == "confirm" and each.tool in self.tools
-            key = self.tools[each.tool].key(each.arguments) if waits else each.model_dump_json()
+            key = self.tools[each.tool].make_key(each.arguments) if waits else each.model_dump_json()
             distinct.setdefault(key, each)
-        run = [*gate.made, *(each for each in distinct.values() if each.kind == "run")]
+        run = [*gate.previous_calls, *(each for each in distinct.values() if each.kind == "run")]
         others = [each for each in distinct.values() if each.kind != "run"]
         called = {each.tool for each in run}
         before = [each for each in left_open(gate.state, gate.conversation) if each.tool not in called]
@@ -133,6 +136,6 @@ class Strategy(AgentNode[ARQ]):
             update[self.messages_key] = said
         return update
 
-    def calling(self, calls: Sequence[ToolCall]) -> AIMessage:
+    def make_call_message(self, calls: Sequence[ToolCall]) -> AIMessage:
         """The message that makes calls."""
         return spoken_by(self.agent.name, tool_calls=list(calls))

@@ -55,7 +55,7 @@ class Argument:
     description: str
     schema: dict[str, Any] | None
 
-    def shown(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The argument as the prompt shows it."""
         entry: dict[str, Any] = {
             "name": self.name,
@@ -98,7 +98,7 @@ class ToolArguments:
             if isinstance(entry, Mapping) and "default" in entry
         }
         title = (tool.metadata or {}).get("title")
-        self.title = str(title) if title else in_words(tool.name).capitalize()
+        self.title = str(title) if title else name_in_words(tool.name).capitalize()
         """The tool as a customer reads it: its title, or its name in words."""
 
     def _argument(self, number: str, name: str, described: Mapping[str, Any]) -> Argument:
@@ -113,11 +113,11 @@ class ToolArguments:
             key=name if _KEY.fullmatch(name) and not hasattr(ARQ, name) else number,
             type=_type_in_words(described),
             required=name in (self._schema.get("required") or ()),
-            description=str(described.get("description") or in_words(name)),
+            description=str(described.get("description") or name_in_words(name)),
             schema=schema,
         )
 
-    def key(self, arguments: Mapping[str, Any]) -> str:
+    def make_key(self, arguments: Mapping[str, Any]) -> str:
         """A call as text that calls share which do the same: defaults spelled out, values as the tool reads them."""
         given = {
             name: value.strip() if isinstance(value, str) else value for name, value in arguments.items()
@@ -127,7 +127,7 @@ class ToolArguments:
                 given = self._model.model_validate(given).model_dump(mode="json", exclude_unset=True)
         return json.dumps([self.name, {**self.defaults, **given}], sort_keys=True, default=str)
 
-    def blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
+    def make_blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
         """A blueprint with one decision for each argument, and before each value what it rests on, if that is asked."""
         words = "Each argument." if basis else "Each argument; below a score of 5, none needs to be given."
         fields: dict[str, Any] = {
@@ -136,7 +136,7 @@ class ToolArguments:
         }
         return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=words, **fields)
 
-    def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
+    def parse(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
         """The arguments that an answer gives, and what is missing or invalid; a call can only be made without.
 
         `decisions` is None where the tool has no arguments.
@@ -252,6 +252,6 @@ def _type_in_words(property: Any) -> str:
     return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
 
 
-def in_words(name: str) -> str:
+def name_in_words(name: str) -> str:
     """A name in code as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()

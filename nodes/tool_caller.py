@@ -15,10 +15,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import counted
 from arq_graph.nodes.blueprint_node import Steps
-from arq_graph.nodes.confirmation import Settled, new_call
+from arq_graph.nodes.confirmation import AgreementOutcome, make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.proposed_calls import StillWanted, property_of
+from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
 from arq_graph.nodes.spec_sections import shown_now, shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
@@ -77,7 +77,7 @@ class ToolBatch(ARQ, ABC):
     most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
 
 
-def tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
+def make_tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
     """What is asked about a tool, in a property named like it."""
     asked: Any = {tool_property(tool.name): (_candidate(tool, compared), respond(str(CandidateTool.__doc__)))}
     bases = (ToolBatch, StillWanted) if confirmed else (ToolBatch,)
@@ -86,14 +86,14 @@ def tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bo
 
 def tool_property(tool: str) -> str:
     """The property that asks about a tool: its name, unless a query of the batch is called the same."""
-    return property_of(tool, {*ToolBatch.model_fields, *StillWanted.model_fields})
+    return get_property_name(tool, {*ToolBatch.model_fields, *StillWanted.model_fields})
 
 
 def _candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
     # Fields of a class further right come first: how much the call is called for, its arguments, the verdict.
     parts: list[type[ARQ]] = [Verdict, Comparison] if compared else [Verdict]
     if tool.arguments:
-        arguments = tool.blueprint()
+        arguments = tool.make_blueprint()
         asked = (arguments, respond(str(arguments.__doc__)))
         parts.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=asked))
     parts.append(Applicability)
@@ -130,7 +130,7 @@ class ToolCaller(Strategy):
     module = "tools"
     asked_widely = True
     files = "tool_caller"
-    of_examples = staticmethod(lambda tools, **asked: tool_blueprint(*tools, **asked))
+    of_examples = staticmethod(lambda tools, **asked: make_tool_blueprint(*tools, **asked))
     at_most: ClassVar = {"compared": True}
 
     def __init__(
@@ -147,38 +147,38 @@ class ToolCaller(Strategy):
         super().__init__(model, agent, **settings)
         compared, confirmed = len(self.tools) > 1, agent.confirmed_by("customer")
         self.blueprints = {
-            name: tool_blueprint(tool, compared=compared, confirmed=name in confirmed)
+            name: make_tool_blueprint(tool, compared=compared, confirmed=name in confirmed)
             for name, tool in self.tools.items()
         }
         self.heads = {
             name: self.head_of(tools=[shown_tool(agent, each)]) for name, each in self.tools.items()
         }
 
-    def decide(self, gate: Gate, settled: Settled) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Decide on every candidate tool."""
         if rounds_of_turn(gate.state) >= self.max_rounds:
-            return self.update(gate, settled.insights) if settled.insights else {}
-        wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
+            return self.make_update(gate, outcome.insights) if outcome.insights else {}
+        wanted = {*gate.granted, *(call.tool for call in outcome.pending.values())}
         asked = [tool for name, tool in self.tools.items() if name in wanted]
         if gate.state.ahead:
             before = {each.tool for each in gate.state.records("tool_insights", ToolInsight)}
             likely = {*self.agent.always_available, *before}
             asked = sorted(asked, key=lambda tool: tool.name not in likely)[: self.max_ahead]
-        answers = yield from self.asked(*(self._question(tool.name, gate, settled) for tool in asked))
-        decided: list[ToolInsight] = [*settled.insights]
+        answers = yield from self.asked(*(self._question(tool.name, gate, outcome) for tool in asked))
+        decided: list[ToolInsight] = [*outcome.insights]
         for tool, answer in zip(asked, answers, strict=True):
-            decided += settled.still_wanted(gate, getattr(answer.value, "still_wanted", None) or ())
+            decided += outcome.ask_again(gate, getattr(answer.value, "still_wanted", None) or ())
             if tool.name in gate.granted:
                 decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
         gate.state.emit(ToolsDecided(decisions=tuple(decided)))
-        calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
-        return self.update(gate, decided, [self.calling(calls)] if calls else ())
+        calls = [make_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
+        return self.make_update(gate, decided, [self.make_call_message(calls)] if calls else ())
 
-    def _question(self, tool: str, gate: Gate, settled: Settled) -> Question[Any]:
+    def _question(self, tool: str, gate: Gate, outcome: AgreementOutcome) -> Question[Any]:
         listed = {
             "other_candidates": [each for each in self.tools if each in gate.granted and each != tool],
             "staged": [line.id for line in gate.conversation.results],
-            "awaiting_confirmation": [each for each in settled.shown() if each["tool"] == tool],
+            "awaiting_confirmation": [each for each in outcome.describe_pending() if each["tool"] == tool],
         }
         granting = gate.granted.get(tool, ())
         told = {"candidates": [tool] if tool in gate.granted else [], "active": list(granting)}
@@ -192,18 +192,18 @@ def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolIn
     """Every proposed call of a tool; each candidate leaves a record, called or not."""
     if not candidate.tool_calls_for_candidate_tool:
         why = getattr(candidate, "subtleties_to_be_aware_of", "")
-        yield gate.insight(tool, "declined", {}, "no call was proposed", rationale=why)
+        yield gate.make_insight(tool, "declined", {}, "no call was proposed", rationale=why)
     proposed: set[str] = set()
     for proposal in candidate.tool_calls_for_candidate_tool:
-        arguments, problems = tool.read(getattr(proposal, "arguments", None))
+        arguments, problems = tool.parse(getattr(proposal, "arguments", None))
         if why := _unwanted(gate, tool, proposal, invalid=bool(problems)):
-            verdict = [gate.insight(tool, "declined", arguments, why)]
-        elif tool.key(arguments) in proposed:
-            verdict = [gate.insight(tool, "declined", arguments, "the same call was proposed twice")]
+            verdict = [gate.make_insight(tool, "declined", arguments, why)]
+        elif tool.make_key(arguments) in proposed:
+            verdict = [gate.make_insight(tool, "declined", arguments, "the same call was proposed twice")]
         else:
             justified = proposal.repeat_is_justified
             verdict = gate.check(tool, arguments, problems, repeat_is_justified=justified)
-        proposed.add(tool.key(arguments))
+        proposed.add(tool.make_key(arguments))
         told = {"score": proposal.score, "rationale": getattr(proposal, "applicability_rationale", "")}
         yield from (each.model_copy(update=told) for each in verdict)
 

@@ -17,7 +17,7 @@ from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import innermost
 from arq_graph.nodes.channels import Node, Reader, our_channels
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.gate import granted_tools, refusal
+from arq_graph.nodes.gate import get_granted_tools, refusal
 from arq_graph.nodes.turns import pending_calls, result_of
 from arq_graph.reasoning.performing import run_awaitable
 from arq_graph.reasoning.sections import clean
@@ -63,7 +63,7 @@ def route_calls(
             return [Send("tools", [call]) for call in calls]
         if again:
             considered = {each.tool for each in reader.of_turn("tool_insights", ToolInsight, reader.turn)}
-            if granted_tools(agent, reader).keys() - considered:
+            if get_granted_tools(agent, reader).keys() - considered:
                 return again
         return otherwise if isinstance(otherwise, str) else list(otherwise)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
-from arq_graph.nodes.yes import seen
+from arq_graph.nodes.yes import normalize_text
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
@@ -56,16 +56,16 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
 
 def unfit(content: str, facts: PromptFacts) -> list[str]:
     """Why a reply may not be sent at all, whatever else is wrong with it: it is empty, or gives internals away."""
-    return leaks(content, facts) if seen(content).strip() else ["the reply is empty"]
+    return leaks(content, facts) if normalize_text(content).strip() else ["the reply is empty"]
 
 
 def leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
-    content = seen(content).replace("\\", "")  # `get\_order` is escaped, as Markdown may have it
+    content = normalize_text(content).replace("\\", "")  # `get\_order` is escaped, as Markdown may have it
     internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
     ids = [each for each in _ID.findall(content) if each in internal and not _is_quoted(each, facts)]
-    names = dict.fromkeys(map(seen, facts.internal_names), _PLAIN_WORDS)
-    names |= dict.fromkeys(map(seen, facts.tools), _ONE_WORD)
+    names = dict.fromkeys(map(normalize_text, facts.internal_names), _PLAIN_WORDS)
+    names |= dict.fromkeys(map(normalize_text, facts.tools), _ONE_WORD)
     lower = content.casefold()  # few names stand in it at all: these are looked at closely
     there = [name for name in names if name.casefold() in lower and not _ID.fullmatch(name)]
     named = [name for name in there if _shows(name, names[name], content)]
@@ -89,7 +89,7 @@ def _is_quoted(token: str, facts: PromptFacts) -> bool:
     """Whether a word that looks like an id is one of the customer's or the business's: a product called `M2`."""
     spoken = {"tool"} if token.startswith("G") else {"tool", "customer"}
     said = (line.message.text for line in facts.conversation.lines if line.speaker in spoken)
-    return any(token in _ID.findall(seen(text)) for text in (facts.public_text, *said))
+    return any(token in _ID.findall(normalize_text(text)) for text in (facts.public_text, *said))
 
 
 def words_of(text: str) -> list[str]:

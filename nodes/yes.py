@@ -30,20 +30,20 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     for message in answers:
         blocks = [] if isinstance(message.content, str) else message.content
         is_text = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
-        if not is_text or asks(message.text):
+        if not is_text or has_question_mark(message.text):
             return False
         words += _words(message.text)
     own = {(*_words(found[0]), "it"): "deed" for name in tools if (found := _FIRST_WORD.search(name))}
     return len(words) <= _MOST_WORDS and any(map(_is_yes, _readings(words, {**own, **_phrases()})))
 
 
-def seen(text: str) -> str:
+def normalize_text(text: str) -> str:
     """A text as it is read: compatibility forms made plain, and signs that nobody sees left out."""
     without: str = regex.sub(UNSEEN, "", unicodedata.normalize("NFKC", text))
     return without
 
 
-def asks(text: str) -> bool:
+def has_question_mark(text: str) -> bool:
     """Whether a text holds a question mark, of any script."""
     names = [unicodedata.name(character, "") for character in text if not character.isalnum()]
     return any("QUESTION" in name or "INTERROBANG" in name for name in names)
@@ -51,7 +51,7 @@ def asks(text: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """The words and signs of a text, however they are written, without punctuation."""
-    plain = _SKIN.sub("", seen(text)).casefold()
+    plain = _SKIN.sub("", normalize_text(text)).casefold()
     kinds = [(character, unicodedata.category(character)) for character in plain]
     # A sign is a word of its own, so that it counts: "$5" is two words, and neither is on the list.
     spaced = (" " if kind[0] in "PZC" else f" {each} " if kind[0] == "S" else each for each, kind in kinds)

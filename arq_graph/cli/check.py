@@ -23,7 +23,7 @@ from arq_graph.milestones.evaluation.suite import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import tool_name
 from arq_graph.models.scripted import ScriptedChatModel
-from arq_graph.nodes.confirmation import question_example
+from arq_graph.nodes.confirmation import format_example_question
 from arq_graph.nodes.tool_arguments import ToolArguments
 
 _SHORT = 200
@@ -128,4 +128,4 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
     always = "always available" if tool.name in agent.always_available else f"for {granted}"
     yield words(f"{always}{asks}", "dim")
     if confirmed and confirmed.by == "customer":
-        yield words(f'asked as: "{question_example(agent, tool.name)}"', "dim")
+        yield words(f'asked as: "{format_example_question(agent, tool.name)}"', "dim")

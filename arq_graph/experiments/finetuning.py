@@ -31,9 +31,9 @@ from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.channels import first_problem
 from arq_graph.nodes.plan_schema import FINAL_ANSWER
 from arq_graph.nodes.planner import Planner, PreActPlanner, ReActPlanner
-from arq_graph.nodes.proposed_calls import property_of
+from arq_graph.nodes.proposed_calls import get_property_name
 from arq_graph.nodes.speaking.move_schema import ACT
-from arq_graph.nodes.tool_arguments import in_words
+from arq_graph.nodes.tool_arguments import name_in_words
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.blocks import as_taken
@@ -125,7 +125,7 @@ def make_finetuning_examples(
         tools = [
             StructuredTool(
                 name=each["name"],
-                description=each["description"] or in_words(each["name"]),
+                description=each["description"] or name_in_words(each["name"]),
                 args_schema=each["parameters"],
                 func=lambda **_: None,
             )
@@ -304,7 +304,7 @@ def _answer(ahead: Sequence[_Step], turn: _Turn, done: Sequence[Line], planner: 
     if call:
         expected = {"expected": ahead[0].expected} if "next_steps" in asked else {}
         made = {**_arguments(call, turn, planner), **expected}
-        action = {property_of(call["name"], (FINAL_ANSWER,)): made or {"go_ahead": True}}
+        action = {get_property_name(call["name"], (FINAL_ANSWER,)): made or {"go_ahead": True}}
     parts = {
         "still_wanted": None,
         "thought": f"{call['name']} is needed." if call else "What to answer is known.",

@@ -11,16 +11,16 @@ from typing import Any
 from arq_graph.agent.state import Move, MoveKind, PlannedCall, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
-from arq_graph.nodes.confirmation import Settled, asks_beside
+from arq_graph.nodes.confirmation import AgreementOutcome, find_question_conflict
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.proposed_calls import Fault, Proposal, Proposals, asked_for, read_call, refusals
+from arq_graph.nodes.proposed_calls import DecisionContext, Fault, Proposal, asked_for, read_call, refusals
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
 from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
-from arq_graph.nodes.yes import asks as asks_something
+from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
@@ -55,7 +55,7 @@ class SpeakingRules:
     inner_monologue: bool = False
 
 
-class Situation(Proposals):
+class SpeakingContext(DecisionContext):
     """How things stand before a move, and what happened in this run of the node.
 
     `moves` are those of the turn or task, which message `task` began, with the thoughts of this run; `after` is the id
@@ -66,13 +66,13 @@ class Situation(Proposals):
     def __init__(
         self,
         gate: Gate,
-        settled: Settled,
+        outcome: AgreementOutcome,
         rules: SpeakingRules,
         tool_rules: ToolRules,
         variables: list[dict[str, Any]],
         facts: PromptFacts,
     ) -> None:
-        super().__init__(gate, settled)
+        super().__init__(gate, outcome)
         self.rules, self.tool_rules, self.facts = rules, tool_rules, facts
         state, conversation = gate.state, gate.conversation
         task = next(iter(task_messages(conversation.messages)), None)
@@ -150,7 +150,7 @@ class Situation(Proposals):
             tool,
             arguments,
             problems,
-            objection=self.tool_rules.objection(tool.name) if self.steps_left else NO_STEP_LEFT,
+            objection=self.tool_rules.find_objection(tool.name) if self.steps_left else NO_STEP_LEFT,
             doubt="; ".join(doubts.values()),
         )
         return CheckedMove(
@@ -165,12 +165,12 @@ class Situation(Proposals):
     def speech(self, said: Any) -> CheckedMove:
         """An utterance, with the calls that code puts to the customer below it."""
         text, waiting = str(said.utterance), self.waiting
-        asks = bool(said.asks) or asks_something(text)
+        asks = bool(said.asks) or has_question_mark(text)
         ends = getattr(said, "ends_task", None)
         refused = [(".utterance", why) for why in leaks(text, self.facts)]
         unsayable = self._unsayable(text, asks=asks or ends is False)
         # No bound of questions stands in the way of code's own.
-        if why := asks_beside(text, waiting) if waiting else unsayable:
+        if why := find_question_conflict(text, waiting) if waiting else unsayable:
             refused.append((".utterance", why))
         refused += self._unsourced(said)
         if self.rules.is_task and self.is_over and not ends:

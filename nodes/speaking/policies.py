@@ -122,7 +122,7 @@ class ToolRules:
         open_now = set(gate.granted).difference(called, forbidden)
         return cls(forbidden, {name: policy for name, policy in required.items() if name in open_now})
 
-    def objection(self, tool: str) -> str:
+    def find_objection(self, tool: str) -> str:
         """Why a tool may not be called now, with the rule; empty if it may."""
         if policy := self.forbidden.get(tool):
             return f"the policy {policy.name} forbids {tool} now ({policy.rule})"

@@ -13,13 +13,13 @@ from arq_graph.agent.state import Move
 from arq_graph.errors import InputError, checked, counted
 from arq_graph.nodes.blueprint_node import Steps, Task
 from arq_graph.nodes.channels import Update
-from arq_graph.nodes.confirmation import Settled, new_call, put
+from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
-from arq_graph.nodes.gate import Gate, active_scores
+from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.proposed_calls import chosen as chosen_of
-from arq_graph.nodes.proposed_calls import kept_insights, property_of
+from arq_graph.nodes.proposed_calls import get_property_name, merge_insights
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, move_blueprint
-from arq_graph.nodes.speaking.moves import CheckedMove, Situation, SpeakingRules
+from arq_graph.nodes.speaking.moves import CheckedMove, SpeakingContext, SpeakingRules
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
 from arq_graph.nodes.speaking.speech import SPEECH, category_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
@@ -108,7 +108,7 @@ class Speaker(Strategy):
             policies=self.rules.policies,
             dialogue_acts=self.dialogue_acts,
         )
-        self._by_key = {property_of(name, KINDS): tool for name, tool in self.tools.items()}
+        self._by_key = {get_property_name(name, KINDS): tool for name, tool in self.tools.items()}
         self.head = self.head_of(
             guided=bool(agent.guidelines),
             in_world=in_world,
@@ -120,83 +120,83 @@ class Speaker(Strategy):
             tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
-    def objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
+    def find_objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
         """The policy that does not allow a tool now, with its rule."""
         rules = yield from ToolRules.of(self.rules.policies.values(), gate)
-        return rules.objection(tool)
+        return rules.find_objection(tool)
 
-    def decide(self, gate: Gate, settled: Settled) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Think as often as it may, then speak or act."""
         conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
-        active = active_scores(self.agent, gate.state)
-        facts = self.facts(conversation, variables, [*active, *self.tools, *settled.waiting])
+        active = get_active_scores(self.agent, gate.state)
+        facts = self.facts(conversation, variables, [*active, *self.tools, *outcome.pending])
         tool_rules = yield from ToolRules.of(self.rules.policies.values(), gate)
-        situation = Situation(gate, settled, self.rules, tool_rules, variables, facts)
+        context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
             key, said = chosen_of(value.move)
-            situation.still_wanted = getattr(value, "still_wanted", None) or ()
+            context.still_wanted = getattr(value, "still_wanted", None) or ()
             # A request is whole once something was done for it.
-            situation.half_request = getattr(value, "half_request", False) and not conversation.results
+            context.half_request = getattr(value, "half_request", False) and not conversation.results
             if key == THINK:
-                move = situation.thought(said.thought)
+                move = context.thought(said.thought)
             elif key == SPEAK:
-                move = situation.speech(said)
+                move = context.speech(said)
             elif key == ACT:
-                move = situation.action(said.action)
+                move = context.action(said.action)
             else:
-                move = situation.call(self._by_key[key], said)
-            if move.kind == "act" and situation.owes_thought:
+                move = context.call(self._by_key[key], said)
+            if move.kind == "act" and context.owes_thought:
                 move = replace(
                     move, refusals=(*move.refusals, ("", "no thought came before it: think first"))
                 )
-            situation.checked.append(move)
+            context.checked.append(move)
             wrong = [*move.faults, *move.refusals]
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
 
         while True:
-            (answer,) = yield from self.asked(self.question(conversation, self._tail(situation), check))
-            move = situation.checked[-1]
+            (answer,) = yield from self.asked(self.make_question(conversation, self._tail(context), check))
+            move = context.checked[-1]
             if move.kind != THINK or move.refusals:
-                return self._update(situation, answer)
-            thought = Move(turn=situation.task, kind=THINK, text=move.text, after=situation.after)
-            situation.moves.append(thought)
+                return self._update(context, answer)
+            thought = Move(turn=context.task, kind=THINK, text=move.text, after=context.after)
+            context.moves.append(thought)
             gate.state.emit(Thought(text=move.text))
 
-    def _tail(self, situation: Situation) -> dict[str, Any]:
-        gate, rules, world = situation.gate, situation.tool_rules, situation.world
+    def _tail(self, context: SpeakingContext) -> dict[str, Any]:
+        gate, rules, world = context.gate, context.tool_rules, context.world
         unshown = {"agent", "turn", "said", "taken"}
         counts = {
-            "steps_left": situation.steps_left,
-            "thoughts_left": situation.thoughts_left,
-            "questions_left": situation.questions_left,
+            "steps_left": context.steps_left,
+            "thoughts_left": context.thoughts_left,
+            "questions_left": context.questions_left,
         }
         further = {
-            "too_many": [situation.too_many] if situation.too_many else [],
+            "too_many": [context.too_many] if context.too_many else [],
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
         return {
-            **self.standing(gate, situation.settled, counts, further, rules.objection),
-            "thoughts": situation.thoughts,
+            **self.describe_context(gate, context.outcome, counts, further, rules.find_objection),
+            "thoughts": context.thoughts,
             "world": world and world.model_dump(mode="json", exclude=unshown, exclude_none=True),
         }
 
-    def _update(self, situation: Situation, answer: Answer[Any]) -> Update:
+    def _update(self, context: SpeakingContext, answer: Answer[Any]) -> Update:
         """Make the last answer's move; where it cannot be made, say the fallback, or code's question alone."""
-        made, waiting, state = situation.checked[-1], situation.waiting, situation.gate.state
+        made, waiting, state = context.checked[-1], context.waiting, context.gate.state
         if made.refusals:
             made = CheckedMove("" if waiting else self.agent.fallback)
         waiting = waiting if made.call is None else []
         decided = made.insights if made.call else ()
-        insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
+        insights = merge_insights(context.outcome, context.insights, decided, waiting, asks=made.asks)
         decisions = tuple(insights)
         faults = tuple(map(str, answer.complaints))
         labels: dict[str, Any] = {}
         agreements: Update = {}
         messages: list[BaseMessage] = []
         if made.call:
-            messages.append(self.calling([new_call(made.call.tool, made.call.arguments)]))
+            messages.append(self.make_call_message([make_call(made.call.tool, made.call.arguments)]))
             state.emit(ToolsDecided(decisions=decisions))
         else:
             puts = bool(waiting)
@@ -207,13 +207,15 @@ class Speaker(Strategy):
             said = {**labels, "asks": made.asks or waits, "waits": waits}
             state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, decisions=decisions, **said))
             if not self.draft:
-                reply, agreements, asked = put(self.agent, state, made.text, waiting, metadata={SPEECH: said})
+                reply, agreements, asked = ask_for_confirmation(
+                    self.agent, state, made.text, waiting, metadata={SPEECH: said}
+                )
                 messages.append(reply)
                 state.emit(asked)
-        after = situation.after
-        move = Move(turn=situation.task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
+        after = context.after
+        move = Move(turn=context.task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {
-            "moves": state.written("moves", [*situation.moves, move]),
+            "moves": state.written("moves", [*context.moves, move]),
             **agreements,
-            **self.update(situation.gate, insights, messages),
+            **self.make_update(context.gate, insights, messages),
         }

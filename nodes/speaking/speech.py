@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from arq_graph.agent.state import SpeechCategory
 from arq_graph.nodes.turns import noted
-from arq_graph.nodes.yes import asks as asks_something
+from arq_graph.nodes.yes import has_question_mark
 
 SPEECH = "speech"
 """Key of a message's `response_metadata`: an utterance's `category`, whether it `asks`, whether it `waits`."""
@@ -69,7 +69,7 @@ def questions_in_a_row(messages: Sequence[BaseMessage]) -> list[str]:
     found: list[str] = []
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.text:
-            if not (speech_of(message).get("asks") or asks_something(message.text)):
+            if not (speech_of(message).get("asks") or has_question_mark(message.text)):
                 break
             found.append(message.text)
         elif isinstance(message, ToolMessage):
