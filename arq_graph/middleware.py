@@ -20,7 +20,7 @@ from langgraph.types import Command
 from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AgentState, ToolInsight, WaitingCall
+from arq_graph.agent.state import AgentState, PendingCall, ToolInsight
 from arq_graph.errors import InputError, refuse_options
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import Steps
@@ -326,7 +326,7 @@ def _unstreamed(model: Any) -> Any:
     return _Silent(bound=model, config={"tags": [TAG_NOSTREAM]})
 
 
-def _shown(call: ToolInsight | WaitingCall) -> dict[str, Any]:
+def _shown(call: ToolInsight | PendingCall) -> dict[str, Any]:
     return {"tool": call.tool, "arguments": call.arguments}
 
 

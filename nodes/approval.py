@@ -18,7 +18,7 @@ from langgraph.types import interrupt
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Agreement, WaitingCall
+from arq_graph.agent.state import Agreement, PendingCall
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, Reader, Update, first_problem, our_channels
 from arq_graph.nodes.confirmation import find_open_agreement, format_question, update_agreements
@@ -96,7 +96,7 @@ class ApproveCalls(Node):
     def _description(self, call: ToolCall) -> str:
         """What is asked about a call: code's own question where the customer is asked, else what the tool does."""
         if self.agent.confirm[call["name"]].by == "interrupt":
-            return format_question(self.agent, [WaitingCall(tool=call["name"], arguments=call["args"])])
+            return format_question(self.agent, [PendingCall(tool=call["name"], arguments=call["args"])])
         return self.agent.toolbox[call["name"]].description
 
     def _fitting(self, calls: Sequence[ToolCall], answer: HITLResponse) -> HITLResponse:
@@ -135,9 +135,11 @@ class ApproveCalls(Node):
                 arguments = call["args"]
                 if decision.type == "edit" and decision.edited_action:
                     arguments = edits[call["id"]] = decision.edited_action.args
-                spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
+                spent = PendingCall(tool=call["name"], arguments=arguments, tool_call_id=call["id"])
                 agreed.append(
-                    Agreement(turn=state.turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=state.turn)
+                    Agreement(
+                        turn=state.turn, id=str(uuid4()), by=by, calls=(spent,), answer_message_id=state.turn
+                    )
                 )
         if edits:
             asking = next(m for m in reversed(state.messages()) if isinstance(m, AIMessage) and m.tool_calls)

@@ -83,7 +83,9 @@ class Reader:
     def of_turn(self, channel: str, kind: type[R], turn: str | None) -> list[R]:
         """The agent's own records of a turn, as far as its message still says what it said when they were made."""
         known = ("", self._said(turn or ""))
-        return [each for each in self.records(channel, kind) if each.turn == turn and each.said in known]
+        return [
+            each for each in self.records(channel, kind) if each.turn == turn and each.message_hash in known
+        ]
 
     def record(self, channel: str, kind: type[R]) -> R | None:
         """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""
@@ -94,7 +96,7 @@ class Reader:
         """The update that puts these records in the place of the agent's own, and keeps those of other agents."""
         others, own = [dict(raw) for raw in self._raw(channel) if raw["agent"] != self.agent], [*records]
         said = {turn: self._said(turn) for turn in {each.turn for each in own}}
-        about = [{"agent": self.agent, "said": each.said or said[each.turn]} for each in own]
+        about = [{"agent": self.agent, "message_hash": each.message_hash or said[each.turn]} for each in own]
         return [
             *others,
             *(each.model_dump(mode="json") | told for each, told in zip(own, about, strict=True)),

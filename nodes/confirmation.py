@@ -23,7 +23,7 @@ import regex  # type: ignore[import-untyped]
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
+from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.blueprint_node import Task
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.events import ConfirmationAsked
@@ -81,10 +81,10 @@ def ask_for_confirmation(
     record = Agreement(
         turn=calls[0].turn,
         id=str(uuid4()),
-        message=str(reply.id),
+        question_message_id=str(reply.id),
         question=question,
         calls=tuple(
-            WaitingCall(tool=each.tool, arguments=each.arguments, granted_by=each.granted_by)
+            PendingCall(tool=each.tool, arguments=each.arguments, granted_by=each.granted_by)
             for each in calls
         ),
     )
@@ -97,14 +97,14 @@ def ask_for_confirmation(
 
 def update_agreements(state: Reader, *new: Agreement) -> dict[str, Any]:
     """The update of `agreements` with new records, beside those of this turn's other questions."""
-    turns = {turn for each in new for turn in (each.turn, each.agreed_in) if turn is not None}
+    turns = {turn for each in new for turn in (each.turn, each.answer_message_id) if turn is not None}
     ids = {each.id for each in new}
     before = [each for each in state.records("agreements", Agreement) if each.id not in ids]
-    kept = [each for each in before if {each.turn, each.agreed_in} & turns]
+    kept = [each for each in before if {each.turn, each.answer_message_id} & turns]
     return {"agreements": state.written("agreements", [*kept, *new])}
 
 
-def format_question(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
+def format_question(agent: Agent, calls: Sequence[ToolInsight | PendingCall]) -> str:
     """Code's question about calls: each with its tool and every argument, then how to agree."""
     asked, replies = zip(*(_asked(agent, each.tool, each.arguments) for each in calls), strict=True)
     if len(asked) > 1:
@@ -150,7 +150,7 @@ class AgreementOutcome:
     call: ToolCall | None = None
     agreements: Mapping[str, Any] = field(default_factory=dict)
     insights: tuple[ToolInsight, ...] = ()
-    pending: Mapping[str, WaitingCall] = field(default_factory=dict)
+    pending: Mapping[str, PendingCall] = field(default_factory=dict)
 
     def ask_again(self, gate: Gate, wanted: Sequence[str]) -> list[ToolInsight]:
         """The waiting calls that are put again, as the strategy says that the customer still wants them."""
@@ -172,8 +172,9 @@ def resolve_agreement(
         return AgreementOutcome()
     record, answers = open_now
     turn, said = gate.conversation.turn, "\n".join(each.text for each in answers)
-    left = [call for call in record.calls if call.call is None and call.tool in gate.tools]
-    if (record.agreed_in, record.agreed_by) != (turn, said):  # a message that was edited keeps its id
+    left = [call for call in record.calls if call.tool_call_id is None and call.tool in gate.tools]
+    # A message that was edited keeps its id.
+    if (record.answer_message_id, record.answer_text) != (turn, said):
         # Asked ahead, only what is plainly a yes is one; a function of the user's is called once.
         agreed = yield from _is_yes(record, left, answers, said, None if gate.state.ahead else agrees)
         if not agreed:
@@ -183,16 +184,16 @@ def resolve_agreement(
     failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
     # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
     is_spent = rounds_of_turn(gate.state) >= len(record.calls)
-    if is_spent or any(call.call in failed for call in record.calls):
+    if is_spent or any(call.tool_call_id in failed for call in record.calls):
         return AgreementOutcome(insights=tuple(_put_again(gate, left)))
     first, *others = left
     verdict = gate.check_agreed(first, (yield from objection(first.tool)))
     if verdict[0].kind != "run":
         return AgreementOutcome(insights=(*verdict, *_put_again(gate, others)))
     call = make_call(first.tool, first.arguments)
-    spent = first.model_copy(update={"call": call["id"]})
+    spent = first.model_copy(update={"tool_call_id": call["id"]})
     calls = tuple(spent if each is first else each for each in record.calls)
-    spending = record.model_copy(update={"agreed_in": turn, "agreed_by": said, "calls": calls})
+    spending = record.model_copy(update={"answer_message_id": turn, "answer_text": said, "calls": calls})
     made = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
     return AgreementOutcome(call, update_agreements(gate.state, spending), (made,))
 
@@ -210,7 +211,9 @@ def find_open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | 
     records = state.records("agreements", Agreement)
     record = next((each for each in reversed(records) if each.by == "customer"), None)
     messages = state.messages()
-    at = next((i for i, each in enumerate(messages) if record and each.id == record.message), None)
+    at = next(
+        (i for i, each in enumerate(messages) if record and each.id == record.question_message_id), None
+    )
     if record is None or at is None or not messages[at].text.endswith(record.question):
         _warn_of_lost(state, {each.id for each in records})
         return None
@@ -236,7 +239,7 @@ def _warn_of_lost(state: Reader, known: Container[str]) -> None:
 
 def _is_yes(
     record: Agreement,
-    calls: Sequence[WaitingCall],
+    calls: Sequence[PendingCall],
     answers: Sequence[BaseMessage],
     said: str,
     agrees: Agrees | None,
@@ -257,7 +260,7 @@ def _is_yes(
     return is_yes
 
 
-def _put_again(gate: Gate, calls: Sequence[WaitingCall]) -> list[ToolInsight]:
+def _put_again(gate: Gate, calls: Sequence[PendingCall]) -> list[ToolInsight]:
     """What becomes of calls that wait: those that could run are put once more."""
     again = {"kind": "confirm", "problem": NOT_AGREED}
     return [

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.agent.state import GuidelineMatch, Plan, Progress, ToolInsight, WaitingCall
+from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, ToolInsight
 
 
 class Event(BaseModel):
@@ -83,7 +83,7 @@ class ConfirmationAsked(Event):
     type: Literal["confirmation_asked"] = "confirmation_asked"
     id: str
     question: str
-    calls: tuple[WaitingCall, ...]
+    calls: tuple[PendingCall, ...]
 
 
 class ToolCalled(Event):

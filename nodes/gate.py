@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
+from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import matches_of_turn, outcome_of
@@ -71,7 +71,7 @@ class Gate:
             return [self.make_insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
         return [self.make_insight(tool, "run", arguments)]
 
-    def check_agreed(self, call: WaitingCall, objection: str = "") -> list[ToolInsight]:
+    def check_agreed(self, call: PendingCall, objection: str = "") -> list[ToolInsight]:
         """The verdict on a call that the customer has agreed to.
 
         What a model judged when it was put stands. Conditions that are functions, overrides, policies and the tool's
@@ -194,13 +194,13 @@ def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
     """Why a call must not run, whoever wrote it into the messages; None if it may."""
     name = call["name"]
     agreed = [each for record in state.records("agreements", Agreement) for each in record.calls]
-    spent = next((each for each in agreed if each.call and each.call == call["id"]), None)
+    spent = next((each for each in agreed if each.tool_call_id and each.tool_call_id == call["id"]), None)
     if spent is None:
         if name in agent.confirm:
             return "this call needs an agreement that nobody has given to it"
     elif (spent.tool, spent.arguments) != (name, call["args"]):
         return "this is not the call that was agreed to"
-    elif any(getattr(each, "tool_call_id", None) == spent.call for each in state.messages()):
+    elif any(getattr(each, "tool_call_id", None) == spent.tool_call_id for each in state.messages()):
         return "this call has run already: one yes is for one call"
     elif find_remaining_grants(agent, state, spent.granted_by):
         return None

@@ -23,8 +23,8 @@ from arq_graph.nodes.judgements import (
     batch_blueprint,
     contradictions,
     is_due,
+    missing_information,
     remarks,
-    undecided,
 )
 from arq_graph.nodes.preselection import Preselection, need_of
 from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables, state_for_functions
@@ -218,7 +218,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
         listed = {
             "holds": [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)],
             "applied": [
-                {"guideline": each.guideline, "reply": conversation.id_of(each.message) or "an earlier reply"}
+                {
+                    "guideline": each.guideline,
+                    "reply": conversation.id_of(each.message_id) or "an earlier reply",
+                }
                 for each in state.records("applied_guidelines", AppliedGuideline)
                 if each.guideline in ids and each.guideline not in unfinished
             ],
@@ -258,8 +261,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
             rationale=getattr(judgement, "condition_application_rationale", answer.reasoning),
             continuous=continuous,
             previously_applied=application and application.guideline_previously_applied,
-            undecided=undecided(judgement),
-            settled=not matched and not getattr(judgement, "could_a_tool_change_that", True),
+            missing_information=missing_information(judgement),
+            independent_of_tools=not matched and not getattr(judgement, "could_a_tool_change_that", True),
             remarks=(
                 *(f"after a second look still: {complaint}" for complaint in still),
                 *remarks(guideline, judgement, guideline.condition_text),
@@ -303,7 +306,11 @@ def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
     """Whether a guideline is judged in this look: any at first, then what a tool's result could change."""
     if match is None or match.matched or match.active:
         return match is None
-    return not match.settled if guideline.sensitive_to_tools is None else guideline.sensitive_to_tools
+    return (
+        not match.independent_of_tools
+        if guideline.sensitive_to_tools is None
+        else guideline.sensitive_to_tools
+    )
 
 
 def _decided_by_code(guideline: Guideline) -> bool:

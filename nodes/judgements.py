@@ -159,7 +159,7 @@ def is_due(guideline: Guideline, judgement: Judgement) -> bool:
     return guideline.action is None or only_condition or judgement.should_apply
 
 
-def undecided(judgement: Judgement) -> str:
+def missing_information(judgement: Judgement) -> str:
     """What would decide a condition that is not known yet; empty where it is known."""
     if getattr(judgement, "condition_applies", None) != "not_known_yet" or judgement.score >= ACTIVE_FROM:
         return ""

@@ -230,7 +230,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         applied = {each.guideline: each for each in state.records("applied_guidelines", AppliedGuideline)}
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
-            applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
+            applied[id] = AppliedGuideline(guideline=id, turn=turn, message_id=str(reply.id), times=times)
         state.emit(ReplySent(content=reply.text, followed=followed, satisfied=not sent.violations))
         state.emit(asked)
         others = [each for each in candidates if each is not sent]
@@ -287,13 +287,13 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         if waiting:
             yield {"kind": "confirm", "question": format_question(self.agent, waiting)}
         for match in matches_of_turn(state):
-            if match.undecided and not match.active:
+            if match.missing_information and not match.active:
                 guideline = self.agent.guideline(match.guideline)
                 yield {
                     "kind": "not_known_yet",
                     "condition": guideline.condition_text,
                     "action": guideline.action,
-                    "what_would_decide_it": match.undecided,
+                    "what_would_decide_it": match.missing_information,
                 }
 
     def _choose(

@@ -50,7 +50,7 @@ class PlanningContext(DecisionContext):
         self.plan = plan_of_turn(gate.state)
         self.steps_left = max(0, max_steps - rounds_of_turn(gate.state))
         self.results = gate.conversation.results
-        self.new_results = self.results[self.plan.results if self.plan else 0 :]
+        self.new_results = self.results[self.plan.result_count if self.plan else 0 :]
         self.has_failed = any(line in gate.failed_results for line in self.new_results)
 
 
@@ -164,7 +164,7 @@ class Planner(Strategy):
             version=before.version + 1 if before else 1,
             call=None if is_refused else proposed.call,
             final_answer=None if is_refused or proposed.call else proposed.text,
-            results=len(context.results),
+            result_count=len(context.results),
             faults=tuple(map(str, answer.complaints)),
             **self.record(answer.value, context, proposed.tool),
         )

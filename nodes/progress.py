@@ -75,7 +75,9 @@ class TrackProgress(Node):
     def _written(self, state: Reader, measured: Score) -> Update:
         now = progress_of(self.graph, measured, state.turn)
         before = state.record("progress", Progress)
-        if before is None or now != before.model_copy(update={"agent": "", "said": "", "turn": now.turn}):
+        if before is None or now != before.model_copy(
+            update={"agent": "", "message_hash": "", "turn": now.turn}
+        ):
             known = before.reached if before else ()
             new = tuple(name for name in now.reached if name not in known)
             state.emit(ProgressMade(progress=now, newly_reached=new))

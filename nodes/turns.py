@@ -31,13 +31,13 @@ ABANDONED = "abandoned: no result was recorded; the call may or may not have tak
 def matches_of_turn(state: Reader) -> list[GuidelineMatch]:
     """This turn's judgements; none where guidelines were not matched in this turn."""
     matches = state.of_turn("guideline_matches", GuidelineMatch, state.turn)
-    return [each for match in matches for each in match.each()]
+    return [each for match in matches for each in match.expand()]
 
 
 def is_of_later_use(match: GuidelineMatch) -> bool:
     """Whether a later step or turn looks at more of a match than that it was made: the matter it is about is open."""
     holds = match.matched or match.active or (match.score or 0) >= ACTIVE_FROM
-    return holds or bool(match.undecided) or match.origin == "failure"
+    return holds or bool(match.missing_information) or match.origin == "failure"
 
 
 def folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
@@ -47,10 +47,18 @@ def folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
         if is_of_later_use(match):
             kept.append(match)
         else:
-            alike.setdefault((match.settled, match.origin), []).append(match.guideline)
-    for (settled, origin), (first, *others) in alike.items():
-        how: dict[str, Any] = {"settled": settled, "origin": origin, "also": tuple(others)}
-        kept.append(GuidelineMatch(guideline=first, turn=matches[0].turn, active=False, matched=False, **how))
+            alike.setdefault((match.independent_of_tools, match.origin), []).append(match.guideline)
+    for (independent_of_tools, origin), (first, *others) in alike.items():
+        merged = GuidelineMatch(
+            guideline=first,
+            other_guidelines=tuple(others),
+            turn=matches[0].turn,
+            active=False,
+            matched=False,
+            origin=origin,
+            independent_of_tools=independent_of_tools,
+        )
+        kept.append(merged)
     return kept
 
 

@@ -1,13 +1,13 @@
-"""What a guided agent keeps in a LangGraph thread.
+"""The state of a guided agent in a LangGraph thread.
 
-Tool calls and their results are ordinary messages. Everything else is kept as small records, in channels of plain
-JSON: `state["guideline_matches"][0]["active"]`. The classes below say what such a record holds; nodes validate the
-JSON into them where they read it.
+Tool calls and their results are ordinary messages. Everything else is stored as small records, in channels of plain
+JSON: `state["guideline_matches"][0]["active"]`. The classes below describe those records; a node validates the JSON
+into them when it reads a channel.
 
-Every record carries `agent`, the name of the specification that it belongs to, and `turn`, the id of the customer
-message that began the turn. A node reads the records of its own agent and leaves the others untouched, so two agents
-may share a thread; and it ignores records of other turns, so nothing has to be reset between them. If the message is
-sent again with other words under the same id, records of what it said before count no more.
+Every record carries `agent`, the name of its agent, and `turn`, the id of the customer message that began the turn.
+A node reads only the records of its own agent, so two agents can share a thread. It ignores records of other turns, so
+nothing has to be reset between turns. If a message is sent again under the same id with different content, the records
+made for the earlier content are ignored too.
 """
 
 from __future__ import annotations
@@ -19,29 +19,32 @@ from pydantic import BaseModel, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 
-class RecordPart(BaseModel, frozen=True, extra="forbid", defer_build=True):  # importing is quicker
-    """A part of a record."""
+class RecordPart(
+    BaseModel, frozen=True, extra="forbid", defer_build=True
+):  # deferring makes the import faster
+    """A value inside a record."""
 
 
 class Record(RecordPart):
-    """What all records have: the name of their agent, and the customer message that began the turn.
+    """The fields that all records share.
 
-    `turn` is the message's id, or where it has none its number in the conversation, `M1`; `said` is a fingerprint of
-    what it said then, which is added when the record is written.
+    `turn` is the id of the customer message that began the turn or, if the message has no id, its number in the
+    conversation (`M1`). `message_hash` is a hash of that message's content, added when the record is written.
     """
 
     agent: str = ""
     turn: str
-    said: str = ""
+    message_hash: str = ""
 
 
 class GuidelineMatch(Record):
-    """One guideline's judgement in one turn, active or not (ARQ paper, 5.1.1).
+    """The judgement of one guideline in one turn, active or not (ARQ paper, 5.1.1).
 
-    `matched` is what the judgement alone says, `active` what is left of it after the relations; scores go from 1 to 10,
-    6 and more activates. `undecided` is what would decide a condition that is not known yet; `settled` says that only
-    the customer's words could change the judgement, and no result of a tool. Under `keep_matches="active"` one record
-    speaks for all guidelines that came out alike: `also` are the ids of the others.
+    `matched` is the judgement alone; `active` is the result after the relations were applied. Scores go from 1 to 10,
+    and 6 or more activates. `missing_information` says what would decide a condition that isn't known yet.
+    `independent_of_tools` means that only the customer's words could change the judgement, not a tool's result. With
+    `keep_matches="active"` one record stands for all guidelines with the same result: `other_guidelines` are the ids
+    of the others.
     """
 
     guideline: str
@@ -52,31 +55,32 @@ class GuidelineMatch(Record):
     origin: Literal["model", "code", "relation", "failure"] = "model"
     continuous: bool | None = None
     previously_applied: Literal["no", "partially", "fully"] | None = None
-    undecided: str = ""
-    settled: bool = False
+    missing_information: str = ""
+    independent_of_tools: bool = False
     remarks: tuple[str, ...] = ()
-    also: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    other_guidelines: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
 
-    def each(self) -> list[GuidelineMatch]:
-        """The match of each guideline that it speaks for."""
-        if not self.also:
-            return [self]
-        return [self.model_copy(update={"guideline": id, "also": ()}) for id in (self.guideline, *self.also)]
+    def expand(self) -> list[GuidelineMatch]:
+        """Return one match for each guideline that this record stands for."""
+        single = self.model_copy(update={"other_guidelines": ()})
+        ids = (self.guideline, *self.other_guidelines)
+        return [single.model_copy(update={"guideline": id}) for id in ids]
 
 
 class AppliedGuideline(Record):
-    """The last reply in which a guideline's action was taken, and in how many it was so far; kept across turns."""
+    """The last reply that took a guideline's action, and how many replies did so far; stored across turns."""
 
     guideline: str
-    message: str
+    message_id: str
     times: int = 1
 
 
 class ToolInsight(Record):
-    """What was decided about one proposed tool call, and what the reply has to say about it (5.1.2).
+    """The verdict on one proposed tool call, for the reply to take into account (5.1.2).
 
     The kinds are `run` (called), `missing` or `invalid` (an argument), `confirm` (waits for the customer's yes) and
-    `declined` (not called; `problem` says why). `description` is the argument's, or where it is about none the tool's.
+    `declined` (not called; `problem` says why). `description` describes the argument, or the tool if `argument` is
+    None.
     """
 
     tool: str
@@ -90,33 +94,37 @@ class ToolInsight(Record):
     granted_by: tuple[str, ...] = ()
 
 
-class WaitingCall(RecordPart):
-    """A call that waits for a yes, or that one was spent on: then `call` is the id of the tool call that it became."""
+class PendingCall(RecordPart):
+    """A call that waits for the customer's or operator's agreement.
+
+    Once the agreement is used for it, `tool_call_id` is the id of the tool call that it became.
+    """
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     granted_by: tuple[str, ...] = ()
-    call: str | None = None
+    tool_call_id: str | None = None
 
 
 class Agreement(Record):
-    """One question about calls that need a yes, and what came of it.
+    """A confirmation question about pending calls, and its outcome.
 
-    `id` may be sent as the customer's message, by a button; `message` is the id of the message that ends with the
-    question, `agreed_in` that of the customer's message that agreed, and `agreed_by` what it said.
+    A button may send `id` as the customer's message. `question_message_id` is the id of the message that ends with
+    the question. When the customer agrees, `answer_message_id` becomes the id of their message and `answer_text` its
+    text; until then `answer_message_id` is None.
     """
 
     id: str
     by: Literal["customer", "operator", "interrupt"] = "customer"
-    message: str = ""
+    question_message_id: str = ""
     question: str = ""
-    calls: tuple[WaitingCall, ...]
-    agreed_in: str | None = None
-    agreed_by: str = ""
+    calls: tuple[PendingCall, ...]
+    answer_message_id: str | None = None
+    answer_text: str = ""
 
 
 class Revision(Record):
-    """One candidate reply, and what was found wrong with it, each beginning with the query that failed (5.1.3)."""
+    """A candidate reply with its violations, each of which begins with the query that failed (5.1.3)."""
 
     content: str
     followed: tuple[str, ...] = ()
@@ -125,7 +133,7 @@ class Revision(Record):
 
 
 class PlanStep(RecordPart):
-    """One step of a plan that is still to come (Pre-Act 3.1); the final answer, the last of them, has no tool."""
+    """A step of a plan that is still to come (Pre-Act 3.1). The last step, the final answer, has no tool."""
 
     description: str
     reason: str
@@ -133,7 +141,7 @@ class PlanStep(RecordPart):
 
 
 class PlannedCall(RecordPart):
-    """The tool call that a plan takes now, and what its result is expected to tell."""
+    """The tool call that a plan makes next, with the result it expects."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -141,7 +149,7 @@ class PlannedCall(RecordPart):
 
 
 class PlanChange(RecordPart):
-    """What one version of a plan does otherwise than the one before, and why."""
+    """A change from one version of a plan to the next, and the reason for it."""
 
     version: int
     what: str
@@ -149,11 +157,12 @@ class PlanChange(RecordPart):
 
 
 class Plan(Record):
-    """The plan of one turn, as its last version has it (Pre-Act 3.1); a new customer message begins a new one.
+    """The latest version of a turn's plan (Pre-Act 3.1); a new customer message starts a new plan.
 
-    `steps` are still to come, the action taken now first, the final answer last. A version has a `call`, or a
-    `final_answer`, or, where nothing acceptable came, neither. `changes` are what observations changed, `results` how
-    many results of the turn it knew, `faults` what code found wrong with it.
+    `steps` are still to come: the next action first, the final answer last. A version has a `call` or a
+    `final_answer`, or neither if nothing acceptable was proposed. `changes` are the changes that observations led to,
+    `result_count` is the number of the turn's tool results that the plan knew, `faults` are the problems that code
+    found in it.
     """
 
     version: int = 1
@@ -163,12 +172,12 @@ class Plan(Record):
     final_answer: str | None = None
     observation: Literal["as_expected", "failed", "empty", "another_branch"] | None = None
     changes: tuple[PlanChange, ...] = ()
-    results: int = 0
+    result_count: int = 0
     faults: tuple[str, ...] = ()
 
 
 class NextMilestone(RecordPart):
-    """A milestone that could be reached next, with the tool whose call reaches it; None for a state or a condition."""
+    """A milestone that could be reached next, with the tool that reaches it (None for a state or condition)."""
 
     name: str
     description: str = ""
@@ -176,10 +185,10 @@ class NextMilestone(RecordPart):
 
 
 class Progress(Record):
-    """How far the conversation got toward its goal (Pre-Act 4.3); `arq_graph.milestones` defines each term.
+    """The conversation's progress toward its goal (Pre-Act 4.3); `arq_graph.milestones` defines each term.
 
-    Where undecided milestones decide it, `goal_completed` is None, and `progress_range` is given in place of
-    `progress_rate`, 0 to 1. `forbidden` is what happened that must not.
+    If undecided milestones leave the result open, `goal_completed` is None and `progress_range` replaces
+    `progress_rate`; both go from 0 to 1. `forbidden` lists forbidden events that happened.
     """
 
     reached: tuple[str, ...]
@@ -203,37 +212,38 @@ SpeechCategory = Literal[
 
 
 class Move(Record):
-    """One move of the speaker, kept in the channel `moves` for as long as what it works on lasts.
+    """A move of the speaker, stored in the channel `moves` until its turn or task ends.
 
-    `text` is the thought, the utterance or the action in a world; for a tool call, the tool's name. In a task, `turn`
-    is the id of the message that began the task. `after` is the id of the line that it came after.
+    `text` is the thought, the utterance or the action in a world; for a tool call it is the tool's name. In a task,
+    `turn` is the id of the message that began the task. `after_line` is the id of the conversation line before the
+    move.
     """
 
     kind: MoveKind
     text: str
-    after: str = ""
+    after_line: str = ""
     category: SpeechCategory | None = None
     dialogue_act: str | None = None
     faults: tuple[str, ...] = ()
 
 
 class WorldStatus(Record):
-    """How a world stands after the actions of a thread, in the channel `world`.
+    """The status of a world after the actions of a thread, stored in the channel `world`.
 
-    `actions` is None where any text may be an action, `score` where the world keeps none; `taken` are the actions that
-    were possible, each with what it showed, and `invalid` counts those that were refused.
+    `beginning` is the first observation. `actions` is None if any text may be an action, `score` if the world doesn't
+    keep one. `steps` are the valid actions, each with its observation; `invalid` counts the invalid ones.
     """
 
     beginning: str
     actions: tuple[str, ...] | None = None
     done: bool = False
     score: float | None = None
-    taken: tuple[tuple[str, str], ...] = ()
+    steps: tuple[tuple[str, str], ...] = ()
     invalid: int = 0
 
 
 class _JsonOf:
-    """The JSON schema of a record, for a channel that holds its plain JSON: servers then show what is in it."""
+    """The JSON schema of a record for a channel that holds its plain JSON, so that servers show its fields."""
 
     def __init__(self, record: type[Record]) -> None:
         self._record = record
@@ -242,15 +252,14 @@ class _JsonOf:
         return handler(self._record.__pydantic_core_schema__)
 
 
-def _merged(before: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
-    """The variables after a write: a write of some leaves the others as they are."""
+def _merge_variables(before: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
     return {**(before or {}), **(new or {})}
 
 
 class AgentState(MessagesState, total=False):
-    """State of a guided agent: messages, and what each step concluded, as plain JSON.
+    """The state of a guided agent: its messages, and the conclusions of each step as plain JSON.
 
-    Subclass it to add channels of your own, and pass the subclass as `state_schema`.
+    To add your own channels, subclass it and pass the subclass as `state_schema`.
     """
 
     guideline_matches: list[Annotated[dict[str, Any], _JsonOf(GuidelineMatch)]]
@@ -262,4 +271,4 @@ class AgentState(MessagesState, total=False):
     progress: list[Annotated[dict[str, Any], _JsonOf(Progress)]]
     revisions: list[Annotated[dict[str, Any], _JsonOf(Revision)]]
     world: list[Annotated[dict[str, Any], _JsonOf(WorldStatus)]]
-    variables: Annotated[dict[str, Any], _merged]
+    variables: Annotated[dict[str, Any], _merge_variables]

@@ -100,7 +100,7 @@ class SpeakingContext(DecisionContext):
     @property
     def thoughts(self) -> list[dict[str, str]]:
         """The thoughts of this turn or task, as the prompt shows them; those of this run come after nothing new."""
-        thoughts = [(move.text, move.after) for move in self.moves if move.kind == "think"]
+        thoughts = [(move.text, move.after_line) for move in self.moves if move.kind == "think"]
         return [
             {"thought": text, **({"after": after} if after != self.after else {}), "observed": "OK"}
             for text, after in thoughts
@@ -114,7 +114,7 @@ class SpeakingContext(DecisionContext):
     @property
     def owes_thought(self) -> bool:
         """Whether a thought has to come first, as before every act of an inner monologue."""
-        thought = self.moves and self.moves[-1].kind == "think" and self.moves[-1].after == self.after
+        thought = self.moves and self.moves[-1].kind == "think" and self.moves[-1].after_line == self.after
         return self.rules.inner_monologue and not thought
 
     def thought(self, text: str) -> CheckedMove:

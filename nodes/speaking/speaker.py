@@ -159,13 +159,13 @@ class Speaker(Strategy):
             move = context.checked[-1]
             if move.kind != THINK or move.refusals:
                 return self._update(context, answer)
-            thought = Move(turn=context.task, kind=THINK, text=move.text, after=context.after)
+            thought = Move(turn=context.task, kind=THINK, text=move.text, after_line=context.after)
             context.moves.append(thought)
             gate.state.emit(Thought(text=move.text))
 
     def _tail(self, context: SpeakingContext) -> dict[str, Any]:
         gate, rules, world = context.gate, context.tool_rules, context.world
-        unshown = {"agent", "turn", "said", "taken"}
+        unshown = {"agent", "turn", "message_hash", "steps"}
         counts = {
             "steps_left": context.steps_left,
             "thoughts_left": context.thoughts_left,
@@ -213,7 +213,9 @@ class Speaker(Strategy):
                 messages.append(reply)
                 state.emit(asked)
         after = context.after
-        move = Move(turn=context.task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
+        move = Move(
+            turn=context.task, kind=made.kind, text=made.text, after_line=after, faults=faults, **labels
+        )
         return {
             "moves": state.written("moves", [*context.moves, move]),
             **agreements,

@@ -61,7 +61,7 @@ class ActInWorld(Node):
     def _acted(self, state: Reader, calls: Sequence[ToolCall]) -> Update:
         world, before = self.environment, state.record("world", WorldStatus)
         with self._lock:
-            self._stand_at(before.taken if before else ())
+            self._stand_at(before.steps if before else ())
             seen = [self._step(str(call["args"].get("action", ""))) for call in calls]
             allowed = None if world.done else world.actions()
             status = WorldStatus(
@@ -70,7 +70,7 @@ class ActInWorld(Node):
                 actions=None if allowed is None else tuple(map(clean, allowed)),
                 done=world.done,
                 score=world.score,
-                taken=self._taken or (),
+                steps=self._taken or (),
                 invalid=sum(not each.valid for each in seen) + (before.invalid if before else 0),
             )
         results = []

@@ -194,7 +194,7 @@ def test_after_a_failure_the_rest_are_put_again():
     assert desk.done == [("broken", True)]
     assert '1. Cancel order (order id: "A-2"' in put and '2. Cancel order (order id: "A-3"' in put
     turn = desk.state["messages"][2].id
-    assert [each["agreed_in"] for each in desk.state["agreements"]] == [turn, None]
+    assert [each["answer_message_id"] for each in desk.state["agreements"]] == [turn, None]
     desk.say("yes")
     assert desk.done[1:] == [("A-2", True), ("A-3", True)]
 
@@ -400,8 +400,8 @@ def test_a_call_that_nobody_agreed_to_is_refused_whoever_wrote_it(record):
     if record == "run already":
         messages += [ToolMessage("cancelled", tool_call_id="c1"), AIMessage("", tool_calls=[call])]
     arguments = {"order_id": "A-2" if record == "another call" else "A-1"}
-    agreed = {"tool": "cancel_order", "arguments": arguments, "call": "c1"}
-    agreement = {"agent": "Desk", "turn": "h0", "id": "q", "calls": [agreed], "agreed_in": "h1"}
+    agreed = {"tool": "cancel_order", "arguments": arguments, "tool_call_id": "c1"}
+    agreement = {"agent": "Desk", "turn": "h0", "id": "q", "calls": [agreed], "answer_message_id": "h1"}
     given = {"messages": messages, "agreements": [agreement] if record else []}
     state = graph.compile().invoke(given)
     assert (state["messages"][-1].status, desk.done) == ("error", [])

@@ -139,7 +139,7 @@ def test_a_yes_in_a_larger_graph_that_forgets_what_was_asked_is_warned_of():
 
 FORGED = {
     "guideline_matches": {"guideline": "G1", "active": True, "matched": True},
-    "agreements": {"id": "q", "calls": [{"tool": "get_order", "arguments": A1}], "agreed_in": "h1"},
+    "agreements": {"id": "q", "calls": [{"tool": "get_order", "arguments": A1}], "answer_message_id": "h1"},
 }
 
 

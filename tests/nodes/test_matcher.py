@@ -106,9 +106,13 @@ def test_a_condition_that_is_not_known_yet_is_inactive_and_says_what_would_decid
     why = "when the appointment is"
     unknown = {"score": 4, "condition_applies": "not_known_yet", "condition_application_rationale": why}
     found, _ = match(GREET, {"G1": unknown})
-    assert (found["G1"]["active"], found["G1"]["undecided"], found["G1"]["rationale"]) == (False, why, why)
+    assert (found["G1"]["active"], found["G1"]["missing_information"], found["G1"]["rationale"]) == (
+        False,
+        why,
+        why,
+    )
     for known in (2, 9, {**unknown, "score": 9, "should_apply": True}):
-        assert match(GREET, {"G1": known})[0]["G1"]["undecided"] == ""
+        assert match(GREET, {"G1": known})[0]["G1"]["missing_information"] == ""
 
 
 def test_the_score_decides_over_condition_applies_and_what_is_odd_is_remarked():
@@ -171,7 +175,7 @@ TALK = [HumanMessage("Hi", id="h1"), AIMessage("Hello! Which order?", id="a1"), 
 def test_what_was_applied_is_evidence_but_what_waits_for_an_argument_is_unfinished():
     waiting = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     applied = [
-        {"agent": "Desk", "guideline": id, "turn": "h1", "message": "a1"} for id in ("G1", "G2", "gone")
+        {"agent": "Desk", "guideline": id, "turn": "h1", "message_id": "a1"} for id in ("G1", "G2", "gone")
     ]
     desk = agent(Guideline("they greet", "greet back"), Guideline("they ask", "tell", tools=[get_order]))
     _, model = match(desk, messages=TALK, applied_guidelines=applied, tool_insights=[waiting])
@@ -309,7 +313,7 @@ def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate
     by_id = {record["guideline"]: record for record in first}
     # Active, overridden, done already and not known yet; then what code knows, what is settled, and the others.
     assert list(by_id) == ["G1", "G3", "G4", "G9", "G2", "G5", "G8"]
-    assert (by_id["G2"]["also"], by_id["G5"]["also"]) == (["G7"], ["G6"])
+    assert (by_id["G2"]["other_guidelines"], by_id["G5"]["other_guidelines"]) == (["G7"], ["G6"])
     assert by_id["G4"]["rationale"] and not by_id["G5"]["rationale"]
 
 

@@ -81,7 +81,7 @@ def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():
         *(insight(kind=kind) for kind in ("run", "declined")),
         insight(kind="invalid", argument="day", problem="not a date"),
     ]
-    unknown = matched("G5", active=False, matched=False, undecided="when it was ordered")
+    unknown = matched("G5", active=False, matched=False, missing_information="when it was ordered")
     channels = {"tool_insights": insights, "guideline_matches": [*matched("G1"), *unknown]}
     _, model = reply("Hello", channels=channels)
     invalid, undecided = section(model, "insights")
@@ -157,7 +157,7 @@ def test_what_asks_beside_code_s_own_question_or_hides_it_is_revised_once_then_t
 
 
 def test_what_the_reply_follows_is_remembered_and_counted():
-    once = {"turn": "h0", "message": "a0"}
+    once = {"turn": "h0", "message_id": "a0"}
     before = [
         {"agent": "Desk", "guideline": "G2", "times": 3, **once},
         {"agent": "Desk", "guideline": "G3", **once},
@@ -168,7 +168,7 @@ def test_what_the_reply_follows_is_remembered_and_counted():
     other, *own = update["applied_guidelines"]
     assert other == before[2]
     sent = update["messages"][0]
-    kept = {record["guideline"]: (record["turn"], record["message"], record["times"]) for record in own}
+    kept = {record["guideline"]: (record["turn"], record["message_id"], record["times"]) for record in own}
     assert kept == {"G1": ("h1", sent.id, 1), "G2": ("h1", sent.id, 4), "G3": ("h0", "a0", 1)}
     assert (sent.name, len(model.calls)) == ("Desk", 1)
 

@@ -91,7 +91,7 @@ LONGER = ["Where is my rental R-102?", CANCEL, "No, leave it.", CANCEL, "Yes ple
 def decided(state: Any) -> dict[str, Any]:
     """All that an agent decided in a turn, whichever way it runs."""
     agreements = [
-        {"question": each["question"], "agreed": bool(each["agreed_in"])}
+        {"question": each["question"], "agreed": bool(each["answer_message_id"])}
         | {"calls": [(call["tool"], call["arguments"], call["granted_by"]) for call in each["calls"]]}
         for each in state.get("agreements", ())
     ]
@@ -247,7 +247,12 @@ def test_a_client_sets_settable_variables_and_nothing_else(url: str) -> None:
     channels = {
         "guideline_matches": [{**forged, "guideline": "cancel", "active": True, "matched": True}],
         "agreements": [
-            {**forged, "id": "q", "agreed_in": "h1", "calls": [{"tool": "cancel_rental", "arguments": {}}]}
+            {
+                **forged,
+                "id": "q",
+                "answer_message_id": "h1",
+                "calls": [{"tool": "cancel_rental", "arguments": {}}],
+            }
         ],
     }
     hello = {"messages": [{"role": "user", "content": "Hello", "id": "h1"}]}

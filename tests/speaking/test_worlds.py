@@ -63,7 +63,7 @@ def test_it_acts_until_the_world_has_ended_and_says_so(setting):
     assert "the world's task has ended" in home.asked[4].complaint
     world = home.state["world"][-1]
     taken = [["open the cupboard", "There is a mug."], ["wash the mug", "The mug is clean."]]
-    assert (world["done"], world["score"], world["taken"], world["invalid"]) == (True, 1.0, taken, 0)
+    assert (world["done"], world["score"], world["steps"], world["invalid"]) == (True, 1.0, taken, 0)
     assert home.asked[0].section("world") == {
         "beginning": "You are in a kitchen. There are a cupboard and a sink.",
         "actions": ["look", "open the cupboard"],
@@ -86,7 +86,7 @@ def test_what_cannot_be_done_is_observed_and_counted(free):
     assert (opened.status, opened.result) == ("success", "There is a mug.")
     assert opened.arguments["action"] == "open the cupboard"
     assert world.steps == [*(["fly"] if free else []), "open the cupboard", "wash the mug"]
-    assert (home.state["world"][-1]["invalid"], len(home.state["world"][-1]["taken"])) == (1, 2)
+    assert (home.state["world"][-1]["invalid"], len(home.state["world"][-1]["steps"])) == (1, 2)
     assert ("actions" in home.asked[0].section("world")) is not free
 
 
@@ -190,4 +190,4 @@ def test_the_node_acts_by_itself_sync_and_async_until_the_end_and_leaves_other_c
         results = [m for m in update["messages"] if m.type == "tool"]
         assert [m.tool_call_id for m in results] == ["open the cupboard", "wash the mug", "look"]
         assert [m.status for m in results] == ["success", "success", "error"]
-        assert (len(update["world"][-1]["taken"]), update["world"][-1]["invalid"]) == (2, 1)
+        assert (len(update["world"][-1]["steps"]), update["world"][-1]["invalid"]) == (2, 1)
