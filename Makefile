@@ -65,15 +65,15 @@ $(BIN)/python:
 	$(BIN)/python -m pip install -qq --upgrade pip
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -qq -e ".[sqlite]"
+	$(BIN)/python -m pip install -qq -e ".[cli]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -qq -e ".[sqlite]" --group dev
+	$(BIN)/python -m pip install -qq -e ".[cli]" --group dev
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev
-	$(BIN)/python -m pip install -qq -e ".[sqlite,bench,cluster]"
+	$(BIN)/python -m pip install -qq -e ".[cli,bench,cluster]"
 	@touch $@
 
 $(VENV)/.slow: $(VENV)/.dev

@@ -1,6 +1,6 @@
 """How fast conversations are scored, on one core, and how the time grows with the graph.
 
-Beside it, on the same conversations in the same run, the trajectory match of `agentevals`, which compares the calls
+Beside it, on the same conversations in the same run, the trajectory match of `openevals`, which compares the calls
 of a conversation with those of a reference and says yes or no. Its `superset` asks what our GC on unordered gold calls
 asks, except that a failed call counts there. Conversations are made here, of about the size of recorded airline ones,
 or read from a tau-bench file.
@@ -162,11 +162,11 @@ def _graph(task: Task) -> MilestoneGraph:
 
 
 def _peer(mode: str, tasks: Sequence[Task], verdicts: Sequence[bool | None]) -> Speed:
-    what = f"agentevals: {mode}"
+    what = f"openevals: {mode}"
     # Otherwise it could send what it compares to a tracing service.
     os.environ["LANGSMITH_TRACING"] = os.environ["LANGCHAIN_TRACING_V2"] = "false"
     try:
-        match: Any = import_module("agentevals.trajectory.match")
+        match: Any = import_module("openevals.trajectory.match")
     except ImportError:
         return Speed(what, "not installed: pip install 'arq_graph[bench]'", None)
     evaluate = match.create_trajectory_match_evaluator(

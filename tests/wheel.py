@@ -17,9 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
 UV = [sys.executable, "-m", "uv", "--quiet", "--system-certs"]
-EXTRAS = ("sqlite", "providers", "middleware", "cluster", "embeddings", "mcp")
+EXTRAS = ("cli", "providers", "middleware", "cluster", "embeddings", "mcp")
 USED = """
-import cloudpickle, langchain_mcp_adapters.client, langgraph.checkpoint.sqlite, numpy
+import cloudpickle, dotenv, langchain_mcp_adapters.client, langgraph.checkpoint.sqlite, numpy, rich, typer
 import arq_graph.middleware
 from importlib.metadata import version
 
@@ -58,7 +58,7 @@ def smoke(wheel: Path, python: str, *, lowest: bool = False) -> bool:
     if lowest:
         install_lowest(wheel, ours, install)
     else:
-        subprocess.run([*install, f"{wheel}[sqlite]"], check=True)
+        subprocess.run([*install, f"{wheel}[cli]"], check=True)
     subprocess.run([*install, "pytest"], check=True)
     shutil.copy(ROOT / "tests" / "test_smoke.py", work / "test_smoke.py")
     environment = {**os.environ, "ARQ_GRAPH_INSTALLED": str(work)}

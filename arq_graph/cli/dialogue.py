@@ -36,7 +36,7 @@ from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import track_usage
 
 DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
-_INSTALL = 'pip install "arq_graph[sqlite]"'
+_INSTALL = 'pip install "arq_graph[cli]"'
 _NOTE = "arq_graph"
 
 Operator = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, Any]]]

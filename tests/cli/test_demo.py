@@ -42,7 +42,7 @@ def test_without_the_sqlite_package_it_says_what_to_install(cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
     done = cli("demo", ALONE)
     assert done.code == 1
-    assert 'pip install "arq_graph[sqlite]"' in done.words
+    assert 'pip install "arq_graph[cli]"' in done.words
 
 
 @pytest.mark.slow
