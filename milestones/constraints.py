@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -15,7 +14,6 @@ from pydantic import (
 )
 
 from arq_graph.agent.parts import Part
-from arq_graph.agent.tools import why_never
 from arq_graph.errors import suggestion
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.values import as_number, as_text, same_value
@@ -94,16 +92,6 @@ class Constraint(Part):
         found: Any = as_number(value) if not is_text else value if isinstance(value, str) else None
         above = found is not None and (self.min is None or self.min <= found)
         return above and (self.max is None or bool(found <= self.max))
-
-    def why_never(self, schema: Mapping[str, Any], name: str) -> str | None:
-        """Why it holds in no call that a tool's schema allows; None where it may."""
-        if self.absent is not None:
-            has_to_be = self.absent and name in schema.get("required", ())
-            return "it is required" if has_to_be and why_never(schema, name, {"const": None}) else None
-        values = (self.equals,) if "equals" in self.model_fields_set else self.one_of or ()
-        trimmed = [each.strip() if isinstance(each, str) else each for each in values]  # as `same_value` does
-        asked = {"enum": trimmed, "minimum": self.min, "maximum": self.max}
-        return why_never(schema, name, asked, partial(self.holds, True))
 
 
 def _is_constraint(written: Any) -> bool:

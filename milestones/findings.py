@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,9 +10,8 @@ import networkx as nx
 
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.fixpoints import NEVER, Structure
-from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone
+from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
 from arq_graph.milestones.tool_schemas import Schema, argument_schemas, tool_name
 
 if TYPE_CHECKING:
@@ -139,24 +138,21 @@ def _unlike_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
             hint = "" if place or "?" in said else "; if the tool has another name, write `tool:`"
             yield _error(one, said + hint)
     for rule in graph.forbidden:
-        named = {name: Constraint(absent=False) for rules in (rule.arguments, *rule.unless) for name in rules}
-        for place, said in unlike_tool(schemas, rule.tool, named) if rule.tool else ():
+        names = dict.fromkeys(name for rules in (rule.arguments, *rule.unless) for name in rules)
+        for place, said in unlike_tool(schemas, rule.tool, names) if rule.tool else ():
             yield Finding("error" if place else "warning", f"`forbidden`: {said}", line=rule.line)
 
 
-def unlike_tool(schemas: Schemas | None, tool: str, arguments: Arguments) -> Iterator[tuple[Place, str]]:
-    """What of a call is not there or never so: where in the call it stands, and what is wrong; None: all may be."""
+def unlike_tool(schemas: Schemas | None, tool: str, arguments: Iterable[str]) -> Iterator[tuple[Place, str]]:
+    """Yield the place in a call and a message for a tool or argument that doesn't exist; no schemas: nothing."""
     if schemas is not None and tool not in schemas:
         yield (), f"the agent has no tool {tool!r}{suggestion(tool, schemas)}"
     schema = (schemas or {}).get(tool, {})
     names: Any = schema.get("properties")
-    for name, rule in arguments.items() if names is not None else ():
-        if name in names:
-            if said := rule.why_never(schema, name):
-                of = f"argument {name!r}"
-                fit = f"needs the {of}" if rule.absent else f"cannot take this {of}: {said}"
-                yield ("arguments", name), f"the tool {tool!r} {fit}"
-        elif not schema.get("additionalProperties"):
+    if names is None or schema.get("additionalProperties"):
+        return
+    for name in arguments:
+        if name not in names:
             near = suggestion(name, names) or f"; it takes {', '.join(names) or 'none'}"
             yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{near}"
 

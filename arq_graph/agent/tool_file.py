@@ -17,7 +17,7 @@ from pydantic import AfterValidator, JsonValue, RootModel, model_validator
 
 from arq_graph.agent.parts import Part, Text
 from arq_graph.agent.spec_errors import Place, Problem, misfits
-from arq_graph.agent.tools import schema_errors, why_never
+from arq_graph.agent.tools import schema_errors
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.errors import SpecError, suggestion
 
@@ -87,7 +87,6 @@ class ToolDescription(Outcome):
     def _names_its_arguments(self) -> Self:
         outcomes: tuple[Outcome, ...] = (*self.cases, self)
         wrong: list[Problem] = []
-        schema = _object(self.arguments)
         for at, outcome in enumerate(outcomes):
             when: Mapping[str, Any] = getattr(outcome, "when", {})
             template = Template(json.dumps([outcome.returns, outcome.error]))
@@ -96,11 +95,10 @@ class ToolDescription(Outcome):
                     near = suggestion(name, self.arguments)
                     place: Place = ("cases", at) if at < len(self.cases) else ()
                     wrong.append((place, f"names {name!r}, which is no argument of the tool{near}"))
-                elif name in when and (said := why_never(schema, name, when[name])):
-                    wrong.append((("cases", at, "when", name), f"never fits the argument: {said}"))
-        for name, each in self.arguments.items():
-            if "default" in each and (said := why_never(schema, name, {"const": each["default"]})):
-                wrong.append((("arguments", name, "default"), f"does not fit the argument: {said}"))
+        for name, schema in self.arguments.items():
+            if "default" in schema:
+                for _, problem in schema_errors({"properties": {name: schema}}, {name: schema["default"]}):
+                    wrong.append((("arguments", name, "default"), f"does not fit the argument: {problem}"))
         if wrong:
             raise misfits(*wrong)
         return self

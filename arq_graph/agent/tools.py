@@ -17,8 +17,6 @@ from arq_graph.errors import SpecError
 ToolLike = BaseTool | Callable[..., Any] | str
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_LEAST, _MOST = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
-_OPPOSITE = dict.fromkeys(_LEAST, _MOST) | dict.fromkeys(_MOST, _LEAST)
 _IN_A_FILE = re.compile(r"\.ya?ml:")
 
 # Agents of one file have the same functions, and worlds of one class the same methods: a schema is made once of each.
@@ -105,39 +103,6 @@ def schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> It
                 yield str(next(iter(error.absolute_path), "")), error.message
     except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern
         yield "", f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
-
-
-def why_never(
-    schema: Mapping[str, Any], name: str, asked: Mapping[str, Any], fits: Callable[[Any], bool] | None = None
-) -> str | None:
-    """Why no value that a schema takes for an argument is as asked; None where one is, or where that is not certain.
-
-    What is asked is a JSON Schema, of which values and bounds are compared; `fits` tells more exactly what is meant.
-    """
-    own = schema["properties"][name]
-    if not isinstance(own, Mapping):
-        return None
-
-    def wrong(value: Any, rules: Mapping[str, Any]) -> str | None:
-        known = {key: schema[key] for key in ("$schema", "$defs", "definitions") if key in schema}
-        errors = schema_errors({**known, "properties": {name: rules}}, {name: value})
-        return next((said for at, said in errors if at == name), None)
-
-    if values := [*_values(asked), *_values(own)]:
-        found = [wrong(each, own) for each in values if (fits(each) if fits else not wrong(each, asked))]
-        return None if None in found else found[0] if found else f"it must be one of {values}"
-    if own.get("type") in ("integer", "number"):
-        for bound, opposite in _OPPOSITE.items():
-            limits = {"type": "number"} | {key: own[key] for key in opposite if key in own}
-            if asked.get(bound) is not None and (said := wrong(asked[bound], limits)):
-                return said
-    return None
-
-
-def _values(schema: Mapping[str, Any]) -> list[Any]:
-    """All values that a schema takes, where it lists them."""
-    listed = [schema["const"]] if "const" in schema else schema.get("enum")
-    return listed or ([True, False] if schema.get("type") == "boolean" else [])
 
 
 def function_of(tool: BaseTool) -> object:

@@ -16,8 +16,8 @@ from pydantic import Field, JsonValue, model_validator
 
 from arq_graph.agent.parts import Id, Part
 from arq_graph.agent.spec_errors import Place
+from arq_graph.agent.tools import schema_errors
 from arq_graph.errors import suggestion
-from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.findings import Schemas, unlike_tool
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
@@ -56,13 +56,19 @@ class Before(Part):
         return self
 
     def unlike(self, schemas: Schemas | None) -> Iterator[tuple[Place, str]]:
-        """What the agent's tools do not have or take; a call with an error may have failed because of its values."""
-        if self.call is not None:
-            schema = {} if self.error else (schemas or {}).get(self.call, {})
-            rules = dict.fromkeys(schema.get("required", ()), Constraint(absent=True))
-            for name, value in self.arguments.items():
-                rules[name] = Constraint(absent=False) if self.error else Constraint(equals=value)
-            yield from unlike_tool(schemas, self.call, rules)
+        """Yield what the agent's tools lack or refuse; a failed call may have failed because of its values."""
+        if self.call is None:
+            return
+        yield from unlike_tool(schemas, self.call, self.arguments)
+        schema = (schemas or {}).get(self.call, {})
+        if self.error or "properties" not in schema:
+            return
+        for name, problem in schema_errors(schema, self.arguments):
+            if name in schema["properties"]:
+                yield (
+                    ("arguments", name),
+                    f"the tool {self.call!r} cannot take the argument {name!r}: {problem}",
+                )
 
 
 def messages_before(history: Iterable[Before]) -> Iterator[BaseMessage]:

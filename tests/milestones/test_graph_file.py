@@ -7,7 +7,6 @@ import re
 
 import networkx as nx
 import pytest
-import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -232,48 +231,6 @@ def test_an_argument_that_a_tool_does_not_have_is_an_error_wherever_it_stands():
     assert all("did you mean `size`" in one.message for one in graph.check([tool]).errors)
     assert not graph.check([{"name": "a", "parameters": tool["parameters"] | {"additionalProperties": True}}])
     assert not graph.check(["a"])
-
-
-TIER = "enum: [Gold, Silver]"
-COUNT = "type: integer, minimum: 1, maximum: 9"
-
-
-@pytest.mark.parametrize(
-    ("schema", "rule", "said"),
-    [
-        (TIER, "gold", "cannot take this argument 'x': 'gold' is not one of ['Gold', 'Silver']"),
-        (TIER, "{one_of: [gold, silver]}", "'gold' is not one of"),
-        (TIER, "{regex: gold|silver}", "it must be one of ['Gold', 'Silver']"),
-        ("$ref: '#/$defs/Tier'", "gold", "'gold' is not one of"),
-        (
-            "anyOf: [{type: integer}, {type: 'null'}]",
-            "'4'",
-            "'4' is not valid under any of the given schemas",
-        ),
-        ("type: boolean", "'yes'", "'yes' is not of type 'boolean'"),
-        ("type: boolean", "{min: 1}", "it must be one of [True, False]"),
-        ("type: string, pattern: '^A'", "B-1", "'B-1' does not match '^A'"),
-        (COUNT, "{min: 10}", "10 is greater than the maximum of 9"),
-        (COUNT, "{max: 0}", "0 is less than the minimum of 1"),
-        (COUNT, "{min: '2024-05-20'}", "'2024-05-20' is not of type 'number'"),
-        (COUNT, "{absent: true}", "the tool 'a' needs the argument 'x'"),
-        (TIER, "' Gold '", ""),
-        (TIER, "{one_of: [gold, Gold]}", ""),
-        (TIER, "{regex: '(?i)gold'}", ""),
-        ("type: [string, 'null']", "{absent: true}", ""),
-        ("type: string, pattern: '^A'", "' A-1 '", ""),
-        ("type: string", "{min: '2024-05-20'}", ""),
-        ("type: integer", "4.0", ""),
-        (COUNT, "{min: 9, max: 12}", ""),
-        (COUNT, "{absent: false}", ""),
-        ("$ref: '#/$defs/nowhere'", "1", ""),
-    ],
-)
-def test_check_tells_of_an_argument_that_the_tool_never_takes(schema, rule, said):
-    graph = graph_of(f"- {START}\n- {A.replace('}', f', arguments: {{x: {rule}}}}}')}\n- {END}")
-    takes = yaml.safe_load(f"{{properties: {{x: {{{schema}}}}}, required: [x], $defs: {{Tier: {{{TIER}}}}}}}")
-    errors = graph.check([{"name": "a", "parameters": takes}]).errors
-    assert [(one.line, said in one.message) for one in errors] == ([(2, True)] if said else [])
 
 
 def test_a_graph_that_cannot_be_measured_on_is_refused_with_its_line(tmp_path):
