@@ -31,7 +31,7 @@ from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.proposed_calls import merge_insights
-from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
+from arq_graph.nodes.spec_sections import describe_agent, describe_guideline, describe_variables
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import ToolGate
 from arq_graph.reasoning.blueprint import Mode
@@ -82,7 +82,7 @@ class AgentsModel(Strategy):
 
     def __init__(self, model: ModelLike, agent: Agent, *, agrees: Agrees | None = None) -> None:
         super().__init__(model, agent, agrees=agrees)
-        self.head = self.template.render("head", designed(agent))
+        self.head = self.template.render("head", describe_agent(agent))
 
     def of(self, request: ModelRequest[Any], ask: Any, revise: Any) -> Self:
         """The strategy of one call."""
@@ -92,7 +92,7 @@ class AgentsModel(Strategy):
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Ask the model, make the calls that pass the gate, and where none is left, reply."""
-        earlier = gate.state.of_turn("tool_insights", ToolInsight, gate.state.turn)
+        earlier = gate.state.read_turn_records("tool_insights", ToolInsight, gate.state.turn)
         taken_up = [each for each in (*outcome.insights, *earlier) if each.kind == "confirm"]
         request, proposed = self._told(gate, outcome, earlier, taken_up), list[ToolInsight]()
         for _ in range(MAX_ASKS):
@@ -156,8 +156,8 @@ class AgentsModel(Strategy):
         }
         active = map(self.agent.guideline, get_active_scores(self.agent, gate.state))
         now = {
-            "variables": shown_variables(self.agent, gate.state),
-            "active_guidelines": [{**shown_guideline(each), "priority": each.priority} for each in active],
+            "variables": describe_variables(self.agent, gate.state),
+            "active_guidelines": [{**describe_guideline(each), "priority": each.priority} for each in active],
             "now": {name: value for name, value in listed.items() if value},
         }
         rules = f"{self.head}\n{self.template.render('tail', now)}"

@@ -9,9 +9,10 @@ from .judgements import ConditionJudgement as ConditionJudgement
 from .judgements import Judgement as Judgement
 from .message_reviser import MessageBlueprint as MessageBlueprint
 from .message_reviser import MessageReviser as MessageReviser
+from .parallel import Parallel as Parallel
 from .planner import PreActPlanner as PreActPlanner
 from .planner import ReActPlanner as ReActPlanner
-from .progress import TrackProgress as TrackProgress
+from .progress_tracker import TrackProgress as TrackProgress
 from .speaking.listen import Listen as Listen
 from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES
@@ -19,7 +20,6 @@ from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker
 from .speaking.world import ActInWorld as ActInWorld
 from .strategy import Strategy as Strategy
-from .together import Together as Together
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import ToolGate as ToolGate
 from .tool_node import guarded_tools as guarded_tools

@@ -20,10 +20,10 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Node, Reader, Update, first_problem, our_channels
+from arq_graph.nodes.channels import Node, StateView, Update, describe_first_error, get_channel_types
 from arq_graph.nodes.confirmation import find_open_agreement, format_question, update_agreements
+from arq_graph.nodes.messages import make_tool_message, unanswered_calls
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import pending_calls, result_of
 
 
 class EditedAction(BaseModel, extra="forbid"):
@@ -68,19 +68,19 @@ class ApproveCalls(Node):
         self.messages_key = messages_key
         asked = agent.confirmed_by("operator", "interrupt")
         self._tools = {name: ToolArguments(agent.toolbox[name]) for name in asked}
-        self.name_channels({messages_key: list[AnyMessage], **our_channels("agreements")})
+        self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for a person's word, or carry it out."""
-        state = Reader(input, self.messages_key, agent=self.agent.name)
-        calls = [call for call in pending_calls(state.messages()) if call["name"] in self._tools]
+        state = StateView(input, self.messages_key, agent=self.agent.name)
+        calls = [call for call in unanswered_calls(state.messages) if call["name"] in self._tools]
         if not calls:
             return {}
         fitting: Any = Annotated[HITLResponse, AfterValidator(partial(self._fitting, calls))]
         try:
             answer: HITLResponse = interrupt(self._request(calls), response_schema=fitting)
         except ValidationError as error:
-            raise InputError(f"the answer does not fit: {first_problem(error)}") from error
+            raise InputError(f"the answer does not fit: {describe_first_error(error)}") from error
         return self._carried_out(state, calls, answer.decisions)
 
     def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
@@ -118,7 +118,9 @@ class ApproveCalls(Node):
                 raise ValueError(f"decisions[{number}] on {name!r}: {why}")
         return answer
 
-    def _carried_out(self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]) -> Update:
+    def _carried_out(
+        self, state: StateView, calls: Sequence[ToolCall], decisions: Sequence[Decision]
+    ) -> Update:
         """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""
         edits: dict[str | None, dict[str, Any]] = {}
         results: list[AnyMessage] = []
@@ -126,11 +128,11 @@ class ApproveCalls(Node):
         for call, decision in zip(calls, decisions, strict=True):
             by = self.agent.confirm[call["name"]].by
             if decision.type == "respond":
-                results.append(result_of(call, decision.message or "", "success"))
+                results.append(make_tool_message(call, decision.message or "", "success"))
             elif decision.type == "reject":
                 who = "an operator" if by == "operator" else "the customer"
                 reason = f": {decision.message}" if decision.message else ""
-                results.append(result_of(call, f"{who} did not allow this call{reason}"))
+                results.append(make_tool_message(call, f"{who} did not allow this call{reason}"))
             else:
                 arguments = call["args"]
                 if decision.type == "edit" and decision.edited_action:
@@ -142,7 +144,7 @@ class ApproveCalls(Node):
                     )
                 )
         if edits:
-            asking = next(m for m in reversed(state.messages()) if isinstance(m, AIMessage) and m.tool_calls)
+            asking = next(m for m in reversed(state.messages) if isinstance(m, AIMessage) and m.tool_calls)
             changed: list[ToolCall] = [
                 {**call, "args": edits.get(call["id"], call["args"])} for call in asking.tool_calls
             ]

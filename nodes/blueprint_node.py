@@ -18,8 +18,8 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, checked_type, counted, refuse_options
 from arq_graph.models.resolve import model_name
-from arq_graph.nodes.channels import Node, Reader, Update, our_channels
-from arq_graph.nodes.spec_sections import designed
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
+from arq_graph.nodes.spec_sections import describe_agent
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Answer, Question
@@ -41,9 +41,9 @@ _UNREAD = (
 
 B = TypeVar("B", bound=ARQ)
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
-Task: TypeAlias = Callable[[], Any]
+UserFunction: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node's steps have run for them."""
-Steps: TypeAlias = "Generator[Sequence[Question[Any]] | Task, Any, Update]"
+Steps: TypeAlias = "Generator[Sequence[Question[Any]] | UserFunction, Any, Update]"
 
 
 class Questions(list[Question[Any]]):
@@ -105,9 +105,9 @@ class BlueprintNode(Node, Generic[B]):
 
     module = "blueprint"
     default_temperature: ClassVar[float | None] = None
-    ours: ClassVar[tuple[str, ...]] = ()
+    agent_state_channels: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that it reads or writes besides the messages."""
-    asked_widely: ClassVar[bool] = False
+    assumes_all_match: ClassVar[bool] = False
     """Whether, asked ahead, it is asked about all that could be; an answer holds if its guidelines do."""
 
     def __init__(
@@ -143,16 +143,21 @@ class BlueprintNode(Node, Generic[B]):
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._max_history_tokens = counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
-        self.name_channels({**self.channels(), messages_key: list[AnyMessage]})
+        self.declare_channels({**self.channels, messages_key: list[AnyMessage]})
 
     @classmethod
     def asks(cls, *own: type[ARQ]) -> list[type[ARQ]]:
         """Blueprints that hold every query of the step, with those of one's own."""
         return list(own)
 
+    @property
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
-        return {**dict.fromkeys(self._write, Any), **self._reads, **our_channels(*self.ours)}
+        return {
+            **dict.fromkeys(self._write, Any),
+            **self._reads,
+            **get_channel_types(*self.agent_state_channels),
+        }
 
     @cached_property
     def head(self) -> str:
@@ -161,16 +166,16 @@ class BlueprintNode(Node, Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
-        return self.perform(self.steps(self.reader(input)), config)
+        return self.run_steps(self.steps(self.view_state(input)), config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
-        return await self.aperform(self.steps(self.reader(input)), config)
+        return await self.arun_steps(self.steps(self.view_state(input)), config)
 
-    def perform(self, steps: Steps, config: RunnableConfig | None) -> Update:
+    def run_steps(self, steps: Steps, config: RunnableConfig | None) -> Update:
         """Ask what steps yield, and run what they have run."""
 
-        def perform(asked: Sequence[Question[Any]] | Task) -> Any:
+        def perform(asked: Sequence[Question[Any]] | UserFunction) -> Any:
             if not callable(asked):
                 return self.reasoner.ask_all(asked, config=config)
             result = asked()
@@ -178,10 +183,10 @@ class BlueprintNode(Node, Generic[B]):
 
         return perform_steps(steps, perform)
 
-    async def aperform(self, steps: Steps, config: RunnableConfig | None) -> Update:
+    async def arun_steps(self, steps: Steps, config: RunnableConfig | None) -> Update:
         """The same without blocking."""
 
-        async def perform(asked: Sequence[Question[Any]] | Task) -> Any:
+        async def perform(asked: Sequence[Question[Any]] | UserFunction) -> Any:
             if not callable(asked):
                 return await self.reasoner.aask_all(asked, config=config)
             # In a thread: a sync function of the user's may block, which a server's event loop refuses.
@@ -190,12 +195,12 @@ class BlueprintNode(Node, Generic[B]):
 
         return await aperform_steps(steps, perform)
 
-    def reader(self, input: Any, *, ahead: bool = False) -> Reader:
-        """Its view of a state; with `ahead`, of one that other steps may still change."""
+    def view_state(self, input: Any, *, is_ahead: bool = False) -> StateView:
+        """Its view of a state; with `is_ahead`, of one that other steps may still change."""
         agent: Agent | None = getattr(self, "agent", None)
-        return Reader(input, self.messages_key, self.channels(), agent.name if agent else "", ahead)
+        return StateView(input, self.messages_key, self.channels, agent.name if agent else "", is_ahead)
 
-    def steps(self, state: Reader) -> Steps:
+    def steps(self, state: StateView) -> Steps:
         """The node's logic: yield questions and receive their answers, return the update.
 
         It may also yield a function without arguments, sync or async, and receives what that returns or raises.
@@ -203,14 +208,14 @@ class BlueprintNode(Node, Generic[B]):
         Subclasses override this; it never touches a model, so sync and async share it.
         """
         extra = {name: state.get(name) for name in self._reads}
-        prompt = self.prompt(self.read_conversation(state), extra)
-        (answer,) = yield from self.asked(Question(self.blueprint, prompt))
+        prompt = self.build_prompt(self.read_conversation(state), extra)
+        (answer,) = yield from self.ask_questions(Question(self.blueprint, prompt))
         return {name: make(answer) for name, make in self._write.items()}
 
-    def asked(
+    def ask_questions(
         self, *questions: Question[Any]
     ) -> Generator[Sequence[Question[Any]], Any, Sequence[Answer[Any]]]:
-        """Ask questions at the same time, from `steps`: `answers = yield from self.asked(first, second)`.
+        """Ask questions at the same time, from `steps`: `answers = yield from self.ask_questions(first, second)`.
 
         Args:
             *questions: Each a blueprint with its prompt; none asks nothing.
@@ -227,13 +232,13 @@ class BlueprintNode(Node, Generic[B]):
                 raise answer
         return answers
 
-    def read_conversation(self, state: Reader) -> Conversation:
+    def read_conversation(self, state: StateView) -> Conversation:
         """The thread's messages as numbered lines.
 
         Raises:
             InputError: Something in the message that the customer waits for an answer to cannot be shown to the model.
         """
-        conversation = Conversation(state.messages(), self._max_history_tokens, self.reasoner.takes_images)
+        conversation = Conversation(state.messages, self._max_history_tokens, self.reasoner.takes_images)
         spoken = (line for line in reversed(conversation.lines) if line.speaker in ("customer", "agent"))
         last = next(spoken, None)
         if last and last.unread and last is conversation.last_customer_line:
@@ -242,7 +247,7 @@ class BlueprintNode(Node, Generic[B]):
             raise InputError(f"{self.name}: {sent}, which cannot be shown to {reader}: {_UNREAD}")
         return conversation
 
-    def prompt(
+    def build_prompt(
         self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
     ) -> list[BaseMessage]:
         """The messages to send: the head, and the conversation with the template's tail in blocks, which `.text` joins.
@@ -271,9 +276,9 @@ class AgentNode(BlueprintNode[B]):
     """
 
     files: ClassVar[str]
-    of_examples: ClassVar[Callable[..., type[ARQ]]]
+    example_blueprint: ClassVar[Callable[..., type[ARQ]]]
     at_most: ClassVar[Mapping[str, Any]] = {}
-    """What `of_examples` is told to ask all that any agent is asked."""
+    """What `example_blueprint` is told to ask all that any agent is asked."""
 
     def __init__(
         self,
@@ -292,7 +297,7 @@ class AgentNode(BlueprintNode[B]):
     @classmethod
     def asks(cls, *own: type[ARQ]) -> list[type[ARQ]]:
         """Blueprints that hold every query of the step, whatever the agent, with those of one's own."""
-        shipped = [cls.of_examples(tools, **cls.at_most) for *_, tools in _examples(cls.files)]
+        shipped = [cls.example_blueprint(tools, **cls.at_most) for *_, tools in _examples(cls.files)]
         return [*(each for each in own if each is not ARQ), *shipped]
 
     @classmethod
@@ -305,17 +310,20 @@ class AgentNode(BlueprintNode[B]):
             raise InputError(f"{option} was made for {made_for!r}, which is not the same as {agent!r}")
         return copy(node)
 
-    def head_of(self, **values: Any) -> str:
+    def render_head(self, **values: Any) -> str:
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""
         settings = self.reasoner.settings
-        examples = worked_examples(self.files, self.of_examples, settings.mode, settings.without)
-        return self.template.render("head", {**designed(self.agent), "examples": examples, **values})
+        examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.without)
+        return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
 
-    def facts(
+    def collect_facts(
         self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
     ) -> PromptFacts:
         """What its prompt held, to hold what it says against."""
-        guidelines, ids = self.agent.guidelines, [entry["id"] for entry in designed(self.agent)["glossary"]]
+        guidelines, ids = (
+            self.agent.guidelines,
+            [entry["id"] for entry in describe_agent(self.agent)["glossary"]],
+        )
         terms = [
             text for term in self.agent.glossary for text in (term.name, term.description, *term.synonyms)
         ]
@@ -329,7 +337,7 @@ class AgentNode(BlueprintNode[B]):
 
 
 @cache
-def worked_examples(
+def load_examples(
     name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode, without: LeftOut
 ) -> list[dict[str, Any]]:
     """The worked examples of a data file as a mode's prompt shows them; their tools make the answers' blueprint.

@@ -1,4 +1,4 @@
-"""The channels of any graph's state, read and named to LangGraph, and events for its stream."""
+"""The channels of a graph's state: how nodes read and replace records in them, and declare them to LangGraph."""
 
 from __future__ import annotations
 
@@ -23,150 +23,168 @@ from arq_graph.reasoning.conversation import Conversation
 R = TypeVar("R", bound=Record)
 Update: TypeAlias = dict[str, Any]
 
-# Without the reducer of `variables`: LangGraph refuses a node whose reducer another graph's channel lacks.
-_OURS = {**get_type_hints(AgentState, include_extras=True), "variables": dict[str, Any]}
+# `variables` goes without its reducer: LangGraph refuses a node whose reducer another graph's channel lacks.
+_CHANNEL_TYPES = {**get_type_hints(AgentState, include_extras=True), "variables": dict[str, Any]}
 
 
-def our_channels(*names: str) -> dict[str, Any]:
-    """Channels of `AgentState` with their types, for a node that names what it reads and writes."""
-    return {name: _OURS[name] for name in names}
+def get_channel_types(*names: str) -> dict[str, Any]:
+    """Return the types of these channels of `AgentState`, for a node that declares what it reads and writes."""
+    return {name: _CHANNEL_TYPES[name] for name in names}
 
 
 @dataclass(frozen=True)
-class Reader:
-    """One node's view of a state, whatever the state is: a dict, a dataclass or a Pydantic model.
+class StateView:
+    """A node's view of a state: a dict, a dataclass or a Pydantic model.
 
-    `ahead` says that other steps may still change the state, and that nothing which is told of it is told to anyone.
+    With `is_ahead`, other steps of the turn may still change the state, so no event is emitted.
     """
 
     state: Any
     messages_key: str = "messages"
     channels: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
-    ahead: bool = False
+    is_ahead: bool = False
 
     def get(self, channel: str) -> Any:
-        """The channel's value, None where there is none."""
+        """Return the channel's value, or None if the state doesn't have it."""
         if isinstance(self.state, Mapping):
             return self.state.get(channel)
         return getattr(self.state, channel, None)
 
     def emit(self, event: Event | None) -> None:
-        """Write an event of the agent and the turn to `stream_mode="custom"`, unless the node is asked ahead."""
-        if event is None or self.ahead:
+        """Write an event to `stream_mode="custom"`, with the agent and the turn, unless the view is ahead."""
+        if event is None or self.is_ahead:
             return
         try:
-            writer = get_stream_writer()
+            write = get_stream_writer()
         except (RuntimeError, KeyError):  # outside a graph there is no stream
             return
-        writer(event.model_copy(update={"agent": self.agent, "turn": self.turn}))
+        write(event.model_copy(update={"agent": self.agent, "turn": self.turn}))
 
+    @cached_property
     def messages(self) -> list[AnyMessage]:
-        """The thread's messages."""
+        """The thread's messages.
+
+        Raises:
+            StateError: The state has no channel of messages, or it holds something else.
+        """
         value = self.get(self.messages_key)
         if value is None:
             raise StateError(
-                f"the state has no channel {self.messages_key!r}: give the graph one that holds the messages, "
-                "or name yours with messages_key="
+                f"the state has no channel {self.messages_key!r}: add one for the messages to the graph, or name "
+                "the one that it has with messages_key="
             )
         try:
             return convert_to_messages(value)  # type: ignore[return-value]
         except (TypeError, ValueError, NotImplementedError) as error:
             raise StateError(
-                f"channel {self.messages_key!r} holds something that is no message: {error}"
+                f"channel {self.messages_key!r} holds something that isn't a message: {error}"
             ) from error
-
-    def records(self, channel: str, kind: type[R]) -> list[R]:
-        """The agent's own records of one of our channels."""
-        return [self._read(channel, kind, raw) for raw in self._raw(channel) if raw["agent"] == self.agent]
-
-    def of_turn(self, channel: str, kind: type[R], turn: str | None) -> list[R]:
-        """The agent's own records of a turn, as far as its message still says what it said when they were made."""
-        known = ("", self._said(turn or ""))
-        return [
-            each for each in self.records(channel, kind) if each.turn == turn and each.message_hash in known
-        ]
-
-    def record(self, channel: str, kind: type[R]) -> R | None:
-        """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""
-        found = [raw for agent in ("", self.agent) for raw in self._raw(channel) if raw["agent"] == agent]
-        return self._read(channel, kind, found[-1]) if found else None
-
-    def written(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
-        """The update that puts these records in the place of the agent's own, and keeps those of other agents."""
-        others, own = [dict(raw) for raw in self._raw(channel) if raw["agent"] != self.agent], [*records]
-        said = {turn: self._said(turn) for turn in {each.turn for each in own}}
-        about = [{"agent": self.agent, "message_hash": each.message_hash or said[each.turn]} for each in own]
-        return [
-            *others,
-            *(each.model_dump(mode="json") | told for each, told in zip(own, about, strict=True)),
-        ]
-
-    @cached_property
-    def _conversation(self) -> Conversation:
-        return Conversation(self.messages())
 
     @property
     def turn(self) -> str:
-        """What records of the current turn carry."""
+        """The id of the current turn, which its records carry."""
         return self._conversation.turn
 
-    def _said(self, turn: str) -> str:
-        """A fingerprint of what the message says that began a turn; empty where the thread does not have it."""
-        customers = (line for line in self._conversation.lines if line.speaker == "customer")
-        words = [json.dumps(line.message.content, default=str) for line in customers if line.turn == turn]
-        return blake2b(words[-1].encode(), digest_size=8).hexdigest() if words else ""
+    def read_records(self, channel: str, record_type: type[R]) -> list[R]:
+        """Return the agent's own records in a channel."""
+        rows = self._rows(channel)
+        return [_parse_record(channel, record_type, row) for row in rows if row["agent"] == self.agent]
 
-    def _raw(self, channel: str) -> Sequence[Mapping[str, Any]]:
-        value = self.get(channel) or ()
-        is_list = isinstance(value, Sequence) and all(isinstance(raw, Mapping) for raw in value)
-        if not is_list or not all(isinstance(raw.get("agent"), str) for raw in value):
-            raise _misfit(channel, "must hold a list of records as plain JSON, each with its agent")
-        return value
+    def read_turn_records(self, channel: str, record_type: type[R], turn: str | None) -> list[R]:
+        """Return the agent's own records of a turn.
 
-    def _read(self, channel: str, kind: type[R], raw: Any) -> R:
-        try:
-            return kind.model_validate(raw)
-        except ValidationError as error:
-            what = f"must hold records of the form {kind.__name__}: {first_problem(error)}"
-            raise _misfit(channel, what) from error
+        Records made before the turn's message was sent again with other words don't count.
+        """
+        valid_hashes = ("", self._message_hash(turn))
+        records = self.read_records(channel, record_type)
+        return [record for record in records if record.turn == turn and record.message_hash in valid_hashes]
 
-    def mapping(self, channel: str) -> dict[str, Any]:
-        """A channel that holds a dict; empty where it was never written."""
+    def read_record(self, channel: str, record_type: type[R]) -> R | None:
+        """Return the agent's own record in a channel with one for each agent, or else one that names no agent."""
+        rows = self._rows(channel)
+        own_rows = [row for row in rows if row["agent"] == self.agent]
+        unnamed_rows = [row for row in rows if row["agent"] == ""]
+        for row in reversed(own_rows or unnamed_rows):
+            return _parse_record(channel, record_type, row)
+        return None
+
+    def read_mapping(self, channel: str) -> dict[str, Any]:
+        """Return the dict in a channel; an empty one if nothing was written to it."""
         value = self.get(channel) or {}
         if not isinstance(value, Mapping):
-            raise _misfit(channel, f"must hold a dict of names and values, not {type(value).__name__}")
+            raise _wrong_channel(channel, f"a dict of names and values, not {type(value).__name__}")
         return dict(value)
 
+    def replace_records(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
+        """Return the channel's value with these records as the agent's own, and other agents' left untouched."""
+        rows = [dict(row) for row in self._rows(channel) if row["agent"] != self.agent]
+        for record in records:
+            row = record.model_dump(mode="json")
+            row["agent"] = self.agent
+            row["message_hash"] = record.message_hash or self._message_hash(record.turn)
+            rows.append(row)
+        return rows
 
-def _misfit(channel: str, what: str) -> StateError:
+    @cached_property
+    def _conversation(self) -> Conversation:
+        return Conversation(self.messages)
+
+    def _message_hash(self, turn: str | None) -> str:
+        """Hash the message that began a turn; "" if the thread doesn't have it."""
+        for line in reversed(self._conversation.lines):
+            if line.speaker == "customer" and line.turn == turn:
+                content = json.dumps(line.message.content, default=str)
+                return blake2b(content.encode(), digest_size=8).hexdigest()
+        return ""
+
+    def _rows(self, channel: str) -> Sequence[Mapping[str, Any]]:
+        rows = self.get(channel) or ()
+        if not isinstance(rows, Sequence) or not all(map(_is_record, rows)):
+            raise _wrong_channel(channel, "a list of records as plain JSON, each with its agent")
+        return rows
+
+
+def _is_record(row: Any) -> bool:
+    return isinstance(row, Mapping) and isinstance(row.get("agent"), str)
+
+
+def _parse_record(channel: str, record_type: type[R], row: Mapping[str, Any]) -> R:
+    try:
+        return record_type.model_validate(row)
+    except ValidationError as error:
+        problem = describe_first_error(error)
+        raise _wrong_channel(channel, f"records of the form {record_type.__name__}: {problem}") from error
+
+
+def _wrong_channel(channel: str, expected: str) -> StateError:
     return StateError(
-        f"channel {channel!r} {what}: rename the channel of your graph, or leave it to arq_graph; a thread that "
-        "another version kept cannot be gone on with"
+        f"channel {channel!r} must hold {expected}. If the channel is your graph's own, rename it: arq_graph uses "
+        "this name. If another version of arq_graph saved this thread, it can't be resumed."
     )
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first thing that Pydantic finds wrong, with its place."""
+def describe_first_error(error: ValidationError) -> str:
+    """Return the first problem that Pydantic found, with its place."""
     first = error.errors(include_url=False)[0]
-    where = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
+    place = ".".join(map(str, first["loc"]))
     message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message
+    return f"{place}: {message}" if place else message
 
 
 class Node(Runnable[Any, dict[str, Any]]):
-    """A node that names to LangGraph what it reads and writes, so that a graph that lacks a channel gets it."""
+    """A node that declares to LangGraph what it reads and writes, so that a graph that lacks a channel gets it."""
 
     def __call__(self, state: Any) -> dict[str, Any]:
         """Run the node on a state."""
         return self.invoke(state)
 
-    def name_channels(self, channels: Mapping[str, Any]) -> None:
-        """Name the channels, with their types."""
-        # LangGraph looks for them in the annotation of a bound `__call__`, of a class that has one; without it a write
-        # to a channel that the graph lacks is lost without a word.
-        named = dict(channels)
-        schema = TypedDict(f"{type(self).__name__}State", named, total=False)  # type: ignore[misc]
+    def declare_channels(self, channels: Mapping[str, Any]) -> None:
+        """Declare the channels, given with their types."""
+        # LangGraph looks for them in the annotation of a bound `__call__` whose class has one; without it, a write
+        # to a channel that the graph lacks is silently lost.
+        fields = dict(channels)
+        schema = TypedDict(f"{type(self).__name__}State", fields, total=False)  # type: ignore[misc]
 
         def call(node: Node, state: Any) -> dict[str, Any]:
             return node.invoke(state)

@@ -24,12 +24,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
-from arq_graph.nodes.blueprint_node import Task
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.blueprint_node import UserFunction
+from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.current_turn import count_tool_rounds
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
+from arq_graph.nodes.messages import make_agent_message, read_note
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import noted, rounds_of_turn, spoken_by
 from arq_graph.nodes.yes import UNSEEN, has_question_mark, says_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
@@ -61,7 +62,7 @@ def find_question_conflict(content: str, calls: Sequence[ToolInsight]) -> str | 
 
 def ask_for_confirmation(
     agent: Agent,
-    state: Reader,
+    state: StateView,
     text: str,
     calls: Sequence[ToolInsight],
     *,
@@ -73,7 +74,7 @@ def ask_for_confirmation(
     asks something itself or could hide the question, that goes alone. The event, if there is a question, is for behind
     the one of the reply. `calls` may be none; then the text is the whole of it.
     """
-    reply = spoken_by(agent.name, text, response_metadata=dict(metadata or {}))
+    reply = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
     if not calls:
         return reply, {}, None
     question = format_question(agent, calls)
@@ -95,13 +96,13 @@ def ask_for_confirmation(
     return said, update_agreements(state, record), asked
 
 
-def update_agreements(state: Reader, *new: Agreement) -> dict[str, Any]:
+def update_agreements(state: StateView, *new: Agreement) -> dict[str, Any]:
     """The update of `agreements` with new records, beside those of this turn's other questions."""
     turns = {turn for each in new for turn in (each.turn, each.answer_message_id) if turn is not None}
     ids = {each.id for each in new}
-    before = [each for each in state.records("agreements", Agreement) if each.id not in ids]
+    before = [each for each in state.read_records("agreements", Agreement) if each.id not in ids]
     kept = [each for each in before if {each.turn, each.answer_message_id} & turns]
-    return {"agreements": state.written("agreements", [*kept, *new])}
+    return {"agreements": state.replace_records("agreements", [*kept, *new])}
 
 
 def format_question(agent: Agent, calls: Sequence[ToolInsight | PendingCall]) -> str:
@@ -164,8 +165,8 @@ class AgreementOutcome:
 
 
 def resolve_agreement(
-    gate: Gate, agrees: Agrees | None, objection: Callable[[str], Generator[Task, Any, str]]
-) -> Generator[Task, Any, AgreementOutcome]:
+    gate: Gate, agrees: Agrees | None, objection: Callable[[str], Generator[UserFunction, Any, str]]
+) -> Generator[UserFunction, Any, AgreementOutcome]:
     """See what has come of the question that waits; yields the functions that are to be run."""
     open_now = find_open_agreement(gate.state)
     if open_now is None:
@@ -176,14 +177,14 @@ def resolve_agreement(
     # A message that was edited keeps its id.
     if (record.answer_message_id, record.answer_text) != (turn, said):
         # Asked ahead, only what is plainly a yes is one; a function of the user's is called once.
-        agreed = yield from _is_yes(record, left, answers, said, None if gate.state.ahead else agrees)
+        agreed = yield from _is_yes(record, left, answers, said, None if gate.state.is_ahead else agrees)
         if not agreed:
             return AgreementOutcome(pending={f"C{number}": call for number, call in enumerate(left, start=1)})
     if not left:
         return AgreementOutcome()
     failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
     # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
-    is_spent = rounds_of_turn(gate.state) >= len(record.calls)
+    is_spent = count_tool_rounds(gate.state) >= len(record.calls)
     if is_spent or any(call.tool_call_id in failed for call in record.calls):
         return AgreementOutcome(insights=tuple(_put_again(gate, left)))
     first, *others = left
@@ -203,14 +204,14 @@ def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
 
 
-def find_open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
+def find_open_agreement(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
     """The question that waits, with every message of the customer's since; None where none waits.
 
     It waits while the message that it ends is the agent's last one, and reads as it was sent.
     """
-    records = state.records("agreements", Agreement)
+    records = state.read_records("agreements", Agreement)
     record = next((each for each in reversed(records) if each.by == "customer"), None)
-    messages = state.messages()
+    messages = state.messages
     at = next(
         (i for i, each in enumerate(messages) if record and each.id == record.question_message_id), None
     )
@@ -224,10 +225,10 @@ def find_open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | 
     return (record, answers) if answers else None
 
 
-def _warn_of_lost(state: Reader, known: Container[str]) -> None:
+def _warn_of_lost(state: StateView, known: Container[str]) -> None:
     """Tell whoever wires the graph that what a question was about is not kept until its answer."""
-    last = next((each for each in reversed(state.messages()) if isinstance(each, AIMessage)), None)
-    asked = noted(last, ASKS).get(state.agent) if last else None
+    last = next((each for each in reversed(state.messages) if isinstance(each, AIMessage)), None)
+    asked = read_note(last, ASKS).get(state.agent) if last else None
     if isinstance(asked, str) and asked not in known:
         warnings.warn(
             f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know the "
@@ -243,7 +244,7 @@ def _is_yes(
     answers: Sequence[BaseMessage],
     said: str,
     agrees: Agrees | None,
-) -> Generator[Task, Any, bool]:
+) -> Generator[UserFunction, Any, bool]:
     if not calls:
         return False
     if said.strip() == record.id:

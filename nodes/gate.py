@@ -10,9 +10,10 @@ from typing import Any
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.current_turn import current_turn_matches
+from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
-from arq_graph.nodes.turns import matches_of_turn, outcome_of
 from arq_graph.reasoning.conversation import Conversation, Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"
@@ -26,7 +27,7 @@ class Gate:
     """
 
     agent: Agent
-    state: Reader
+    state: StateView
     conversation: Conversation
     tools: Mapping[str, ToolArguments]
 
@@ -38,13 +39,13 @@ class Gate:
     @cached_property
     def previous_calls(self) -> tuple[ToolInsight, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
-        insights = self.state.of_turn("tool_insights", ToolInsight, self.state.turn)
+        insights = self.state.read_turn_records("tool_insights", ToolInsight, self.state.turn)
         return tuple(each for each in insights if each.kind == "run")
 
     @cached_property
     def failed_results(self) -> tuple[Line, ...]:
         """The results of this turn that tell of a failure."""
-        return tuple(line for line in self.conversation.results if outcome_of(line) == "failed")
+        return tuple(line for line in self.conversation.results if classify_result(line) == "failed")
 
     def check(
         self,
@@ -147,18 +148,18 @@ def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages
     Raises:
         StateError: A channel of this library holds something that it did not write.
     """
-    scores = get_active_scores(agent, Reader(state, messages_key, agent=agent.name))
+    scores = get_active_scores(agent, StateView(state, messages_key, agent=agent.name))
     return [agent.guideline(id) for id in scores]
 
 
-def get_active_scores(agent: Agent, state: Reader) -> dict[str, int]:
+def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
     """Ids of the guidelines active in this turn, with their scores.
 
     Where guidelines were not matched in this turn, only those that are always true count, with a warning.
     """
-    matches = matches_of_turn(state)
+    matches = current_turn_matches(state)
     if not matches:
-        if not state.ahead and any(guideline.condition is not None for guideline in agent.guidelines):
+        if not state.is_ahead and any(guideline.condition is not None for guideline in agent.guidelines):
             warnings.warn(
                 f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
                 "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
@@ -170,16 +171,16 @@ def get_active_scores(agent: Agent, state: Reader) -> dict[str, int]:
     return {each.guideline: each.score or 10 for each in matches if each.active and each.guideline in known}
 
 
-def get_granted_tools(agent: Agent, state: Reader) -> dict[str, tuple[str, ...]]:
+def get_granted_tools(agent: Agent, state: StateView) -> dict[str, tuple[str, ...]]:
     """The tools that may be called in this turn, each with the active guidelines that grant it."""
     active = get_active_scores(agent, state)
     granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
     return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}
 
 
-def find_remaining_grants(agent: Agent, state: Reader, granted_by: Sequence[str]) -> tuple[str, ...]:
+def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[str]) -> tuple[str, ...]:
     """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
-    matches = matches_of_turn(state)
+    matches = current_turn_matches(state)
     given = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
     while more := {needed for id in given for needed in agent.guideline(id).depends_on} - given:
         given |= more  # what it rests on was active, too
@@ -190,17 +191,17 @@ def find_remaining_grants(agent: Agent, state: Reader, granted_by: Sequence[str]
     return tuple(id for id in granted_by if id in active)
 
 
-def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
+def refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
     """Why a call must not run, whoever wrote it into the messages; None if it may."""
     name = call["name"]
-    agreed = [each for record in state.records("agreements", Agreement) for each in record.calls]
+    agreed = [each for record in state.read_records("agreements", Agreement) for each in record.calls]
     spent = next((each for each in agreed if each.tool_call_id and each.tool_call_id == call["id"]), None)
     if spent is None:
         if name in agent.confirm:
             return "this call needs an agreement that nobody has given to it"
     elif (spent.tool, spent.arguments) != (name, call["args"]):
         return "this is not the call that was agreed to"
-    elif any(getattr(each, "tool_call_id", None) == spent.tool_call_id for each in state.messages()):
+    elif any(getattr(each, "tool_call_id", None) == spent.tool_call_id for each in state.messages):
         return "this call has run already: one yes is for one call"
     elif find_remaining_grants(agent, state, spent.granted_by):
         return None

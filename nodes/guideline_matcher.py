@@ -13,22 +13,33 @@ from langchain_core.embeddings import Embeddings
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, SpecError, checked, counted
-from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Questions, Steps, Task
-from arq_graph.nodes.channels import Reader, Update
+from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Questions, Steps, UserFunction
+from arq_graph.nodes.channels import StateView, Update
+from arq_graph.nodes.current_turn import (
+    compact_matches,
+    current_turn_matches,
+    find_answered_insights,
+    is_relevant_later,
+)
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
-    ACTIVE_FROM,
+    ACTIVATION_SCORE,
     Judgement,
-    application_of,
-    batch_blueprint,
-    contradictions,
+    describe_missing_information,
+    find_contradictions,
+    find_remarks,
+    get_application,
     is_due,
-    missing_information,
-    remarks,
+    make_batch_blueprint,
 )
-from arq_graph.nodes.preselection import Preselection, need_of
-from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables, state_for_functions
-from arq_graph.nodes.turns import abandoned_calls, folded, is_of_later_use, left_open, matches_of_turn
+from arq_graph.nodes.messages import answer_abandoned_calls
+from arq_graph.nodes.preselection import Preselection, build_search_text
+from arq_graph.nodes.spec_sections import (
+    build_function_state,
+    describe_guideline,
+    describe_turn,
+    describe_variables,
+)
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -59,12 +70,12 @@ class Batch:
     @cached_property
     def blueprint(self) -> type[ARQ]:
         """Asks about each guideline."""
-        return batch_blueprint(self.guidelines, self.judgement)
+        return make_batch_blueprint(self.guidelines, self.judgement)
 
     @cached_property
     def head(self) -> str:
         """What each of its prompts begins with."""
-        return self.render(guidelines=[shown_guideline(guideline) for guideline in self.guidelines])
+        return self.render(guidelines=[describe_guideline(guideline) for guideline in self.guidelines])
 
 
 class GuidelineMatcher(AgentNode[ARQ]):
@@ -98,10 +109,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     module = "matcher"
     files = "guideline_matcher"
-    ours = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
+    agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
     default_temperature = 0.15
 
-    of_examples = staticmethod(lambda _: batch_blueprint([_ANY]))
+    example_blueprint = staticmethod(lambda _: make_batch_blueprint([_ANY]))
 
     def __init__(
         self,
@@ -117,7 +128,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
     ) -> None:
         if not (isinstance(judgement, type) and issubclass(judgement, Judgement)):
             raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
-        blueprint = ARQ if judgement is Judgement else batch_blueprint([_ANY], judgement)
+        blueprint = ARQ if judgement is Judgement else make_batch_blueprint([_ANY], judgement)
         super().__init__(model, agent, blueprint, **settings)
         self.keep_matches: KeepMatches = checked("keep_matches", keep_matches, KeepMatches)
         self._in_code = [each for each in agent.guidelines if not isinstance(each.condition, str)]
@@ -138,7 +149,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             groups = _groups(choice, size)
             self._preselection = Preselection(groups, -(-max_judged // size), embeddings)
             groups = [*groups, *_groups(always, size)]
-        parts = partial(self.head_of, tools=list(agent.toolbox))
+        parts = partial(self.render_head, tools=list(agent.toolbox))
         self.batches = [
             Batch(f"batch-{number}", each, parts, judgement) for number, each in enumerate(groups, start=1)
         ]
@@ -146,20 +157,22 @@ class GuidelineMatcher(AgentNode[ARQ]):
         for batch in self.batches if self._preselection is None else self.batches[:1]:
             batch.head, batch.blueprint  # noqa: B018
 
-    def steps(self, state: Reader) -> Steps:
+    def steps(self, state: StateView) -> Steps:
         """Judge what is left to judge in this turn."""
         conversation = self.read_conversation(state)
         turn = conversation.turn
-        matches = {match.guideline: match for match in matches_of_turn(state)}
+        matches = {match.guideline: match for match in current_turn_matches(state)}
         holds = yield from self._conditions_in_code(state)
         # What the last reply asked the customer for is granted by these: they are judged, and not done with.
-        waiting = left_open(state, conversation)
+        waiting = find_answered_insights(state, conversation)
         granting = {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
         looked_at: Container[str] = self.agent.relations.by_id
         if self._preselection is not None:
-            near = yield from self._preselection.nearest(need_of(conversation, again=bool(matches)))
-            known = state.records("guideline_matches", GuidelineMatch)  # of this turn, or of the one before
-            left = [match.guideline for match in known if is_of_later_use(match)]
+            near = yield from self._preselection.nearest(build_search_text(conversation, again=bool(matches)))
+            known = state.read_records(
+                "guideline_matches", GuidelineMatch
+            )  # of this turn, or of the one before
+            left = [match.guideline for match in known if is_relevant_later(match)]
             left += [*granting, *(id for id, held in holds.items() if held)]
             looked_at = self.agent.relations.bearing_on([*near, *self._always, *matches, *left])
         asked: list[tuple[Batch, list[str]]] = []
@@ -174,14 +187,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
             is_known = _decided_by_code(guideline) or (before is None and held is False)
             if is_known and not (before and before.matched):
                 matches[guideline.id] = _by_code(guideline, turn, bool(held))
-        abandoned = abandoned_calls(state.messages(), self.agent.toolbox)
+        abandoned = answer_abandoned_calls(state.messages, self.agent.toolbox)
         before_it: Update = {self.messages_key: abandoned} if abandoned else {}
 
         def widest() -> Update:
             matched = [id for id, match in matches.items() if match.matched or match.active]
             could_be = dict.fromkeys([*matched, *(id for _, ids in asked for id in ids)])
             found = [GuidelineMatch(guideline=id, turn=turn, active=True, matched=True) for id in could_be]
-            return {**before_it, "guideline_matches": state.written("guideline_matches", found)}
+            return {**before_it, "guideline_matches": state.replace_records("guideline_matches", found)}
 
         answers: Answers = []
         if asked:
@@ -193,14 +206,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
         related = self._related(matches)
         judged_now = tuple(id for _, ids in asked for id in ids)
         state.emit(GuidelinesMatched(matches=tuple(related), judged=judged_now))
-        kept = related if self.keep_matches == "all" else folded(related)
-        return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
+        kept = related if self.keep_matches == "all" else compact_matches(related)
+        return {**before_it, "guideline_matches": state.replace_records("guideline_matches", kept)}
 
     def _question(
         self,
         batch: Batch,
         ids: Sequence[str],
-        state: Reader,
+        state: StateView,
         conversation: Conversation,
         holds: Mapping[str, bool],
         granting: Container[str],
@@ -209,7 +222,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             return [
                 complaint
                 for id in ids
-                for complaint in contradictions(
+                for complaint in find_contradictions(
                     self.agent.guideline(id), getattr(answer, id), holds=holds.get(id, False)
                 )
             ]
@@ -222,18 +235,18 @@ class GuidelineMatcher(AgentNode[ARQ]):
                     "guideline": each.guideline,
                     "reply": conversation.id_of(each.message_id) or "an earlier reply",
                 }
-                for each in state.records("applied_guidelines", AppliedGuideline)
+                for each in state.read_records("applied_guidelines", AppliedGuideline)
                 if each.guideline in ids and each.guideline not in unfinished
             ],
             "unfinished": unfinished,
         }
-        now = shown_now(conversation, {"judge": ids}, listed)
-        tail = {"variables": shown_variables(self.agent, state), "now": now}
-        prompt = self.prompt(conversation, tail, head=batch.head)
+        now = describe_turn(conversation, {"judge": ids}, listed)
+        tail = {"variables": describe_variables(self.agent, state), "now": now}
+        prompt = self.build_prompt(conversation, tail, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
-    def _conditions_in_code(self, state: Reader) -> Generator[Task, Any, dict[str, bool]]:
-        given, known = state_for_functions(self.agent, state), {}
+    def _conditions_in_code(self, state: StateView) -> Generator[UserFunction, Any, dict[str, bool]]:
+        given, known = build_function_state(self.agent, state), {}
         for each in self._in_code:
             known[each.id] = each.condition is None or (yield from _holds(each, given))
         return known
@@ -247,8 +260,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
         if judgement is None:
             missing = f"matcher: no judgement of guideline {guideline.id} came"
             return self._failed(guideline, BlueprintError(missing, answer.attempts), turn)
-        matched = is_due(guideline, judgement) and (held or judgement.score >= ACTIVE_FROM)
-        application, continuous = application_of(judgement), guideline.continuous
+        matched = is_due(guideline, judgement) and (held or judgement.score >= ACTIVATION_SCORE)
+        application, continuous = get_application(judgement), guideline.continuous
         if continuous is None and application is not None:
             continuous = application.is_continuous
         still = [each for each in answer.complaints if each.query.split(".")[0] == guideline.id]
@@ -261,11 +274,11 @@ class GuidelineMatcher(AgentNode[ARQ]):
             rationale=getattr(judgement, "condition_application_rationale", answer.reasoning),
             continuous=continuous,
             previously_applied=application and application.guideline_previously_applied,
-            missing_information=missing_information(judgement),
+            missing_information=describe_missing_information(judgement),
             independent_of_tools=not matched and not getattr(judgement, "could_a_tool_change_that", True),
             remarks=(
                 *(f"after a second look still: {complaint}" for complaint in still),
-                *remarks(guideline, judgement, guideline.condition_text),
+                *find_remarks(guideline, judgement, guideline.condition_text),
             ),
         )
 
@@ -280,7 +293,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         return GuidelineMatch(guideline=guideline.id, turn=turn, active=is_active, matched=is_active, **told)
 
     def _related(self, matches: Mapping[str, GuidelineMatch]) -> list[GuidelineMatch]:
-        scores = {id: match.score or ACTIVE_FROM for id, match in matches.items() if match.matched}
+        scores = {id: match.score or ACTIVATION_SCORE for id, match in matches.items() if match.matched}
         resolution = self.agent.relations.resolve(scores)
         related = []
         for match in (matches[id] for id in self.agent.relations.by_id if id in matches):
@@ -329,7 +342,7 @@ def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
     return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, score=score, **told)
 
 
-def _holds(guideline: Guideline, given: Mapping[str, Any]) -> Generator[Task, Any, bool]:
+def _holds(guideline: Guideline, given: Mapping[str, Any]) -> Generator[UserFunction, Any, bool]:
     """What a condition that is a function says; a text is an error, since "no" is true, too."""
     condition: Any = guideline.condition
     cause = None

@@ -16,11 +16,11 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from arq_graph.agent.spec import Guideline
-from arq_graph.nodes.violations import words_of
+from arq_graph.nodes.violations import split_words
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
-ACTIVE_FROM = 6
+ACTIVATION_SCORE = 6
 """Lowest score that activates a guideline (ARQ paper, 5.1.1)."""
 
 
@@ -115,7 +115,7 @@ class ActionJudgement(Judgement):
     application: Application = query("The action.")
 
 
-def judgement_of(guideline: Guideline, own: type[Judgement] = Judgement) -> type[Judgement]:
+def choose_judgement(guideline: Guideline, own: type[Judgement] = Judgement) -> type[Judgement]:
     """The blueprint that asks no more about a guideline than is not already known, and the queries of one's own.
 
     Code knows of a condition that is a function, or that is always true; the designer may say whether the action is
@@ -137,44 +137,50 @@ def _asking(own: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
     return create_model(shipped.__name__, __base__=(own, shipped), __doc__=shipped.__doc__)
 
 
-def batch_blueprint(guidelines: Sequence[Guideline], own: type[Judgement] = Judgement) -> type[ARQ]:
+def make_batch_blueprint(guidelines: Sequence[Guideline], own: type[Judgement] = Judgement) -> type[ARQ]:
     """One blueprint for several guidelines: a property each, named by its id, null where it is not judged."""
     fields: dict[str, Any] = {
-        guideline.id: (judgement_of(guideline, own) | None, respond("If judged.")) for guideline in guidelines
+        guideline.id: (choose_judgement(guideline, own) | None, respond("If judged."))
+        for guideline in guidelines
     }
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 
 
-def application_of(judgement: Judgement) -> OneTimeApplication | None:
+def get_application(judgement: Judgement) -> OneTimeApplication | None:
     """The answers about the action; None where they were not asked, or not given."""
     return getattr(judgement, "application", None)
 
 
 def is_due(guideline: Guideline, judgement: Judgement) -> bool:
     """Whether to act on a guideline whose condition holds: by the leading answers, where they were asked and given."""
-    if application := application_of(judgement):
+    if application := get_application(judgement):
         return application.is_due
     # Of an observation, and of an action that is known to be continuous, only the condition is asked.
     only_condition = hasattr(judgement, "condition_applies") and not hasattr(judgement, "application")
     return guideline.action is None or only_condition or judgement.should_apply
 
 
-def missing_information(judgement: Judgement) -> str:
+def describe_missing_information(judgement: Judgement) -> str:
     """What would decide a condition that is not known yet; empty where it is known."""
-    if getattr(judgement, "condition_applies", None) != "not_known_yet" or judgement.score >= ACTIVE_FROM:
+    if (
+        getattr(judgement, "condition_applies", None) != "not_known_yet"
+        or judgement.score >= ACTIVATION_SCORE
+    ):
         return ""
     rationale: str = getattr(judgement, "condition_application_rationale", "")
     return rationale.strip() or "not known yet"
 
 
-def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: bool) -> Iterator[Complaint]:
+def find_contradictions(
+    guideline: Guideline, judgement: Judgement | None, *, holds: bool
+) -> Iterator[Complaint]:
     """Where a judgement is missing, or contradicts itself while the condition holds: by its score, or known by code."""
     if judgement is None:
         yield Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")
         return
-    if not (holds or judgement.score >= ACTIVE_FROM):
+    if not (holds or judgement.score >= ACTIVATION_SCORE):
         return
-    name, application = type(judgement).__name__, application_of(judgement)
+    name, application = type(judgement).__name__, get_application(judgement)
     if application is None:
         if hasattr(judgement, "application") and getattr(judgement, "condition_applies", None) == "yes":
             why = "the condition holds: say whether the action was taken before"
@@ -189,17 +195,19 @@ def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: 
         yield Complaint(name, query, "a functional part is missing: the action is due again")
 
 
-def remarks(guideline: Guideline, judgement: Judgement, condition: str | None) -> Iterator[str]:
+def find_remarks(guideline: Guideline, judgement: Judgement, condition: str | None) -> Iterator[str]:
     """What is odd about a judgement: it reinstates other words than the guideline's, or disagrees with its score."""
-    application = application_of(judgement)
+    application = get_application(judgement)
     reinstated = [
         ("condition", getattr(judgement, "condition", None), condition),
         ("action", application.action if application else None, guideline.action),
     ]
     if wrong := [
-        what for what, said, own in reinstated if said is not None and own and words_of(said) != words_of(own)
+        what
+        for what, said, own in reinstated
+        if said is not None and own and split_words(said) != split_words(own)
     ]:
         yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
     said = getattr(judgement, "condition_applies", None)
-    if said is not None and (said == "yes") != (judgement.score >= ACTIVE_FROM):
+    if said is not None and (said == "yes") != (judgement.score >= ACTIVATION_SCORE):
         yield f"condition_applies is {said}, the score {judgement.score} decides"

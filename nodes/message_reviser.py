@@ -13,14 +13,14 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, checked, counted
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
+from arq_graph.nodes.current_turn import current_turn_draft, current_turn_matches
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.reply_stream import ReplyStream
-from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables
-from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
-from arq_graph.nodes.violations import PromptFacts, leaks, unfit, violations
+from arq_graph.nodes.spec_sections import describe_guideline, describe_turn, describe_variables
+from arq_graph.nodes.violations import PromptFacts, find_blockers, find_leaks, find_violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.conversation import Conversation
@@ -144,13 +144,13 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     module = "message"
     files = "message_reviser"
-    ours = (
+    agent_state_channels = (
         *("guideline_matches", "applied_guidelines", "tool_insights", "plan", "moves", "revisions"),
         *("agreements", "variables"),
     )
     default_temperature = 0.1
 
-    of_examples = staticmethod(lambda _: MessageBlueprint)
+    example_blueprint = staticmethod(lambda _: MessageBlueprint)
 
     def __init__(
         self,
@@ -171,31 +171,32 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
         self.streams = stream
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
-        self.head = self.head_of()
+        self.head = self.render_head()
 
+    @property
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
-        return super().channels() | ({self.draft_key: str | None} if self.draft_key else {})
+        return super().channels | ({self.draft_key: str | None} if self.draft_key else {})
 
-    def steps(self, state: Reader) -> Steps:
+    def steps(self, state: StateView) -> Steps:
         """Write the reply of this turn."""
         conversation = self.read_conversation(state)
         turn = state.turn
         scores = get_active_scores(self.agent, state)
         active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
-        draft = state.get(self.draft_key) if self.draft_key else draft_of_turn(state)
-        insights = state.of_turn("tool_insights", ToolInsight, turn)
+        draft = state.get(self.draft_key) if self.draft_key else current_turn_draft(state)
+        insights = state.read_turn_records("tool_insights", ToolInsight, turn)
         waiting = [each for each in insights if each.kind == "confirm"]
         sections = {**self._sections(state, conversation, active, waiting), "draft": draft}
         sources = [each["id"] for each in sections["insights"]]
         sources += [each["name"] for each in sections["tool_descriptions"]]
-        facts = self.facts(conversation, sections["variables"], [*active, *sources])
+        facts = self.collect_facts(conversation, sections["variables"], [*active, *sources])
         candidates: list[Revision] = []
 
         def check(answer: MessageBlueprint) -> list[Complaint]:
             last = answer.revisions[-1]
             content = last.content if last.content.strip() else draft or ""
-            found = violations(answer, content, facts)
+            found = find_violations(answer, content, facts)
             # Once only: a reply that still asks something is left out, and code's question goes alone.
             may_revise = self.extra_revisions and not candidates
             if may_revise and (beside := find_question_conflict(content, waiting)):
@@ -209,11 +210,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             return found
 
         def must_not_show(content: str) -> bool:
-            return bool(leaks(content, facts) or find_question_conflict(content, waiting))
+            return bool(find_leaks(content, facts) or find_question_conflict(content, waiting))
 
         question = Question(
             self.blueprint,
-            self.prompt(conversation, sections, head=self.head),
+            self.build_prompt(conversation, sections, head=self.head),
             check,
             max_candidates=1 + self.extra_revisions,
             guidelines=tuple(active),
@@ -227,7 +228,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         is_said = sent.content.strip() in reply.text
         followed = tuple(id for id in active if id in sent.followed and is_said)
         final = sent.model_copy(update={"content": reply.text, "followed": followed, "sent": True})
-        applied = {each.guideline: each for each in state.records("applied_guidelines", AppliedGuideline)}
+        applied = {
+            each.guideline: each for each in state.read_records("applied_guidelines", AppliedGuideline)
+        }
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message_id=str(reply.id), times=times)
@@ -236,14 +239,14 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         others = [each for each in candidates if each is not sent]
         return {
             self.messages_key: [reply],
-            "revisions": state.written("revisions", [*others, final]),
-            "applied_guidelines": state.written("applied_guidelines", applied.values()),
+            "revisions": state.replace_records("revisions", [*others, final]),
+            "applied_guidelines": state.replace_records("applied_guidelines", applied.values()),
             **agreed,
         }
 
     def _sections(
         self,
-        state: Reader,
+        state: StateView,
         conversation: Conversation,
         active: Mapping[str, int],
         waiting: Sequence[ToolInsight],
@@ -254,9 +257,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         used |= get_granted_tools(self.agent, state).keys()
         told = self._insights(state, waiting)
         return {
-            "variables": shown_variables(self.agent, state),
+            "variables": describe_variables(self.agent, state),
             "active_guidelines": [
-                {**shown_guideline(guideline), "priority": guideline.priority, "score": score}
+                {**describe_guideline(guideline), "priority": guideline.priority, "score": score}
                 for guideline, score in ((self.agent.guideline(id), score) for id, score in active.items())
             ],
             "set_aside": list(self._set_aside(state)),
@@ -266,27 +269,27 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 if name in used
             ],
             "insights": [{"id": f"I{number}", **each} for number, each in enumerate(told, start=1)],
-            "now": shown_now(conversation, {}, {"staged": staged}),
+            "now": describe_turn(conversation, {}, {"staged": staged}),
         }
 
-    def _set_aside(self, state: Reader) -> Iterator[dict[str, Any]]:
+    def _set_aside(self, state: StateView) -> Iterator[dict[str, Any]]:
         """The guidelines that would be followed, were they not overridden by another one."""
-        matches = matches_of_turn(state)
+        matches = current_turn_matches(state)
         active = [self.agent.guideline(match.guideline) for match in matches if match.active]
         for match in matches:
             by = [guideline.id for guideline in active if match.guideline in guideline.overrides]
             if match.matched and not match.active and by:
-                yield {**shown_guideline(self.agent.guideline(match.guideline)), "replaced_by": by}
+                yield {**describe_guideline(self.agent.guideline(match.guideline)), "replaced_by": by}
 
-    def _insights(self, state: Reader, waiting: Sequence[ToolInsight]) -> Iterator[dict[str, Any]]:
+    def _insights(self, state: StateView, waiting: Sequence[ToolInsight]) -> Iterator[dict[str, Any]]:
         """What is open in this turn: arguments, a question of code's, conditions that are not known yet."""
-        for each in state.of_turn("tool_insights", ToolInsight, state.turn):
+        for each in state.read_turn_records("tool_insights", ToolInsight, state.turn):
             if each.kind in ("missing", "invalid"):
                 told = {"tool", "kind", "argument", "description", "problem"}
                 yield each.model_dump(include=told, exclude_defaults=True)
         if waiting:
             yield {"kind": "confirm", "question": format_question(self.agent, waiting)}
-        for match in matches_of_turn(state):
+        for match in current_turn_matches(state):
             if match.missing_information and not match.active:
                 guideline = self.agent.guideline(match.guideline)
                 yield {
@@ -312,8 +315,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         elif not candidates[-1].violations:
             return candidates[-1]
         elif self.on_unsatisfied == "send_last":
-            if not unfit(candidates[-1].content, facts):
+            if not find_blockers(candidates[-1].content, facts):
                 return candidates[-1]
-            other = draft if draft and not unfit(draft, facts) else fallback
+            other = draft if draft and not find_blockers(draft, facts) else fallback
         what = "the draft" if other == draft else "the fallback"
         return Revision(turn=turn, content=other, violations=(f"{why}: {what} was sent",))

@@ -18,6 +18,7 @@ from arq_graph.nodes.confirmation import (
     find_question_conflict,
     make_call,
 )
+from arq_graph.nodes.current_turn import count_tool_rounds, current_turn_plan
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
@@ -31,10 +32,9 @@ from arq_graph.nodes.proposed_calls import (
     read_call,
     refusals,
 )
-from arq_graph.nodes.spec_sections import shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
-from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
-from arq_graph.nodes.violations import leaks, words_of
+from arq_graph.nodes.violations import find_leaks, split_words
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -47,8 +47,8 @@ class PlanningContext(DecisionContext):
 
     def __init__(self, gate: Gate, outcome: AgreementOutcome, max_steps: int) -> None:
         super().__init__(gate, outcome)
-        self.plan = plan_of_turn(gate.state)
-        self.steps_left = max(0, max_steps - rounds_of_turn(gate.state))
+        self.plan = current_turn_plan(gate.state)
+        self.steps_left = max(0, max_steps - count_tool_rounds(gate.state))
         self.results = gate.conversation.results
         self.new_results = self.results[self.plan.result_count if self.plan else 0 :]
         self.has_failed = any(line in gate.failed_results for line in self.new_results)
@@ -61,7 +61,7 @@ class Planner(Strategy):
     """
 
     module = "planner"
-    ours = (*Strategy.ours, "plan", "progress")
+    agent_state_channels = (*Strategy.agent_state_channels, "plan", "progress")
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Planner(Strategy):
         self.draft = draft
         super().__init__(model, agent, **settings)
         tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))
-        self.blueprint = self.of_examples(tools, confirmed=confirmed)
+        self.blueprint = self.example_blueprint(tools, confirmed=confirmed)
         self.by_property = {
             get_property_name(name, (FINAL_ANSWER,)): tool for name, tool in self.tools.items()
         }
-        shown = [shown_tool(agent, tool, key) for key, tool in self.by_property.items()]
-        self.head = self.head_of(guided=bool(agent.guidelines), tools=shown)
+        shown = [describe_tool(agent, tool, key) for key, tool in self.by_property.items()]
+        self.head = self.render_head(guided=bool(agent.guidelines), tools=shown)
 
     @abstractmethod
     def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
@@ -104,7 +104,9 @@ class Planner(Strategy):
             wrong = [*((place, why) for place, why, blocks in found if not blocks), *refusals]
             return [Complaint(type(value).__name__, place, why) for place, why in wrong]
 
-        (answer,) = yield from self.asked(self.make_question(gate.conversation, self._tail(context), check))
+        (answer,) = yield from self.ask_questions(
+            self.make_question(gate.conversation, self._tail(context), check)
+        )
         return self._update(context, answer)
 
     def _action(self, value: Any, context: PlanningContext) -> Proposal:
@@ -114,8 +116,8 @@ class Planner(Strategy):
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
                 gate, ids = context.gate, context.outcome.pending
-                facts = self.facts(gate.conversation, shown_variables(self.agent, gate.state), ids)
-                wrong += leaks(said.answer, facts)
+                facts = self.collect_facts(gate.conversation, describe_variables(self.agent, gate.state), ids)
+                wrong += find_leaks(said.answer, facts)
                 wrong += [why] if (why := find_question_conflict(said.answer, waiting)) else []
             refused = tuple((f"action.{key}.answer", why) for why in wrong)
             asked = tuple(asked_for(said.asks_for, context.gate))
@@ -140,7 +142,7 @@ class Planner(Strategy):
 
     def _tail(self, context: PlanningContext) -> dict[str, Any]:
         gate = context.gate
-        progress = gate.state.record("progress", Progress)
+        progress = gate.state.read_record("progress", Progress)
         milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
         counts, further = {"steps_left": context.steps_left}, {"next_milestones": milestones}
         tail = {**self.describe_context(gate, context.outcome, counts, further), "plan": None}
@@ -173,7 +175,7 @@ class Planner(Strategy):
         made = proposed.insights if plan.call else ()
         decided = merge_insights(context.outcome, context.insights, made, waiting, asks=plan.call is None)
         gate.state.emit(PlanMade(plan=plan, decisions=tuple(decided)))
-        update: Update = {"plan": gate.state.written("plan", [plan])}
+        update: Update = {"plan": gate.state.replace_records("plan", [plan])}
         if plan.call:
             calling = self.make_call_message([make_call(plan.call.tool, plan.call.arguments)])
             return {**update, **self.make_update(gate, decided, [calling])}
@@ -207,7 +209,7 @@ class PreActPlanner(Planner):
     """
 
     files = "pre_act_planner"
-    of_examples = staticmethod(pre_act_blueprint)
+    example_blueprint = staticmethod(pre_act_blueprint)
 
     def faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
         """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
@@ -229,8 +231,8 @@ class PreActPlanner(Planner):
             return
         if value.change is None:
             yield "change", "the result was not as expected: say what changes in the plan, and why", False
-        left = [(step.tool, words_of(step.description)) for step in before.steps[1:]]
-        if left == [(step.tool, words_of(step.step)) for step in steps]:
+        left = [(step.tool, split_words(step.description)) for step in before.steps[1:]]
+        if left == [(step.tool, split_words(step.step)) for step in steps]:
             ids = ", ".join(line.id for line in context.new_results)
             told = "the result was not as expected: say what the answer now tells instead"
             same = f"the plan is the one from before, though {ids} was not as expected: make another one"
@@ -264,7 +266,7 @@ class ReActPlanner(Planner):
     """
 
     files = "react_planner"
-    of_examples = staticmethod(react_blueprint)
+    example_blueprint = staticmethod(react_blueprint)
 
     def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """The step that is taken, and what was thought and done before it, as ReAct keeps its trace."""

@@ -19,7 +19,7 @@ from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.spec import Guideline
 from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError, checked_type
-from arq_graph.nodes.blueprint_node import Task
+from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.failures import read_failure
 
@@ -45,7 +45,7 @@ class Preselection:
         self._index = _Spelling(texts) if embeddings is None else _Meaning(texts, embeddings)
         self._least = 0 if embeddings is None else -inf  # no run of characters is shared
 
-    def nearest(self, query: str) -> Generator[Task, Any, set[str]]:
+    def nearest(self, query: str) -> Generator[UserFunction, Any, set[str]]:
         """The ids of the guidelines in the batches that are nearest; yields what is to be run to know it."""
         if not query:
             return set()
@@ -55,7 +55,7 @@ class Preselection:
         return {guideline.id for score, batch in chosen if score > self._least for guideline in batch}
 
 
-def need_of(conversation: Conversation, *, again: bool) -> str:
+def build_search_text(conversation: Conversation, *, again: bool) -> str:
     """What to search with: the agent's last message and what the customer said since; in a later look, the results."""
     lines, last = conversation.lines, conversation.last_customer_line
     before = enumerate(lines[: lines.index(last)] if last else ())

@@ -9,7 +9,7 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.events import ReplyDelta
 
 # A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line. Without a
@@ -26,7 +26,7 @@ class ReplyStream:
     still be missing. An empty content stands for the draft.
     """
 
-    state: Reader
+    state: StateView
     must_not_show: Callable[[str], object]
     draft: str | None = None
     _number = _place = _sent = 0

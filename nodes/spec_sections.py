@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, get_origin
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.conversation import Conversation
 
 
-def designed(agent: Agent) -> dict[str, Any]:
+def describe_agent(agent: Agent) -> dict[str, Any]:
     """What every head shows of the agent: its profile and glossary."""
     glossary = [
         {
@@ -25,24 +25,24 @@ def designed(agent: Agent) -> dict[str, Any]:
     return {"profile": {"id": "P", "name": agent.name, "text": agent.profile}, "glossary": glossary}
 
 
-def shown_guideline(guideline: Guideline) -> dict[str, Any]:
+def describe_guideline(guideline: Guideline) -> dict[str, Any]:
     """A guideline as the prompts show it."""
     return {"id": guideline.id, "condition": guideline.condition_text, "action": guideline.action}
 
 
-def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:
+def describe_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:
     """A tool as the prompts show it, with the guidelines that grant it, and the property that stands for it."""
     return {
         "name": tool.name,
         "description": tool.tool.description,
         "arguments": [argument.describe() for argument in tool.arguments],
-        "granted_by": [shown_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
+        "granted_by": [describe_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
         **({"needs_agreement": True} if tool.name in agent.confirmed_by("customer") else {}),
         **({"key": key} if key and key != tool.name else {}),
     }
 
 
-def shown_now(
+def describe_turn(
     conversation: Conversation, told: Mapping[str, Any], listed: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The section `now`: the line that began the turn, and what is told; of what is listed, what holds something."""
@@ -51,12 +51,12 @@ def shown_now(
     return {"turn": last.id if last else None, **told, **filled}
 
 
-def values_of_variables(agent: Agent, state: Reader) -> dict[str, Any]:
+def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:
     """The context variables with this thread's values, or their defaults; None for those without a value."""
-    return {variable.name: variable.value for variable in agent.variables} | state.mapping("variables")
+    return {variable.name: variable.value for variable in agent.variables} | state.read_mapping("variables")
 
 
-def state_for_functions(agent: Agent, state: Reader) -> Any:
+def build_function_state(agent: Agent, state: StateView) -> Any:
     """The state as conditions and policies of one's own are given it: with the values that the prompt shows.
 
     LangGraph leaves a channel out until something wrote it; a list or a dict of the node's is there, empty.
@@ -65,14 +65,14 @@ def state_for_functions(agent: Agent, state: Reader) -> Any:
         return state.state
     kinds = {name: get_origin(kind) or kind for name, kind in state.channels.items()}
     given = {**{name: kind() for name, kind in kinds.items() if kind in (list, dict)}, **state.state}
-    return {**given, "variables": values_of_variables(agent, state)} if agent.variables else given
+    return {**given, "variables": get_variable_values(agent, state)} if agent.variables else given
 
 
-def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:
+def describe_variables(agent: Agent, state: StateView) -> list[dict[str, Any]]:
     """The context variables with this thread's values, or their defaults; those without a value are left out."""
     described = {each.name: {"description": each.description} for each in agent.variables}
     return [
         {"id": f"V{number}", "name": name, **described.get(name, {}), "value": value}
-        for number, (name, value) in enumerate(values_of_variables(agent, state).items(), start=1)
+        for number, (name, value) in enumerate(get_variable_values(agent, state).items(), start=1)
         if value is not None
     ]

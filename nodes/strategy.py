@@ -11,14 +11,15 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Task
-from arq_graph.nodes.channels import Reader, Update
+from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, UserFunction
+from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
+from arq_graph.nodes.current_turn import find_answered_insights
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
-from arq_graph.nodes.spec_sections import shown_guideline, shown_now, shown_variables
+from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message
+from arq_graph.nodes.spec_sections import describe_guideline, describe_turn, describe_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of, spoken_by
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -41,7 +42,12 @@ class Strategy(AgentNode[ARQ]):
     agreed to is made here, before any model is asked.
     """
 
-    ours: ClassVar[tuple[str, ...]] = ("guideline_matches", "tool_insights", "agreements", "variables")
+    agent_state_channels: ClassVar[tuple[str, ...]] = (
+        "guideline_matches",
+        "tool_insights",
+        "agreements",
+        "variables",
+    )
     default_temperature = 0.05
 
     def __init__(
@@ -56,7 +62,7 @@ class Strategy(AgentNode[ARQ]):
         self.agrees = agrees
         self.tools = {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}
 
-    def steps(self, state: Reader) -> Steps:
+    def steps(self, state: StateView) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
         outcome = yield from resolve_agreement(gate, self.agrees, partial(self.find_objection, gate))
@@ -72,7 +78,7 @@ class Strategy(AgentNode[ARQ]):
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Ask the model, and return the update."""
 
-    def find_objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
+    def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
         """Why this strategy's policies do not allow a tool now; empty if they do."""
         yield from ()
         return ""
@@ -87,14 +93,14 @@ class Strategy(AgentNode[ARQ]):
     ) -> dict[str, Any]:
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
         active = list(get_active_scores(self.agent, gate.state))
-        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
+        guidelines = [describe_guideline(self.agent.guideline(id)) for id in active]
         results = gate.conversation.results
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in outcome.insights]
         listed = {
             "active": active,
             "results": [line.id for line in results],
             "failed": [line.id for line in gate.failed_results],
-            "empty": [line.id for line in results if outcome_of(line) == "empty"],
+            "empty": [line.id for line in results if classify_result(line) == "empty"],
             "awaiting_confirmation": outcome.describe_pending(),
             "asked_about_again": [call for each, call in shown if each.kind == "confirm"],
             "refused": [{**call, "why": each.problem} for each, call in shown if each.kind != "confirm"],
@@ -102,9 +108,9 @@ class Strategy(AgentNode[ARQ]):
         }
         candidates = [name for name in self.agent.toolbox if name in gate.granted and not objection(name)]
         return {
-            "variables": shown_variables(self.agent, gate.state),
+            "variables": describe_variables(self.agent, gate.state),
             "active_guidelines": guidelines if self.agent.guidelines else None,
-            "now": shown_now(gate.conversation, {"candidates": candidates, **counts}, listed),
+            "now": describe_turn(gate.conversation, {"candidates": candidates, **counts}, listed),
         }
 
     def make_question(
@@ -114,7 +120,7 @@ class Strategy(AgentNode[ARQ]):
         check: Callable[[Any], Sequence[Complaint]],
     ) -> Question[Any]:
         """The question what to do now, asked with how things stand."""
-        prompt = self.prompt(conversation, tail, head=self.head)
+        prompt = self.build_prompt(conversation, tail, head=self.head)
         return Question(self.blueprint, prompt, check, guidelines=tuple(tail["now"].get("active", ())))
 
     def make_update(
@@ -130,12 +136,16 @@ class Strategy(AgentNode[ARQ]):
         run = [*gate.previous_calls, *(each for each in distinct.values() if each.kind == "run")]
         others = [each for each in distinct.values() if each.kind != "run"]
         called = {each.tool for each in run}
-        before = [each for each in left_open(gate.state, gate.conversation) if each.tool not in called]
-        update: Update = {"tool_insights": gate.state.written("tool_insights", [*before, *run, *others])}
-        if said := [*abandoned_calls(gate.state.messages(), self.tools), *messages]:
+        before = [
+            each for each in find_answered_insights(gate.state, gate.conversation) if each.tool not in called
+        ]
+        update: Update = {
+            "tool_insights": gate.state.replace_records("tool_insights", [*before, *run, *others])
+        }
+        if said := [*answer_abandoned_calls(gate.state.messages, self.tools), *messages]:
             update[self.messages_key] = said
         return update
 
     def make_call_message(self, calls: Sequence[ToolCall]) -> AIMessage:
         """The message that makes calls."""
-        return spoken_by(self.agent.name, tool_calls=list(calls))
+        return make_agent_message(self.agent.name, tool_calls=list(calls))

@@ -16,13 +16,13 @@ from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import counted
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
+from arq_graph.nodes.current_turn import count_tool_rounds
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
-from arq_graph.nodes.spec_sections import shown_now, shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import describe_tool, describe_turn, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike
@@ -117,7 +117,7 @@ class ToolCaller(Strategy):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
-        max_ahead: In `Together`, how many tools it is asked about before it is known which are granted, beginning with
+        max_ahead: In `Parallel`, how many tools it is asked about before it is known which are granted, beginning with
             those that are always available or were proposed before. It is asked about others once they are granted.
             0 or more.
         **settings: `agrees`: a function of the customer's message and the question that says what else is a yes;
@@ -128,9 +128,9 @@ class ToolCaller(Strategy):
     """
 
     module = "tools"
-    asked_widely = True
+    assumes_all_match = True
     files = "tool_caller"
-    of_examples = staticmethod(lambda tools, **asked: make_tool_blueprint(*tools, **asked))
+    example_blueprint = staticmethod(lambda tools, **asked: make_tool_blueprint(*tools, **asked))
     at_most: ClassVar = {"compared": True}
 
     def __init__(
@@ -151,20 +151,20 @@ class ToolCaller(Strategy):
             for name, tool in self.tools.items()
         }
         self.heads = {
-            name: self.head_of(tools=[shown_tool(agent, each)]) for name, each in self.tools.items()
+            name: self.render_head(tools=[describe_tool(agent, each)]) for name, each in self.tools.items()
         }
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Decide on every candidate tool."""
-        if rounds_of_turn(gate.state) >= self.max_rounds:
+        if count_tool_rounds(gate.state) >= self.max_rounds:
             return self.make_update(gate, outcome.insights) if outcome.insights else {}
         wanted = {*gate.granted, *(call.tool for call in outcome.pending.values())}
         asked = [tool for name, tool in self.tools.items() if name in wanted]
-        if gate.state.ahead:
-            before = {each.tool for each in gate.state.records("tool_insights", ToolInsight)}
+        if gate.state.is_ahead:
+            before = {each.tool for each in gate.state.read_records("tool_insights", ToolInsight)}
             likely = {*self.agent.always_available, *before}
             asked = sorted(asked, key=lambda tool: tool.name not in likely)[: self.max_ahead]
-        answers = yield from self.asked(*(self._question(tool.name, gate, outcome) for tool in asked))
+        answers = yield from self.ask_questions(*(self._question(tool.name, gate, outcome) for tool in asked))
         decided: list[ToolInsight] = [*outcome.insights]
         for tool, answer in zip(asked, answers, strict=True):
             decided += outcome.ask_again(gate, getattr(answer.value, "still_wanted", None) or ())
@@ -182,9 +182,13 @@ class ToolCaller(Strategy):
         }
         granting = gate.granted.get(tool, ())
         told = {"candidates": [tool] if tool in gate.granted else [], "active": list(granting)}
-        now = shown_now(gate.conversation, told, listed)
-        tail = {"variables": shown_variables(self.agent, gate.state), "now": now, "ahead": gate.state.ahead}
-        prompt = self.prompt(gate.conversation, tail, head=self.heads[tool])
+        now = describe_turn(gate.conversation, told, listed)
+        tail = {
+            "variables": describe_variables(self.agent, gate.state),
+            "now": now,
+            "ahead": gate.state.is_ahead,
+        }
+        prompt = self.build_prompt(gate.conversation, tail, head=self.heads[tool])
         return Question(self.blueprints[tool], prompt, name=tool, guidelines=granting)
 
 

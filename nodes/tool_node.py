@@ -15,10 +15,10 @@ from langgraph.types import Command, Send
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import innermost
-from arq_graph.nodes.channels import Node, Reader, our_channels
+from arq_graph.nodes.channels import Node, StateView, get_channel_types
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import get_granted_tools, refusal
-from arq_graph.nodes.turns import pending_calls, result_of
+from arq_graph.nodes.messages import make_tool_message, unanswered_calls
 from arq_graph.reasoning.performing import run_awaitable
 from arq_graph.reasoning.sections import clean
 
@@ -55,14 +55,16 @@ def route_calls(
     asked = agent.confirmed_by("operator", "interrupt") if approve else ()
 
     def route(state: Any) -> Any:
-        reader = Reader(state, messages_key, agent=agent.name)
-        calls = pending_calls(reader.messages())
+        reader = StateView(state, messages_key, agent=agent.name)
+        calls = unanswered_calls(reader.messages)
         if any(call["name"] in asked for call in calls):
             return approve
         if calls:
             return [Send("tools", [call]) for call in calls]
         if again:
-            considered = {each.tool for each in reader.of_turn("tool_insights", ToolInsight, reader.turn)}
+            considered = {
+                each.tool for each in reader.read_turn_records("tool_insights", ToolInsight, reader.turn)
+            }
             if get_granted_tools(agent, reader).keys() - considered:
                 return again
         return otherwise if isinstance(otherwise, str) else list(otherwise)
@@ -70,7 +72,7 @@ def route_calls(
     if again:
         # LangGraph hands a route the channels that its annotation names; without one, those of the graph's own
         # schema, which may have `messages` alone.
-        channels = {messages_key: list[AnyMessage], **our_channels("guideline_matches", "tool_insights")}
+        channels = {messages_key: list[AnyMessage], **get_channel_types("guideline_matches", "tool_insights")}
         route.__annotations__["state"] = TypedDict("Routed", channels, total=False)  # type: ignore[operator]
     return route
 
@@ -106,19 +108,19 @@ class ToolGate:
             return await handler(request)
         return self._reported(request, self._refused(request) or await handler(request))
 
-    def _reader(self, request: ToolCallRequest) -> Reader:
-        return Reader(request.state, self.messages_key, agent=self.agent.name)
+    def _reader(self, request: ToolCallRequest) -> StateView:
+        return StateView(request.state, self.messages_key, agent=self.agent.name)
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         why = refusal(self.agent, self._reader(request), request.tool_call)
-        return None if why is None else result_of(request.tool_call, why)
+        return None if why is None else make_tool_message(request.tool_call, why)
 
     def _reported(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
         state, call, written = self._reader(request), request.tool_call, [*self._written(result)]
-        before = state.messages()
+        before = state.messages
         if any(here and isinstance(m, HumanMessage) and m not in before for m, here in written):
             # It would begin a turn, with bounds of its own, and could be taken for a yes.
-            result = result_of(call, FOR_THE_CUSTOMER)
+            result = make_tool_message(call, FOR_THE_CUSTOMER)
             written = [(result, True)]
         own = [m for m, _ in written if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
         called = ToolCalled(
@@ -171,7 +173,9 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
         wrap_tool_call=gate.wrap_tool_call,
         awrap_tool_call=gate.awrap_tool_call,
     )
-    node.name_channels({messages_key: list[AnyMessage], **our_channels("guideline_matches", "agreements")})
+    node.declare_channels(
+        {messages_key: list[AnyMessage], **get_channel_types("guideline_matches", "agreements")}
+    )
     return node
 
 

@@ -36,30 +36,30 @@ class PromptFacts:
     public_text: str = ""
 
 
-def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
+def find_violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
     """What is wrong with the last revision of an answer."""
     number = len(answer.revisions) - 1
     revision, name = answer.revisions[number], type(answer).__name__
-    said = [words_of(line.message.text) for line in facts.conversation.lines if line.speaker == "agent"]
-    found = [("content", why) for why in unfit(content, facts)]
-    if (words := words_of(content)) and words in said:
+    said = [split_words(line.message.text) for line in facts.conversation.lines if line.speaker == "agent"]
+    found = [("content", why) for why in find_blockers(content, facts)]
+    if (words := split_words(content)) and words in said:
         again = "an earlier message says exactly this: refer to it, take another way, or say that you are going round"
         found.append(("content", f"{again} in circles"))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
         found += _unverified(revision, facts)
     complaints = [Complaint(name, f"revisions[{number}].{query}", why) for query, why in found]
     for index, insight in enumerate(getattr(answer, "insights", ())):
-        if insight.source and (reason := no_source(insight.source, facts)):
+        if insight.source and (reason := check_source(insight.source, facts)):
             complaints.append(Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}"))
     return complaints
 
 
-def unfit(content: str, facts: PromptFacts) -> list[str]:
+def find_blockers(content: str, facts: PromptFacts) -> list[str]:
     """Why a reply may not be sent at all, whatever else is wrong with it: it is empty, or gives internals away."""
-    return leaks(content, facts) if normalize_text(content).strip() else ["the reply is empty"]
+    return find_leaks(content, facts) if normalize_text(content).strip() else ["the reply is empty"]
 
 
-def leaks(content: str, facts: PromptFacts) -> list[str]:
+def find_leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
     content = normalize_text(content).replace("\\", "")  # `get\_order` is escaped, as Markdown may have it
     internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
@@ -92,17 +92,17 @@ def _is_quoted(token: str, facts: PromptFacts) -> bool:
     return any(token in _ID.findall(normalize_text(text)) for text in (facts.public_text, *said))
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text, to hold against those of another one: case, punctuation and Markdown aside."""
     return _WORD.findall(text.casefold())
 
 
 def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
     for number, stated in enumerate(revision.factual_information_provided):
-        if reason := no_source(stated.source, facts):
+        if reason := check_source(stated.source, facts):
             yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {reason}"
     for number, offered in enumerate(revision.offered_services):
-        reason = no_source(offered.source, facts)
+        reason = check_source(offered.source, facts)
         lines = [facts.conversation.by_id.get(id) for id in _cited(offered.source)]
         if reason is None and all(line is not None and line.speaker == "customer" for line in lines):
             reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
@@ -123,7 +123,7 @@ def _cited(source: str | None) -> list[str]:
     return [part for part in re.split(r"[\s,;]+", source or "") if part]
 
 
-def no_source(source: str | None, facts: PromptFacts) -> str | None:
+def check_source(source: str | None, facts: PromptFacts) -> str | None:
     """Why a source is none: it is empty, or names an id that the prompt does not have; None if it is one."""
     cited = _cited(source)
     if not cited:

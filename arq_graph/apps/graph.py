@@ -19,7 +19,7 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
-from arq_graph.nodes.together import Together
+from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.tool_node import guarded_tools, route_calls
 
 Builder = StateGraph[Any, Any, Any, Any]
@@ -134,8 +134,8 @@ def _in_rounds(builder: Builder, agent: Agent, caller: BlueprintNode[Any]) -> No
 
 def _eagerly(builder: Builder, agent: Agent, *steps: BlueprintNode[Any], otherwise: str) -> None:
     """Decide on tools while guidelines are matched, and draft the reply while it is looked what results change."""
-    builder.add_node("look", Together(*steps[:2]))
-    builder.add_node("look_again", Together(*steps))
+    builder.add_node("look", Parallel(*steps[:2]))
+    builder.add_node("look_again", Parallel(*steps))
     builder.add_edge(START, "look")
     tools = _tools(builder, agent, ["look_again"])
     builder.add_conditional_edges("look", route_calls(agent), ["message", *tools])

@@ -21,7 +21,7 @@ from arq_graph.reasoning.reasoner import ModelLike, Reasoner
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
     from arq_graph.milestones.judging.judge import Judge
-    from arq_graph.nodes.progress import TrackProgress
+    from arq_graph.nodes.progress_tracker import TrackProgress
 
 _PAPER_MODELS: Mapping[str, str] = {
     "matcher": "openai:gpt-4o-2024-08-06",
@@ -178,7 +178,7 @@ def channels_of(options: GraphOptions) -> dict[str, Any]:
 def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: Judge | None) -> TrackProgress | None:
     if milestones is not None:
         # Loads networkx, which an agent without milestones has no use for.
-        from arq_graph.nodes.progress import TrackProgress
+        from arq_graph.nodes.progress_tracker import TrackProgress
 
         return TrackProgress(milestones, tools=agent.toolbox, judge=judge, agent=agent.name)
     if judge is not None:

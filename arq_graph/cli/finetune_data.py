@@ -25,7 +25,7 @@ from arq_graph.experiments.finetuning import UNFILLED, TurnExamples, make_finetu
 from arq_graph.milestones.evaluation.results import kept_in
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
-from arq_graph.nodes.channels import first_problem
+from arq_graph.nodes.channels import describe_first_error
 
 _ONE_IN = 10
 _SHOWN = 5
@@ -148,7 +148,7 @@ def _written(file: Path) -> dict[str, dict[str, str]]:
         try:
             entry = TurnExamples.model_validate_json(line)
         except ValidationError as error:
-            wrong = f"is not a turn with its reasons: {first_problem(error)}"
+            wrong = f"is not a turn with its reasons: {describe_first_error(error)}"
             raise InputError(f"{file}, line {number}, {wrong}") from None
         filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
         written[entry.turn] = written.get(entry.turn, {}) | filled

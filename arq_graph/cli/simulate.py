@@ -25,7 +25,7 @@ from arq_graph.milestones.scoring import Score, score
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.milestones.users.spec import Kind
-from arq_graph.nodes.progress import progress_of
+from arq_graph.nodes.progress_tracker import make_progress_record
 from arq_graph.reasoning.usage import track_usage
 
 _RESULT_SHOWN = 300
@@ -89,7 +89,7 @@ def simulate(
     console.print(words(_end(held), "dim"))
     if held.events:
         end = measured(held, len(held.events))
-        console.print(progress_line(progress_of(tried.measured_on, end)))
+        console.print(progress_line(make_progress_record(tried.measured_on, end)))
         if tried.goal is not None:
             missed = "undecided" if tried.goal in end.possibly_reached else "not reached"
             console.print(

@@ -28,13 +28,13 @@ from arq_graph.milestones.transcripts.formats import read_transcripts
 from arq_graph.milestones.turn_level.agents import openai_definitions
 from arq_graph.milestones.turn_level.steps import Dataset, messages_of
 from arq_graph.models.scripted import ScriptedChatModel
-from arq_graph.nodes.channels import first_problem
+from arq_graph.nodes.channels import describe_first_error
+from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.plan_schema import FINAL_ANSWER
 from arq_graph.nodes.planner import Planner, PreActPlanner, ReActPlanner
 from arq_graph.nodes.proposed_calls import get_property_name
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.tool_arguments import name_in_words
-from arq_graph.nodes.turns import outcome_of
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.blocks import as_taken
 from arq_graph.reasoning.blueprint import in_mode, response_fields
@@ -245,8 +245,8 @@ def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], 
 
 def _ended(line: Line) -> str:
     """How a result ended. A tool that gives back no text, such as one that does something, has told enough."""
-    outcome = outcome_of(line)
-    has_told = outcome == "told" or (outcome == "empty" and not line.message.text.strip())
+    outcome = classify_result(line)
+    has_told = outcome == "filled" or (outcome == "empty" and not line.message.text.strip())
     return "as_expected" if has_told else outcome
 
 
@@ -276,7 +276,7 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
         try:
             value = question.blueprint.model_validate(given, context="direct")
         except ValidationError as error:
-            raise InputError(first_problem(error)) from None
+            raise InputError(describe_first_error(error)) from None
         if question.check and (complaints := question.check(value)):
             # What follows tells the model what to do instead.
             why = complaints[0].message.partition("; ")[0].partition(": ")[0]
@@ -285,7 +285,7 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
         said.append(json.dumps(in_mode(value, "direct"), ensure_ascii=False))
         return [Answer(value, "", said[-1])]
 
-    update = perform_steps(planner.steps(planner.reader(state)), answer)
+    update = perform_steps(planner.steps(planner.view_state(state)), answer)
     told = zip(("system", "user", "assistant"), map(clean, said), strict=True)
     return [{"role": role, "content": text} for role, text in told], update
 

@@ -13,11 +13,11 @@ from pydantic import StringConstraints, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Node, Reader
+from arq_graph.nodes.channels import Node, StateView
+from arq_graph.nodes.messages import unanswered_calls
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
 from arq_graph.nodes.tool_node import route_calls
-from arq_graph.nodes.turns import pending_calls
 
 CustomerAnswer: Any = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
 """What the customer answers: a text that says something."""
@@ -36,11 +36,11 @@ class Listen(Node):
     name = "listen"
 
     def __init__(self) -> None:
-        self.name_channels({"messages": list[AnyMessage]})
+        self.declare_channels({"messages": list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Interrupt for the customer, or take in the answer."""
-        said = _waiting(Reader(input).messages())
+        said = _waiting(StateView(input).messages)
         if said is None:
             return {}
         kept = speech_of(said)
@@ -64,8 +64,8 @@ def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | list[S
     to_calls = route_calls(agent, otherwise=otherwise)
 
     def route(state: Any) -> str | list[Send]:
-        messages = Reader(state).messages()
-        if any(call["name"] == ACT and ACT not in agent.toolbox for call in pending_calls(messages)):
+        messages = StateView(state).messages
+        if any(call["name"] == ACT and ACT not in agent.toolbox for call in unanswered_calls(messages)):
             return ACT
         return "listen" if _waiting(messages) is not None else to_calls(state)
 

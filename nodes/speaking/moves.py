@@ -13,13 +13,13 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import AgreementOutcome, find_question_conflict
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.proposed_calls import DecisionContext, Fault, Proposal, asked_for, read_call, refusals
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
 from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
-from arq_graph.nodes.turns import outcome_of
-from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
+from arq_graph.nodes.violations import PromptFacts, check_source, find_leaks, split_words
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
@@ -78,14 +78,14 @@ class SpeakingContext(DecisionContext):
         task = next(iter(task_messages(conversation.messages)), None)
         customers = (line for line in conversation.lines if line.speaker == "customer")
         self.task = next((line.turn for line in customers if line.message is task), "")
-        self.moves = state.of_turn("moves", Move, self.task)
+        self.moves = state.read_turn_records("moves", Move, self.task)
         self.after = conversation.lines[-1].id if conversation.lines else ""
         steps = ("act", "speak") if rules.is_task else ("act",)
         self.steps_left = max(0, rules.max_steps - sum(move.kind in steps for move in self.moves))
         self.asked = questions_in_a_row(conversation.messages)
         self.questions_left = max(0, rules.max_questions - len(self.asked))
         self.too_many = _too_many_in(conversation) if "narrow_many_results" in rules.policies else ""
-        self.world = state.record("world", WorldStatus)
+        self.world = state.read_record("world", WorldStatus)
         self.grounding = Grounding()
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
         for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
@@ -122,7 +122,9 @@ class SpeakingContext(DecisionContext):
         wrong = ""
         if self.thoughts_left < 1:
             wrong = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
-        elif not text.strip() or words_of(text) in [words_of(each["thought"]) for each in self.thoughts]:
+        elif not text.strip() or split_words(text) in [
+            split_words(each["thought"]) for each in self.thoughts
+        ]:
             wrong = "this was thought before: speak or act"
         return CheckedMove(text, kind="think", refusals=((".thought", wrong),) if wrong else ())
 
@@ -167,7 +169,7 @@ class SpeakingContext(DecisionContext):
         text, waiting = str(said.utterance), self.waiting
         asks = bool(said.asks) or has_question_mark(text)
         ends = getattr(said, "ends_task", None)
-        refused = [(".utterance", why) for why in leaks(text, self.facts)]
+        refused = [(".utterance", why) for why in find_leaks(text, self.facts)]
         unsayable = self._unsayable(text, asks=asks or ends is False)
         # No bound of questions stands in the way of code's own.
         if why := find_question_conflict(text, waiting) if waiting else unsayable:
@@ -192,7 +194,7 @@ class SpeakingContext(DecisionContext):
         last = next((each.message.text for each in lines if each.speaker == "agent"), "")
         if not text.strip():
             return "it is empty"
-        if words_of(text) in map(words_of, [*self.asked, last]):
+        if split_words(text) in map(split_words, [*self.asked, last]):
             return "this was just said: act on the answer, ask otherwise, or say what is not possible"
         if asks and not self.rules.max_questions:
             end = "report, and end the task" if self.rules.is_task else "say how things stand"
@@ -220,7 +222,7 @@ class SpeakingContext(DecisionContext):
 
     def _unsourced(self, said: Any) -> Iterator[Fault]:
         for number, stated in enumerate(getattr(said, "facts", ())):
-            if why := no_source(stated.source, self.facts):
+            if why := check_source(stated.source, self.facts):
                 yield f".facts[{number}]", f"{as_json(stated.fact)}: {why}; or look it up"
         for number, promise in enumerate(getattr(said, "promises", ())):
             if promise.tool is None:
@@ -230,7 +232,7 @@ class SpeakingContext(DecisionContext):
         """What a statement is asked again for, and said all the same if it does not get better."""
         if self.too_many and not said.choice_is_left_to_you:
             yield ".utterance", f"{self.too_many} holds too many: ask what narrows it down"
-        empty = [outcome_of(line) == "empty" for line in self.gate.conversation.results]
+        empty = [classify_result(line) == "empty" for line in self.gate.conversation.results]
         if any(empty[-1:]):
             if sum(empty) > 1 and "weigh_requirements" in self.rules.policies:
                 yield ".utterance", "nothing meets it all: ask which wish matters more"

@@ -17,10 +17,10 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.parts import Part, Text
 from arq_graph.errors import InputError, suggestion
-from arq_graph.nodes.blueprint_node import Task
+from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.speaking.speech import task_messages
-from arq_graph.nodes.spec_sections import state_for_functions
+from arq_graph.nodes.spec_sections import build_function_state
 
 ByState = Callable[[Any], Iterable[str] | Awaitable[Iterable[str]]]
 """A function of the graph's state that names tools, sync or async."""
@@ -105,9 +105,9 @@ class ToolRules:
     required: Mapping[str, Policy]
 
     @classmethod
-    def of(cls, policies: Collection[Policy], gate: Gate) -> Generator[Task, Any, Self]:
+    def of(cls, policies: Collection[Policy], gate: Gate) -> Generator[UserFunction, Any, Self]:
         """What the policies' functions say now; yields the call of each."""
-        state = state_for_functions(gate.agent, gate.state)
+        state = build_function_state(gate.agent, gate.state)
         named = {"forbids": dict[str, Policy](), "requires": dict[str, Policy]()}
         for policy, (which, found) in product(policies, named.items()):
             function: ByState | None = getattr(policy, which)
@@ -117,7 +117,7 @@ class ToolRules:
                     raise InputError(f"{whose}{suggestion(str(name), gate.tools)}")
                 found[name] = policy
         forbidden, required = named.values()
-        said = [each for each in task_messages(gate.state.messages()) if isinstance(each, AIMessage)]
+        said = [each for each in task_messages(gate.state.messages) if isinstance(each, AIMessage)]
         called = {call["name"] for message in said for call in message.tool_calls}
         open_now = set(gate.granted).difference(called, forbidden)
         return cls(forbidden, {name: policy for name, policy in required.items() if name in open_now})

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
 from arq_graph.errors import InputError, checked, counted
-from arq_graph.nodes.blueprint_node import Steps, Task
+from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
@@ -22,7 +22,7 @@ from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setti
 from arq_graph.nodes.speaking.moves import CheckedMove, SpeakingContext, SpeakingRules
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
 from arq_graph.nodes.speaking.speech import SPEECH, category_of
-from arq_graph.nodes.spec_sections import shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
@@ -64,8 +64,8 @@ class Speaker(Strategy):
 
     module = "speaker"
     files = "speaker"
-    ours = (*Strategy.ours, "moves", "world")
-    of_examples = staticmethod(move_blueprint)
+    agent_state_channels = (*Strategy.agent_state_channels, "moves", "world")
+    example_blueprint = staticmethod(move_blueprint)
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Speaker(Strategy):
             dialogue_acts=self.dialogue_acts,
         )
         self._by_key = {get_property_name(name, KINDS): tool for name, tool in self.tools.items()}
-        self.head = self.head_of(
+        self.head = self.render_head(
             guided=bool(agent.guidelines),
             in_world=in_world,
             setting=setting,
@@ -117,19 +117,19 @@ class Speaker(Strategy):
             inner_monologue=inner_monologue,
             policies=[{"name": each.name, "rule": each.rule} for each in self.rules.policies.values()],
             dialogue_acts=self.dialogue_acts,
-            tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
+            tools=[describe_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
-    def find_objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
+    def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
         """The policy that does not allow a tool now, with its rule."""
         rules = yield from ToolRules.of(self.rules.policies.values(), gate)
         return rules.find_objection(tool)
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Think as often as it may, then speak or act."""
-        conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
+        conversation, variables = gate.conversation, describe_variables(self.agent, gate.state)
         active = get_active_scores(self.agent, gate.state)
-        facts = self.facts(conversation, variables, [*active, *self.tools, *outcome.pending])
+        facts = self.collect_facts(conversation, variables, [*active, *self.tools, *outcome.pending])
         tool_rules = yield from ToolRules.of(self.rules.policies.values(), gate)
         context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
 
@@ -155,7 +155,9 @@ class Speaker(Strategy):
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
 
         while True:
-            (answer,) = yield from self.asked(self.make_question(conversation, self._tail(context), check))
+            (answer,) = yield from self.ask_questions(
+                self.make_question(conversation, self._tail(context), check)
+            )
             move = context.checked[-1]
             if move.kind != THINK or move.refusals:
                 return self._update(context, answer)
@@ -217,7 +219,7 @@ class Speaker(Strategy):
             turn=context.task, kind=made.kind, text=made.text, after_line=after, faults=faults, **labels
         )
         return {
-            "moves": state.written("moves", [*context.moves, move]),
+            "moves": state.replace_records("moves", [*context.moves, move]),
             **agreements,
             **self.make_update(context.gate, insights, messages),
         }

@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from arq_graph.agent.state import SpeechCategory
-from arq_graph.nodes.turns import noted
+from arq_graph.nodes.messages import read_note
 from arq_graph.nodes.yes import has_question_mark
 
 SPEECH = "speech"
@@ -55,7 +55,7 @@ def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
 
 def speech_of(message: BaseMessage) -> Mapping[str, Any]:
     """What the speaker knows of an utterance; empty for a message that it did not send."""
-    return noted(message, SPEECH)
+    return read_note(message, SPEECH)
 
 
 def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

@@ -13,10 +13,10 @@ from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.modules import place_of
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError, checked_type
-from arq_graph.nodes.channels import Node, Reader, Update, our_channels
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.events import ToolCalled
+from arq_graph.nodes.messages import answer_abandoned_calls, make_tool_message, unanswered_calls
 from arq_graph.nodes.speaking.move_schema import ACT
-from arq_graph.nodes.turns import abandoned_calls, pending_calls, result_of
 from arq_graph.reasoning.sections import clean
 
 MAX_SHOWN = 60
@@ -45,21 +45,21 @@ class ActInWorld(Node):
         self._lock = Lock()
         self._taken: tuple[tuple[str, str], ...] | None = None
         self._beginning = ""
-        self.name_channels({"messages": list[AnyMessage], **our_channels("world")})
+        self.declare_channels({"messages": list[AnyMessage], **get_channel_types("world")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the action that waits."""
-        state = Reader(input, agent=self.agent)
-        return self._acted(state, [call for call in pending_calls(state.messages()) if call["name"] == ACT])
+        state = StateView(input, agent=self.agent)
+        return self._acted(state, [call for call in unanswered_calls(state.messages) if call["name"] == ACT])
 
     def look(self, state: Any) -> Update:
         """Write how the world stands before the first move; an action that comes with the input is not taken."""
-        reader = Reader(state, agent=self.agent)
-        refused = abandoned_calls(reader.messages(), (ACT,))
+        reader = StateView(state, agent=self.agent)
+        refused = answer_abandoned_calls(reader.messages, (ACT,))
         return {**self._acted(reader, ()), **({"messages": refused} if refused else {})}
 
-    def _acted(self, state: Reader, calls: Sequence[ToolCall]) -> Update:
-        world, before = self.environment, state.record("world", WorldStatus)
+    def _acted(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
+        world, before = self.environment, state.read_record("world", WorldStatus)
         with self._lock:
             self._stand_at(before.steps if before else ())
             seen = [self._step(str(call["args"].get("action", ""))) for call in calls]
@@ -75,11 +75,14 @@ class ActInWorld(Node):
             )
         results = []
         for call, each in zip(calls, seen, strict=True):
-            result = result_of(call, clean(each.text), "success" if each.valid else "error")
+            result = make_tool_message(call, clean(each.text), "success" if each.valid else "error")
             results.append(result)
             told = {"tool": ACT, "arguments": dict(call["args"]), "result": result.text}
             state.emit(ToolCalled(call_id=call["id"] or "", status=result.status, **told))
-        return {"world": state.written("world", [status]), **({"messages": results} if results else {})}
+        return {
+            "world": state.replace_records("world", [status]),
+            **({"messages": results} if results else {}),
+        }
 
     def _stand_at(self, taken: tuple[tuple[str, str], ...]) -> None:
         if self._taken == taken:

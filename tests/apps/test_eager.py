@@ -24,7 +24,7 @@ from arq_graph import (
     resume_or_invoke,
     track_usage,
 )
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, Together, ToolCaller, guarded_tools, route_calls
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, Parallel, ToolCaller, guarded_tools, route_calls
 from tests.apps.desk import desk, kinds, late, says, thread
 from tests.brain import Brain, asked_by, brain
 from tests.order_tools import A1, get_order, search
@@ -276,7 +276,7 @@ def test_a_step_with_functions_of_ones_own_is_asked_ahead_too(runs):
         Guideline(condition, "greet", id=id) for id, condition in {"A": bool, "B": lambda _: False}.items()
     ]
     model, seen = in_waves(Brain({"A": 9}), [["matcher", "matcher"]])
-    both = Together(*(GuidelineMatcher(model, each) for each in (desk(), Agent("Other", "You help.", rules))))
+    both = Parallel(*(GuidelineMatcher(model, each) for each in (desk(), Agent("Other", "You help.", rules))))
     matches = runs.invoke(both, ASKED)["guideline_matches"]
     assert [each["guideline"] for each in matches if each["active"]] == ["G4", "A"]
     assert seen == ["matcher", "matcher"]
@@ -355,7 +355,7 @@ def test_steps_go_together_in_a_graph_of_ones_own():
         each(model, agent, messages_key="chat") for each in (GuidelineMatcher, ToolCaller, MessageReviser)
     ]
     graph = StateGraph(Own)
-    graph.add_node("look", Together(*steps))
+    graph.add_node("look", Parallel(*steps))
     graph.add_node("tools", guarded_tools(agent, messages_key="chat"))
     graph.add_edge(START, "look")
     graph.add_conditional_edges(
@@ -364,14 +364,14 @@ def test_steps_go_together_in_a_graph_of_ones_own():
     graph.add_edge("tools", "look")
     state = graph.compile().invoke({"chat": ASKED["messages"]})
     assert [message.type for message in state["chat"]] == ["human", "ai", "tool", "ai"]
-    alone = Together(*steps).invoke({"chat": [("user", "Where is A-1?")]})
+    alone = Parallel(*steps).invoke({"chat": [("user", "Where is A-1?")]})
     assert alone["chat"][0].tool_calls[0]["name"] == "get_order"
 
 
 def test_what_cannot_go_together_is_said():
     with pytest.raises(errors.InputError, match="a step is a node that asks a model"):
-        Together(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
+        Parallel(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
     with pytest.raises(errors.InputError, match='eager is for strategy="tools"'):
         create_guided_agent(brain(), desk(), strategy="pre-act", eager=True)
     with pytest.raises(errors.InputError, match="takes the steps that it is to run"):
-        Together()
+        Parallel()

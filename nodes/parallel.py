@@ -12,16 +12,16 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.errors import InputError, ReasoningError, checked_type
-from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, Task
-from arq_graph.nodes.channels import Node, Reader, Update
-from arq_graph.nodes.turns import pending_calls
+from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, UserFunction
+from arq_graph.nodes.channels import Node, StateView, Update
+from arq_graph.nodes.messages import unanswered_calls
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import in_mode
 from arq_graph.reasoning.performing import aperform_steps
 
 
-class Together(Node):
-    """Several steps of a turn as one node, asked at the same time: `Together(matcher, caller)`.
+class Parallel(Node):
+    """Several steps of a turn as one node, asked at the same time: `Parallel(matcher, caller)`.
 
     Each step works on what the steps before it wrote, as it would in a node of its own. But its model is asked ahead,
     while the earlier steps wait for their answers. An answer counts if the step would still ask the same question, word
@@ -39,22 +39,22 @@ class Together(Node):
 
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
         if not nodes:
-            raise InputError("Together takes the steps that it is to run: Together(matcher, caller)")
+            raise InputError("Parallel takes the steps that it is to run: Parallel(matcher, caller)")
         for node in nodes:
             checked_type("nodes", node, BlueprintNode, "a step is a node that asks a model")
         self.nodes = nodes
         self.name = "+".join(node.module for node in nodes)
         self.messages_key = nodes[0].messages_key
-        self._channels = {name: kind for node in nodes for name, kind in node.channels().items()}
-        self.name_channels({**self._channels, self.messages_key: list[AnyMessage]})
+        self._channels = {name: kind for node in nodes for name, kind in node.channels.items()}
+        self.declare_channels({**self._channels, self.messages_key: list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the steps on a state: a dict, a dataclass or a Pydantic model."""
-        return self.nodes[0].perform(self.steps(input), config)
+        return self.nodes[0].run_steps(self.steps(input), config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the steps on a state, without blocking."""
-        return await self.nodes[0].aperform(self.steps(input), config)
+        return await self.nodes[0].arun_steps(self.steps(input), config)
 
     def steps(self, state: Any) -> Steps:
         """Take the steps in order; where one has to wait for a model, those behind it are asked ahead."""
@@ -63,7 +63,7 @@ class Together(Node):
         for node in self.nodes:
             answered = partial(self._answered, node, state, ahead)
             # A coroutine is driven by yielding from it, so that what it waits for is yielded here.
-            written = yield from aperform_steps(node.steps(node.reader(state)), answered).__await__()
+            written = yield from aperform_steps(node.steps(node.view_state(state)), answered).__await__()
             state = self._after(state, written)
             said = [*update.get(self.messages_key, ()), *written.get(self.messages_key, ())]
             update |= {**written, **({self.messages_key: said} if said else {})}
@@ -73,7 +73,11 @@ class Together(Node):
 
     @coroutine
     def _answered(
-        self, node: BlueprintNode[Any], state: Any, ahead: _Ahead, wanted: Sequence[Question[Any]] | Task
+        self,
+        node: BlueprintNode[Any],
+        state: Any,
+        ahead: _Ahead,
+        wanted: Sequence[Question[Any]] | UserFunction,
     ) -> Generator[Any, Any, Any]:
         """What a step gets for what it yields: an answer that was given ahead, or one that is asked for now."""
         if callable(wanted):
@@ -91,15 +95,15 @@ class Together(Node):
 
     def _begun(
         self, node: BlueprintNode[Any], state: Any, ahead: _Ahead, wanted: Sequence[Question[Any]]
-    ) -> Generator[Task, Any, list[_Asked]]:
+    ) -> Generator[UserFunction, Any, list[_Asked]]:
         """What the steps behind ask, each once, as far as things are known before the answers that are waited for."""
         widest = self._after(state, wanted.widest()) if isinstance(wanted, Questions) else state
         begun: list[_Asked] = []
         for step in self.nodes[self.nodes.index(node) + 1 :]:
             if step in ahead:
                 continue
-            seen = widest if step.asked_widely else state
-            steps = step.steps(step.reader(seen, ahead=True))
+            seen = widest if step.assumes_all_match else state
+            steps = step.steps(step.view_state(seen, is_ahead=True))
             ahead[step] = []
             try:
                 asked = next(steps)
@@ -114,19 +118,19 @@ class Together(Node):
         return begun
 
     def _calls(self, state: Any) -> bool:
-        return bool(pending_calls(Reader(state, self.messages_key).messages()))
+        return bool(unanswered_calls(StateView(state, self.messages_key).messages))
 
     def _after(self, state: Any, update: Update) -> Any:
         if not update:
             return state
-        before = Reader(state, self.messages_key)
+        before = StateView(state, self.messages_key)
         held = (
             dict(state) if isinstance(state, Mapping) else {each: before.get(each) for each in self._channels}
         )
         # New messages, or all of them anew. None gets an id here: records name a turn by that of its message.
         said = update.get(self.messages_key, ())
         anew = bool(said) and isinstance(said[0], RemoveMessage)
-        return {**held, **update, self.messages_key: [*(() if anew else before.messages()), *said[anew:]]}
+        return {**held, **update, self.messages_key: [*(() if anew else before.messages), *said[anew:]]}
 
 
 class _Asked:
@@ -163,7 +167,7 @@ def _told(
     for each in ahead.get(node, ()):
         then = each.question
         is_same = then.messages == question.messages
-        if node.asked_widely:
+        if node.assumes_all_match:
             is_same = then.guidelines == question.guidelines
         if is_same and then.blueprint is question.blueprint:
             each.repeat(question)

@@ -14,7 +14,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.formats import read_transcript
-from arq_graph.nodes.channels import Node, Reader, Update, our_channels
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.events import ProgressMade
 
 
@@ -57,34 +57,34 @@ class TrackProgress(Node):
         self._tools = tools
         self._judge: Any = judge
         self._agent = agent
-        self.name_channels({messages_key: list[AnyMessage], **our_channels("progress")})
+        self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("progress")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
-        state = Reader(input, self.messages_key, agent=self._agent)
-        transcript = read_transcript(state.messages())
+        state = StateView(input, self.messages_key, agent=self._agent)
+        transcript = read_transcript(state.messages)
         return self._written(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
-        state = Reader(input, self.messages_key, agent=self._agent)
-        transcript = read_transcript(state.messages())
+        state = StateView(input, self.messages_key, agent=self._agent)
+        transcript = read_transcript(state.messages)
         measured = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
         return self._written(state, measured)
 
-    def _written(self, state: Reader, measured: Score) -> Update:
-        now = progress_of(self.graph, measured, state.turn)
-        before = state.record("progress", Progress)
+    def _written(self, state: StateView, measured: Score) -> Update:
+        now = make_progress_record(self.graph, measured, state.turn)
+        before = state.read_record("progress", Progress)
         if before is None or now != before.model_copy(
             update={"agent": "", "message_hash": "", "turn": now.turn}
         ):
             known = before.reached if before else ()
             new = tuple(name for name in now.reached if name not in known)
             state.emit(ProgressMade(progress=now, newly_reached=new))
-        return {"progress": state.written("progress", [now])}
+        return {"progress": state.replace_records("progress", [now])}
 
 
-def progress_of(graph: MilestoneGraph, measured: Score, turn: str = "") -> Progress:
+def make_progress_record(graph: MilestoneGraph, measured: Score, turn: str = "") -> Progress:
     """What is kept of a measure, with what could be reached next."""
     frontier = [graph.milestone(name) for name in measured.frontier]
     return Progress(

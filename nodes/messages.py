@@ -1,0 +1,129 @@
+"""Messages that nodes read and write: unanswered calls, results of tools, and notes in their metadata."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Literal
+from uuid import uuid4
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolCall,
+    ToolMessage,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from arq_graph.reasoning.conversation import Line
+
+ABANDONED = "abandoned: no result was recorded; the call may or may not have taken effect"
+
+
+def make_agent_message(agent: str, text: str = "", **fields: Any) -> AIMessage:
+    """Make a message of an agent, with an id.
+
+    LangGraph gives an id to a message that lacks one whenever it reads a write that isn't committed yet, a new one
+    each time.
+    """
+    return AIMessage(text, id=str(uuid4()), name=format_message_name(agent), **fields)
+
+
+def format_message_name(agent: str) -> str:
+    """Return the name of an agent's messages, in the form that OpenAI accepts."""
+    return re.sub(r"[\s<|\\/>]+", "_", agent)[:64]
+
+
+def make_tool_message(
+    call: ToolCall, content: str, status: Literal["success", "error"] = "error"
+) -> ToolMessage:
+    """Make the result that code gives to a call in place of the tool's."""
+    return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status=status)
+
+
+def read_note(message: BaseMessage, key: str) -> Mapping[str, Any]:
+    """Return what arq_graph noted in a message's metadata; an empty mapping for anything else that stands there."""
+    note = message.response_metadata.get(key)
+    return note if isinstance(note, Mapping) else {}
+
+
+def iterate_since_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+    """Iterate over the messages since the customer last spoke, the newest first."""
+    return takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
+
+
+def unanswered_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+    """Return the calls without a result of the last message that has calls, if it belongs to this turn."""
+    answered_ids: set[str] = set()
+    for message in iterate_since_customer(messages):
+        if isinstance(message, ToolMessage):
+            answered_ids.add(message.tool_call_id)
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            return [call for call in message.tool_calls if (call["id"] or "") not in answered_ids]
+    return []
+
+
+def answer_abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) -> list[BaseMessage]:
+    """Return the update that gives a result to every call of an unfinished earlier turn; empty if there are none.
+
+    A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call
+    lacks a result, so each such call gets one, directly after the results that its message already has. So does a
+    call of this turn that lacks an id or is to one of `tools`: the step that decides on calls runs before they are
+    made, so it came with the input, or a crash has left it.
+    """
+    answered_ids = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    customer_positions = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    turn_start = customer_positions[-1] if customer_positions else 0
+    history: list[BaseMessage] = []
+    missing_results: list[BaseMessage] = []
+    for position, message in enumerate(messages):
+        if not isinstance(message, ToolMessage):
+            history.extend(missing_results)
+            missing_results = []
+        history.append(message)
+        if not isinstance(message, AIMessage):
+            continue
+        for call in message.tool_calls:
+            is_abandoned = position < turn_start or call["name"] in tools or not call["id"]
+            if is_abandoned and (call["id"] or "") not in answered_ids:
+                missing_results.append(make_tool_message(call, ABANDONED))
+    history.extend(missing_results)
+    if len(history) == len(messages):
+        return []
+    return [RemoveMessage(REMOVE_ALL_MESSAGES), *history]
+
+
+def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
+    """Return how a tool's result ended, by its structure alone.
+
+    A tool that raised has the status `error`; others report a failure as an object with a filled `error`, or as a
+    list of only such objects. Empty is an empty text, list or object, null, or an object of empty lists.
+    """
+    if isinstance(line.message, ToolMessage) and line.message.status == "error":
+        return "failed"
+    text = line.message.text.strip()
+    try:
+        result = json.loads(text)
+    except (ValueError, RecursionError):
+        return "filled" if text else "empty"
+    reports = result if isinstance(result, list) else [result]
+    if reports and all(_is_error_report(report) for report in reports):
+        return "failed"
+    if result in (None, "", [], {}) or _has_only_empty_lists(result):
+        return "empty"
+    return "filled"
+
+
+def _is_error_report(report: Any) -> bool:
+    return isinstance(report, dict) and bool(report.get("error"))
+
+
+def _has_only_empty_lists(result: Any) -> bool:
+    """Return True if an object has an empty list and says nothing else: `{"results": [], "total": 0}`."""
+    values = result.values() if isinstance(result, dict) else ()
+    return any(value == [] for value in values) and all(value is True or not value for value in values)
