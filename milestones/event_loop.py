@@ -71,9 +71,9 @@ def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def at_once(
-    works: Iterable[tuple[K, Coroutine[Any, Any, T]] | None], most: int
+    works: Iterable[tuple[K, Coroutine[Any, Any, T]]], most: int
 ) -> AsyncGenerator[tuple[K, T], None]:
-    """The results of coroutines as they come, each with what it is about; at None it waits for one that is begun."""
+    """Yield the results of coroutines as they come, each with its key; at most `most` run at once."""
     remaining = iter(works)
     running: dict[asyncio.Task[T], K] = {}
     try:

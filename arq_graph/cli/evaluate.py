@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from arq_graph.cli import evaluation, options
 from arq_graph.cli.screen import note
@@ -17,19 +17,11 @@ from arq_graph.milestones.reports.tables import tables_of
 
 def evaluate(
     suite: options.SuiteFile,
-    merge: Annotated[
-        list[Path] | None,
-        Argument(
-            metavar="RESULTS…",
-            help="Results of shards, or a folder of them: report them as one run, without playing anything.",
-        ),
-    ] = None,
     arms: options.ArmNames = None,
     only: options.Only = None,
     runs: options.Runs = None,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
-    shard: options.Shard = "1/1",
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
@@ -43,7 +35,7 @@ def evaluate(
         Path | None,
         Option(
             metavar="FILE",
-            help="Where conversations are saved. Default: SUITE.results.jsonl, or SUITE.I-of-N.results.jsonl.",
+            help="Where conversations are saved. Default: SUITE.results.jsonl.",
         ),
     ] = None,
     resume: options.Resume = False,
@@ -61,27 +53,21 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
-    merges = bool(merge)
-    evaluation.refuse_arms(merge or ())
-    if merges:
-        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--record": record}
-        options.refuse_useless("RESULTS are only reported", {"--results": results, **useless})
-    asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url, merges=merges)
-    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
+    asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url)
+    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "resume": resume}
     how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
-    kept = results or suite.with_name(f"{suite.stem}{evaluation.part_of(shard)}.results.jsonl")
+    kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
     (read,) = evaluation.narrowed([Suite.from_yaml(suite)], only or ())
-    _, *merge = options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
+    options.require_usable([kept, json, html], [suite])
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
-    way_on = evaluation.way_on_from(kept, merges=merges)
-    how |= {"runs": runs or 1, "results": kept, "record": record, "merge": merge}
+    way_on = evaluation.way_on_from(kept)
+    how |= {"runs": runs or 1, "results": kept, "record": record}
     with evaluation.conversing(tried, apps, how, way_on) as done:
         report = evaluated(tried, apps, **evaluation.judged(asked, votes), **how, done=done)
-    files = merge or [kept]
     # Before anything is printed: whoever reads may have gone.
     tables = list(tables_of(report, ablated=evaluation.ablated_in(apps), timed=True))
-    tables += evaluation.exceptions_of_tools(report, *files)
-    write_outputs(report, json, html, evaluation.said_in(report, *files), tables, title="Evaluation")
+    tables += evaluation.exceptions_of_tools(report, kept)
+    write_outputs(report, json, html, evaluation.said_in(report, kept), tables, title="Evaluation")
     evaluation.show(report, tables, way_on, judged=judge is not None)
-    note(f"The conversations are in {', '.join(map(str, files))}.")
-    evaluation.require_all_run([report], way_on, merges=merges)
+    note(f"The conversations are in {kept}.")
+    evaluation.require_all_run([report], way_on)

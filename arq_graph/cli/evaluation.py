@@ -24,7 +24,7 @@ from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.holding import Done
 from arq_graph.milestones.evaluation.results import VOTES, read_results
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
+from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Table
@@ -48,13 +48,11 @@ def asked_of(
     judge: _Words,
     votes: int,
     base_url: _Words,
-    *,
-    merges: bool,
 ) -> dict[str, Any]:
-    """The models that the options choose, and what results depend on; if shards are merged, none is asked."""
+    """The models that the options choose, and what results depend on."""
     if votes > 1 and not judge:
         raise BadParameter("--votes says how often to ask the judge: name one with --judge")
-    choices = {"model": options.choose_model(model, base_url, model_arg, asks=not merges)}
+    choices = {"model": options.choose_model(model, base_url, model_arg)}
     named = {"user_model": user_model, "judge": judge}
     choices |= {role: options.choose_model(name, base_url) for role, name in named.items() if name}
     names = {ASKED[role]: each.name for role, each in choices.items()}
@@ -69,19 +67,8 @@ def judged(asked: Mapping[str, Any], votes: int) -> dict[str, Any]:
     return {**asked, "judge": LLMJudge(asked["judge"], votes=votes), "depends_on": depends_on}
 
 
-def part_of(shard: str) -> str:
-    """What the name of a shard's results file says of it: `.2-of-5`, or nothing where there is one part alone."""
-    try:
-        number, shards = read_shard(shard)
-    except ValueError as error:
-        raise BadParameter(f"--shard {error}") from None
-    return f".{number}-of-{shards}" if shards > 1 else ""
-
-
-def way_on_from(kept: Path, *, merges: bool) -> str:
+def way_on_from(kept: Path) -> str:
     """How to continue a run whose conversations are saved there."""
-    if merges:
-        return "Continue each part that is not done with its --shard and --resume, and merge again."
     return f"What ended is saved in {kept}: the same command with --resume continues from there."
 
 
@@ -157,19 +144,18 @@ def conversing(
     suite: Suite, arms: Mapping[str, Arm], settings: Mapping[str, Any], way_on: str
 ) -> Iterator[Done]:
     """Inside the block conversations are run: progress is shown, and whatever ends it says how to go on."""
-    count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1), settings.get("shard", "1/1")))
+    count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1)))
     with way_on_said(way_on, "conversing", count, "went wrong") as advance:
         yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
 
 
-def require_all_run(reports: Sequence[Report], way_on: str, *, merges: bool = False) -> None:
-    """Leave with the exit code that says so where something went wrong, or what is merged lacks something."""
-    missing = merges and any(each.missing for each in reports)
+def require_all_run(reports: Sequence[Report], way_on: str) -> None:
+    """Leave with the exit code that says so where something went wrong."""
     if way_on and not any(each.broken or each.missing for each in reports):
         way_on = _NOT_REPEATED
     if any(each.failed for each in reports) and not any(each.conversations for each in reports):
         raise InputError("nothing could be measured")
-    if missing or any(each.failed or any(one.error for one in each.conversations) for each in reports):
+    if any(each.failed or any(one.error for one in each.conversations) for each in reports):
         raise incomplete(way_on)
 
 
@@ -186,19 +172,19 @@ def say_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Sc
         )
 
 
-def said_in(report: Report, *results: Path) -> Iterator[Transcript]:
-    """What was said in the conversations of a report, in the order of the files."""
+def said_in(report: Report, results: Path) -> Iterator[Transcript]:
+    """What was said in the conversations of a report, in the order of the file."""
     wanted = {record.id for record in report.conversations}
-    for record, transcript in chain.from_iterable(map(read_results, results)):
+    for record, transcript in read_results(results):
         if record.id in wanted:
             wanted.remove(record.id)  # of one that was run twice, the first counts
             yield transcript
 
 
-def exceptions_of_tools(report: Report, *results: Path) -> Iterator[Table]:
+def exceptions_of_tools(report: Report, results: Path) -> Iterator[Table]:
     """How many calls failed with which exception: a world may raise it on purpose, or by mistake."""
     if any(one.moves.get("invalid") for one in report.conversations):
-        events = chain.from_iterable(each.measured for each in said_in(report, *results))
+        events = chain.from_iterable(each.measured for each in said_in(report, results))
         ended = [(e.tool, e.failed and e.text.partition(":")[0]) for e in events if isinstance(e, Result)]
         calls = Counter(tool for tool, _ in ended)
         rows = {

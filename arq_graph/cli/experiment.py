@@ -60,10 +60,6 @@ def experiment(
     base_url: options.BaseUrl = None,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
-    shard: options.Shard = "1/1",
-    merge: Annotated[
-        bool, Option("--merge", help="Report the shards in --record as one run, without playing anything.")
-    ] = False,
     max_calls: options.MaxCalls = None,
     max_cost: options.MaxCost = None,
     prices: options.Prices = None,
@@ -90,13 +86,10 @@ def experiment(
 
     Each conversation is saved as it ends, so --resume continues a run that was stopped or killed. Code decides what it
     can; --judge decides the rest, which stays undecided without a judge. The limits --max-calls and --max-cost apply to
-    all suites together. With --merge, give the --arms, --runs and --model of the shards.
+    all suites together.
 
     The exit code is 1 if a conversation could not be run or ended in an error, and 0 if a limit ended the run.
     """
-    if merge:
-        useless = {"--resume": resume, "--shard": shard != "1/1", "--workers": workers, "--replay": replay}
-        options.refuse_useless("--merge only reports what the shards hold", useless)
     if replay:
         asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
         asking |= {"--judge": judge, "--votes": votes > 1, "--base-url": base_url}
@@ -109,9 +102,8 @@ def experiment(
             raise BadParameter(f"--ablate {each}: write queries after the colon, or leave out the colon")
     if wrong := [each for each in blueprint or () if not all(each.partition(":"))]:
         raise BadParameter(f"--blueprint {wrong[0]}: it must be written MODULE:CLASS")
-    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "shard": shard, "resume": resume}
+    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "resume": resume}
     how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
-    part = evaluation.part_of(shard)
     evaluation.refuse_arms(suites or ())
     read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
     file_of = {suite.name: file for file, suite in read.items()}
@@ -119,40 +111,34 @@ def experiment(
         raise InputError("two suites have the same name, and so one results file: run one after the other")
     compared = [*(arms or ()), *chain.from_iterable(map(ablations, ablate or ()))]
     compared += ["arq", *blueprint] if blueprint else []
-    if replay:
-        asked = _recorded(replay)
-    else:
-        asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url, merges=merge)
+    chosen = (model, model_arg, user_model, judge, votes, base_url)
+    asked = _recorded(replay) if replay else evaluation.asked_of(*chosen)
     trials: list[dict[str, Any]] = []
     for suite in evaluation.narrowed([*read.values()], only or ()):
         name = file_name(suite.name)
         trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | how
-        shards = sorted(record.glob(f"{name}.*-of-*.results.jsonl")) if merge else []
-        if merge and not shards:
-            raise InputError(f"{record} holds no shards of {suite.name}: run them with --shard 1/2, 2/2, …")
-        trial |= {"results": record / f"{name}{part}.results.jsonl", "merge": shards}
+        trial |= {"results": record / f"{name}.results.jsonl"}
         kinds = {"helpful"} | {one.kind for one in trial["suite"].scenarios}
         whole = sum(one.kind in kinds for one in read[trial["file"]].scenarios)
         is_part = len(trial["suite"].scenarios) < whole
         trials.append(trial | {"runs": runs or trial["runs"], "is_part": is_part})
     record.mkdir(parents=True, exist_ok=True)
-    way_on = evaluation.way_on_from(record, merges=merge)
+    way_on = evaluation.way_on_from(record)
     reports = []
     for trial in trials:
         others = (other["results"] for other in trials if other is not trial)
         trial["spent_in"] = [other for other in others if other.exists()]
         with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as done:
             found = run_in_loop(aexperiment(**trial, done=done), "aexperiment")
-        files = trial["merge"] or [trial["results"]]
-        tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, *files)]
+        tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, trial["results"])]
         written, page = (record / f"{file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html"))
         write_experiment(written, found, tables)
         note(f"The figures are in {written}.")
-        said = evaluation.said_in(found.report, *files)
+        said = evaluation.said_in(found.report, trial["results"])
         write_outputs(found.report, None, page, said, tables, title=f"Experiment: {found.suite}")
         evaluation.show(found.report, tables, way_on, of=found.suite, judged="judge" in asked)
         reports.append(found.report)
-    evaluation.require_all_run(reports, way_on, merges=merge)
+    evaluation.require_all_run(reports, way_on)
 
 
 def _recorded(folder: Path) -> dict[str, Any]:

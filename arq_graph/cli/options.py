@@ -118,7 +118,6 @@ Concurrency = Annotated[
 Workers = Annotated[
     int | None, Option(min=1, help="Run conversations in this many processes. Default: in this one.")
 ]
-Shard = Annotated[str, Option(metavar="I/N", help="Play part I of N, with an N-th of the limits.")]
 Resume = Annotated[bool, Option("--resume", help="Continue an earlier run; no conversation is run twice.")]
 MaxCalls = Annotated[
     int | None,

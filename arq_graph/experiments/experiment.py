@@ -19,7 +19,7 @@ from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite, read_shard
+from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Row, Table, number
@@ -149,8 +149,7 @@ async def aexperiment(
     """Try arms on a suite: its conversations by `aevaluate`, and its gold turns by `aevaluate_turns`.
 
     Gold conversations stand in the folder `gold` beside the suite, in a file named as the agent's that they are of.
-    Under a limit they are left out; of shards, the first takes them all, and merging takes them from where it kept
-    them.
+    Under a limit they are left out.
 
     Args:
         file: The suite's file.
@@ -165,8 +164,7 @@ async def aexperiment(
         InputError: As `aevaluate` raises.
     """
     report = await aevaluate(suite, arms, results=results, record=True, **settings)
-    number, shards = read_shard(settings.get("shard", "1/1"))
-    golden = {} if number > 1 or any(map(settings.get, ("max_calls", "max_cost"))) else _golden(file, suite)
+    golden = {} if any(map(settings.get, ("max_calls", "max_cost"))) else _golden(file, suite)
     model = settings.get("model")
     known = Arms(arms, model)
     asked = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
@@ -177,8 +175,6 @@ async def aexperiment(
             app = known.make(Planned(arm, scenario, 1, suite.seed)).app
             name = f"{suite.name}, {gold.stem}, {arm}"
             kept = results.with_name(f"{file_name(name)}.turns.jsonl")
-            if settings.get("merge") and not kept.exists():  # only reported, so not asked now
-                continue
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
             how = {"depends_on": of, "record": name, "concurrency": settings.get("concurrency", 8)}
             outcomes += (await aevaluate_turns(app, gold, results=kept, **how)).outcomes
@@ -190,7 +186,7 @@ async def aexperiment(
         report=report,
         turns=turns,
         ablated=ablated or {},
-        has_published=not (shipped is None or is_part or shards > 1 or report.missing),
+        has_published=not (shipped is None or is_part or report.missing),
     )
 
 

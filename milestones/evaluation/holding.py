@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import ceil
 from shlex import quote
 from typing import Any
@@ -45,11 +44,6 @@ MOST_OUT_OF_REACH = 3
 So do as many pieces of work in a row whose worker died.
 """
 
-_DEALT_ANEW = (
-    "it is another shard's file, or scenarios were added or moved, which deals all out anew: put them back, or give "
-    "new ones a suite of their own"
-)
-
 Done = Callable[[Planned, Outcome], None]
 Begin = Callable[[], Executor]
 
@@ -81,16 +75,22 @@ class Run:
     suite: str
     record: bool
     dead: int = 0  # pieces of work in a row whose worker died
+    broken: str | None = None  # why workers can do nothing more
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why nothing more may begin; None while the run may continue."""
+        return self.broken or self.limit.exceeded
 
     async def through(
         self,
         planned: Sequence[Planned],
         concurrency: int,
-        kept: Sequence[RunStore],
+        kept: RunStore | None,
         crew: Crew | None,
         done: Done,
     ) -> dict[str, Outcome]:
-        """Hold what is not kept yet, here or by a crew, and keep it in the first file; an error ends them all."""
+        """Hold what is not kept yet, here or by a crew, and keep it; an error ends them all."""
         outcomes: dict[str, Outcome] = {}
         before = self._read(kept, planned)
         for one in planned:
@@ -104,7 +104,7 @@ class Run:
             async for ones, found in finished:
                 for one, held in zip(ones, found, strict=True):
                     if kept:
-                        kept[0].append(entry_of(one, held))
+                        kept.append(entry_of(one, held))
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                 for held in found:
@@ -116,10 +116,10 @@ class Run:
                         )
         return outcomes
 
-    def _read(self, kept: Sequence[RunStore], planned: Sequence[Planned]) -> dict[str, ConversationRecord]:
+    def _read(self, kept: RunStore | None, planned: Sequence[Planned]) -> dict[str, ConversationRecord]:
         """Read what is finished already, including runs and arms that were not given again."""
         before: dict[str, ConversationRecord] = {}
-        for entry in filter(None, map(kept_in, chain.from_iterable(each.entries() for each in kept))):
+        for entry in filter(None, map(kept_in, kept.entries() if kept else ())):
             self.limit.add(entry.calls, entry.cost)
             if entry.record is not None:
                 before.setdefault(entry.record.id, entry.record)  # one that was held twice counts once
@@ -129,31 +129,30 @@ class Run:
             lacking = [f"--runs {runs} (in Python, runs=)"] if runs > max(one.run for one in planned) else []
             if arms - {one.arm for one in planned}:
                 lacking.append(f"--arms {quote(','.join(sorted(arms)))}")
-            way = f"give {' and '.join(lacking)}, or more" if lacking else _DEALT_ANEW
-            raise InputError(f"{len(left_out)} of the conversations that are kept would be left out: {way}")
+            raise InputError(
+                f"{len(left_out)} of the conversations that are kept would be left out: give {' and '.join(lacking)}, "
+                "or more"
+            )
         return before
 
-    def _works(self, still: deque[Planned], crew: Crew | None) -> Iterator[Work | None]:
+    def _works(self, still: deque[Planned], crew: Crew | None) -> Iterator[Work]:
         while still:
-            if self.limit.reached:
-                yield None  # until workers give back what they did not spend
-            elif crew is None:
+            if self.stop_reason:
+                return
+            if crew is None:
                 ones = [still.popleft()]
                 yield ones, self._hold_all(ones)
             else:
                 count = min(crew.concurrency, ceil(len(still) / crew.workers))
-                part = self.limit.lend(min(len(crew.idle), ceil(len(still) / count)))
                 ones = [still.popleft() for _ in range(count)]
-                yield ones, self._by_worker(ones, part, crew.idle.pop(), crew)
+                yield ones, self._by_worker(ones, crew.idle.pop(), crew)
 
-    async def _by_worker(
-        self, ones: Sequence[Planned], part: SpendingLimit, worker: Executor, crew: Crew
-    ) -> Sequence[Held]:
+    async def _by_worker(self, ones: Sequence[Planned], worker: Executor, crew: Crew) -> Sequence[Held]:
         """Have conversations held by a worker; if it dies, only these are lost."""
         plans = [(one.arm, one.scenario.name, one.run, one.seed) for one in ones]
         try:
             # Dask takes equal pieces of work for one, so each has a number of its own.
-            work = worker.submit(call, crew.job, plans, part, uuid4().hex)
+            work = worker.submit(call, crew.job, plans, uuid4().hex)
             found: Sequence[Held] = await asyncio.wrap_future(work)
             self.dead = 0
         except ArqGraphError:
@@ -165,22 +164,19 @@ class Run:
             worker = crew.begin()
             self.dead += 1
             if self.dead >= MOST_OUT_OF_REACH:
-                self.limit.ended = f"workers died {self.dead} times in a row, the last with {told(error)}"
+                self.broken = f"workers died {self.dead} times in a row, the last with {told(error)}"
             found = [Held(_broken(one, f"its worker died: {told(error)}"), 0, 0.0) for one in ones]
-            # What it has spent is unknown, so all that it was lent counts as spent by the first conversation.
-            found[0] = found[0]._replace(calls=part.max_calls or 0, cost=part.max_cost or 0.0)
         crew.idle.append(worker)
-        self.limit.take_back(part, sum(held.calls for held in found), sum(held.cost for held in found))
+        for held in found:
+            self.limit.add(held.calls, held.cost)
         return found
 
-    async def in_worker(
-        self, plans: Sequence[tuple[str, str, int, int]], part: SpendingLimit, _number: str
-    ) -> Sequence[Held]:
-        """In a worker: hold conversations at once, within its part of the limit."""
+    async def in_worker(self, plans: Sequence[tuple[str, str, int, int]], _number: str) -> Sequence[Held]:
+        """In a worker: hold conversations at once; the limit is watched by the process that sent them."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
         planned = [Planned(arm, self.scenarios[name], run, seed) for arm, name, run, seed in plans]
-        return await replace(self, limit=part)._hold_all(planned)
+        return await replace(self, limit=self.limit.for_worker())._hold_all(planned)
 
     async def _hold_all(self, planned: Sequence[Planned]) -> Sequence[Held]:
         return await asyncio.gather(*map(self._hold, planned))
@@ -188,9 +184,9 @@ class Run:
     async def _hold(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong stands in the result."""
         with CallListener(self.suite, one.id, keeps=self.record).listening() as used:
-            self.limit.under_way.append(used)
+            self.limit.running.append(used)
             outcome, messages, failure = await self._held(one)
-            self.limit.under_way.remove(used)
+            self.limit.running.remove(used)
         if used.replaying:
             outcome, failure = used.replaying.finished(outcome), None
         cost = self.limit.cost_of(used)
@@ -213,13 +209,13 @@ class Run:
                 user,
                 limits=one.scenario.limits,
                 thread_id=thread,
-                stopped=lambda: self.limit.reached is not None,
+                stopped=lambda: self.stop_reason is not None,
                 history=one.scenario.messages_before,
                 variables=one.scenario.variables,
             )
             await made.forget(thread)
             spent.include(held.usage)
-            is_spent = self.limit.reached is not None
+            is_spent = self.stop_reason is not None
             with spent.listening(), UsageTracker(0 if is_spent else None).listening():
                 try:
                     is_over = held.ended in ("limit", "error")
@@ -247,7 +243,7 @@ class Run:
     ) -> Outcome:
         if held.ended == "limit":
             turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
-            return _broken(one, f"stopped after {turns}: {self.limit.reached}", "limit")
+            return _broken(one, f"stopped after {turns}: {self.stop_reason}", "limit")
         if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
             return _broken(one, f"{who}: {told(held.failure)}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, SpecError, checked_type
@@ -17,7 +17,7 @@ from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
 from arq_graph.milestones.evaluation.results import kept_in
 from arq_graph.milestones.evaluation.spending import Amount, Prices, SpendingLimit
-from arq_graph.milestones.evaluation.suite import Suite, read_shard
+from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.judging.judge import Judge
@@ -28,7 +28,6 @@ from arq_graph.milestones.store import ASKED, RunStore, records_in
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import model_name
 
-SHARD = "the shard"
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 
 
@@ -49,7 +48,6 @@ class _Settings(Part):
     prices: Prices | None
     judge: Callable[..., Any] | None
     workers: _AtLeastOne | None
-    shard: Annotated[str, AfterValidator(read_shard)]
 
 
 async def aevaluate(
@@ -69,8 +67,6 @@ async def aevaluate(
     prices: Prices | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
-    shard: str = "1/1",
-    merge: Sequence[str | Path] = (),
     spent_in: Sequence[str | Path] = (),
     depends_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
@@ -111,9 +107,6 @@ async def aevaluate(
             called, in this process.
         workers: How many workers the executor has, from 1; a pool of `concurrent.futures` says so itself. Without an
             executor: how many processes to start for the conversations.
-        shard: "2/5": run the second of five parts, with a fifth of the limits, in a results file of its own.
-        merge: The results files of shards, to be reported as one run; no conversation is run. One that was run twice
-            counts once, and the report says which are missing.
         spent_in: Results files of other suites, whose calls and cost count towards the limits too.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
@@ -148,13 +141,9 @@ async def aevaluate(
     suite = known.comparable(suite)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
-    shard = "1/1" if merge else shard
-    number, shards = read_shard(shard)
     limit = SpendingLimit(
         max_calls, max_cost, settings.prices or {}, " for all suites together" if spent_in else ""
     )
-    if shards > 1:  # what is lent to this one, where all of them borrow, one after another
-        limit = [limit.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
     for entry in filter(None, map(kept_in, chain.from_iterable(records_in(Path(file)) for file in spent_in))):
         limit.add(entry.calls, entry.cost)
     run = Run(
@@ -167,12 +156,12 @@ async def aevaluate(
         suite.name,
         record,
     )
-    planned = list(suite.planned(known.names, runs, shard))
+    planned = list(suite.planned(known.names, runs))
     asked = {what: given[name] for name, what in ASKED.items()}
     of = {"the suite": suite.name, "the seed": str(suite.seed)}
     of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
-    parts |= known.fingerprints() | ({} if merge else {SHARD: shard})
+    parts |= known.fingerprints()
     with ExitStack() as stack:
         crew = None
         if workers is not None:
@@ -180,17 +169,9 @@ async def aevaluate(
             job = packed(run.in_worker, {"the suite": suite, **arms_sent, **asked})
             begin: Begin = (lambda: executor) if executor else stack.enter_context(processes())
             crew = Crew(begin, workers, concurrency, job, idle=[begin() for _ in range(workers)])
-        if gone := [str(file) for file in merge if not Path(file).is_file()]:
-            raise InputError(f"{', '.join(gone)} cannot be read: there is no such file")
-        kept: list[RunStore] = []
-        for file in merge or ([] if results is None else [results]):
-            opened = RunStore(file, "evaluation", of, parts=parts, resume=resume or bool(merge))
-            kept.append(stack.enter_context(closing(opened) if merge else opened))
-        if merge:
-            there = [read_shard(each.parts_before.get(SHARD, "1/1")) for each in kept]
-            every = ((number, of) for of in sorted({of for _, of in there}) for number in range(1, of + 1))
-            left = ", ".join(f"{number}/{of}" for number, of in every if (number, of) not in there)
-            limit.ended = f"shards missing: {left}" if left else "not all shards are done"  # none is begun
+        kept = None
+        if results is not None:
+            kept = stack.enter_context(RunStore(results, "evaluation", of, parts=parts, resume=resume))
         outcomes = await run.through(planned, concurrency, kept, crew, done)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "limit" for one in found)
@@ -200,5 +181,5 @@ async def aevaluate(
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,
         missing=missing,
-        stopped=(limit.reached or limit.cut) if missing else None,
+        stopped=run.stop_reason if missing else None,
     )

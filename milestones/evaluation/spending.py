@@ -1,10 +1,10 @@
-"""What a run may spend: counted while it goes on, and lent in equal parts to shards and workers."""
+"""The limit of what a run may spend, in model calls and in money."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from math import ceil
+from dataclasses import dataclass, field
+from math import inf
 from typing import Annotated
 
 from pydantic import Field
@@ -14,86 +14,85 @@ from arq_graph.reasoning.usage import UsageTracker
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Prices = Mapping[str, tuple[Amount, Amount]]
-"""What a million tokens cost, read and written, by the model's name or the beginning of it."""
+"""The price of a million input tokens and of a million output tokens, by the model's name or a prefix of it."""
 
 
 @dataclass
 class SpendingLimit:
-    """Calls and cost of a run, and the most that they may be.
+    """The calls and the cost of a run so far, and their maxima.
 
-    What is lent counts as spent until it is given back, so that all parts together never exceed the whole. Turns under
-    way are finished, here as there.
+    Turns under way are finished when the limit is reached. What a worker process spends is added when it returns its
+    conversations.
 
     Args:
-        max_calls: How many model calls may be made; None: any number.
-        max_cost: What they may cost; None: any amount.
-        prices: What tokens cost.
-        of: What it is the limit of, for messages.
+        max_calls: The maximal number of model calls; None: any number.
+        max_cost: The maximal cost; None: any amount.
+        prices: The prices of tokens.
+        scope: The words that follow "the limit of N" in messages, such as " for all suites together".
     """
 
     max_calls: int | None
     max_cost: float | None
     prices: Prices
-    of: str = ""
-    # The sum over finished conversations: adding up all calls at each turn would take longer and longer.
+    scope: str = ""
+    # The sums over finished conversations: adding up all calls at each turn would take longer and longer.
     calls: int = 0
     cost: float = 0.0
-    ended: str | None = None
-    cut: str | None = None  # why some were cut off while others went on
-    under_way: list[UsageTracker] = field(default_factory=list)
+    running: list[UsageTracker] = field(default_factory=list)
 
     @property
-    def reached(self) -> str | None:
-        """Why nothing more is begun, in words; None as long as something is."""
-        if self.ended:
-            return self.ended
-        calls = self.calls + sum(each.calls for each in self.under_way)
+    def exceeded(self) -> str | None:
+        """Which limit has been reached, as a message; None below both limits."""
+        calls = self.calls + sum(usage.calls for usage in self.running)
         if self.max_calls is not None and calls >= self.max_calls:
-            return f"max_calls: the limit of {self.max_calls:,}{self.of} is reached (model calls so far: {calls:,})"
+            maximum = f"{self.max_calls:,}{self.scope}"
+            return f"max_calls: the limit of {maximum} is reached (model calls so far: {calls:,})"
         if self.max_cost is None:
             return None
-        cost = self.cost + sum(map(self.cost_of, self.under_way))
-        said = f"max_cost: the limit of {self.max_cost:g}{self.of} is reached (cost so far: {cost:g})"
-        return said if cost >= self.max_cost else None
+        cost = self.cost + sum(self.cost_of(usage) for usage in self.running)
+        if cost < self.max_cost:
+            return None
+        return f"max_cost: the limit of {self.max_cost:g}{self.scope} is reached (cost so far: {cost:g})"
 
-    def cost_of(self, used: UsageTracker) -> float:
-        """What calls cost by the prices.
+    def cost_of(self, usage: UsageTracker) -> float:
+        """Return the cost of calls; without prices it is 0.
 
         Raises:
-            InputError: A model that answered has no price, or reports no tokens, while a cost is to hold.
+            InputError: The cost is limited, and a model that answered has no price or reports no tokens.
         """
+        if not self.prices:
+            return 0.0
         cost = 0.0
-        for model, tokens in used.answers if self.prices else ():
-            name = max((each for each in self.prices if model.startswith(each)), key=len, default=None)
-            if name is not None and tokens is not None:
-                read, written = self.prices[name]
-                cost += (tokens["input_tokens"] * read + tokens["output_tokens"] * written) / 1_000_000
+        for model, tokens in usage.answers:
+            price = self._price_of(model)
+            if price is not None and tokens is not None:
+                input_price, output_price = price
+                millionths = tokens["input_tokens"] * input_price + tokens["output_tokens"] * output_price
+                cost += millionths / 1_000_000
             elif self.max_cost is not None:
-                way = f"has no price: give --prices {model or 'MODEL'}=IN/OUT (in Python, prices=), or"
-                raise InputError(
-                    f"the cost cannot be limited, because {model or 'a model'} "
-                    f"{way if name is None else 'reports no tokens:'} limit the calls with --max-calls (in Python, "
-                    "max_calls=)"
-                )
+                raise InputError(_describe_unknown_cost(model, has_price=price is not None))
         return cost
 
     def add(self, calls: int, cost: float) -> None:
-        """Count a conversation that is over."""
+        """Add what a finished conversation spent."""
         self.calls += calls
         self.cost += cost
 
-    def lend(self, borrowers: int) -> SpendingLimit:
-        """Lend an equal part of what is left to one of so many that have none."""
-        part = SpendingLimit(
-            self.max_calls and ceil((self.max_calls - self.calls) / borrowers),
-            self.max_cost and (self.max_cost - self.cost) / borrowers,
-            self.prices,
-            of=" for this part",
-        )
-        self.add(part.max_calls or 0, part.max_cost or 0)
-        return part
+    def for_worker(self) -> SpendingLimit:
+        """Return a limit that is never reached and still raises an error for a model without a price."""
+        return SpendingLimit(None, None if self.max_cost is None else inf, self.prices)
 
-    def take_back(self, part: SpendingLimit, calls: int, cost: float) -> None:
-        """Count what was spent in place of what was lent."""
-        self.add(calls - (part.max_calls or 0), cost - (part.max_cost or 0))
-        self.cut = replace(part, calls=calls, cost=cost).reached or self.cut
+    def _price_of(self, model: str) -> tuple[float, float] | None:
+        prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]
+        return self.prices[max(prefixes, key=len)] if prefixes else None
+
+
+def _describe_unknown_cost(model: str, *, has_price: bool) -> str:
+    name = model or "a model"
+    if has_price:
+        problem = f"{name} reports no tokens: limit"
+    else:
+        problem = (
+            f"{name} has no price: give --prices {model or 'MODEL'}=IN/OUT (in Python, prices=), or limit"
+        )
+    return f"the cost cannot be limited, because {problem} the calls with --max-calls (in Python, max_calls=)"

@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Self, cast
@@ -117,30 +117,17 @@ class Suite(Part):
         file = read_model(path, SuiteFile, what="suite file")
         return cls(scenarios=file._made, seed=file.seed, name=file.name or Path(path).stem)
 
-    def planned(self, arms: Sequence[str], runs: int, shard: str = "1/1") -> Iterator[Planned]:
-        """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs.
-
-        They are dealt out to shards in this order, the arms of one run together; runs that are added move no others.
+    def planned(self, arms: Sequence[str], runs: int) -> Iterator[Planned]:
+        """Yield every conversation; the arms of a run stand together, so that a run that is stopped leaves pairs.
 
         Args:
-            arms: Names of what is tried.
-            runs: How often each scenario is held with each arm, 1 or more.
-            shard: Those of this part alone, "2/5" being the second of five.
+            arms: The names of the arms.
+            runs: The number of conversations of each scenario with each arm, 1 or more.
         """
-        number, shards = read_shard(shard)
-        in_order = product(range(1, runs + 1), self.scenarios)
-        for run, scenario in islice(in_order, number - 1, None, shards):
+        for run, scenario in product(range(1, runs + 1), self.scenarios):
             seed = seed_of(self.seed, scenario.name, run)
             for arm in arms:
                 yield Planned(arm, scenario, run, seed)
-
-
-def read_shard(text: str) -> tuple[int, int]:
-    """The number of a shard, from 1, and how many there are."""
-    found = re.fullmatch(r"(\d+)/(\d+)", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise ValueError(f"is {text!r}; write 2/5 for the second of five parts")
-    return int(found[1]), int(found[2])
 
 
 def seed_of(suite: int, scenario: str, run: int) -> int:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -183,10 +182,6 @@ def test_a_replay_alone_takes_arms_runs_and_votes_from_the_recording_and_comes_t
             "leave out --model, --judge, which would change nothing",
         ),
         (("--record", "kept/."), "--record has to name another folder"),
-        (
-            ("--merge", "--resume", "--shard", "1/2"),
-            "leave out --resume, --shard, --replay, which would change nothing",
-        ),
     ],
 )
 def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, tried, folder, options, told):
@@ -257,37 +252,9 @@ def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_user
     assert published("household", "respact", "--only", "helpful")[by_task]
     assert not any(published("household", "respact", "--only", "heat and place").values())
     assert not any(published("household", "respact", "--only", "unhelpful").values())
-    assert not any(published("household", "respact", "--shard", "1/9").values())
     # A suite of one's own is another one, whatever its name.
     own = suite.rename(folder / "guidelines.yaml")
     assert not any(published(own.name, "direct").values())
-
-
-@pytest.mark.slow  # workers are processes
-def test_shards_and_workers_come_to_the_same(tried, folder):
-    tried("--arms", "direct", "--runs", "2", record="whole")
-    for shard in ("1/2", "2/2"):
-        tried("--arms", "direct", "--runs", "2", "--shard", shard, "--workers", "1", record="parts")
-    tried("--arms", "direct", "--runs", "2", "--merge", record="parts")
-    whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
-    assert without_times(whole) == without_times(parts)
-
-
-def test_merging_needs_shards_with_the_same_arms_and_runs_and_no_model(cli, suite, tried, folder):
-    assert "none holds no shards of florist" in tried("--merge", record="none", code=1).words
-    for shard in ("1/2", "2/2"):
-        tried(*BOTH, "--runs", "2", "--shard", shard)
-    lacking = tried("--arms", "arms:knows", "--merge", code=1)
-    assert "give --runs 2 (in Python, runs=) and --arms arms:guesses,arms:knows, or more" in lacking.words
-    done = cli("experiment", suite, *BOTH, "--runs", "2", "--merge", "--record", "kept")
-    assert (done.code, "16 conversations of florist" in done.words) == (0, True), done.words
-    assert "No model and no key" not in done.words
-
-
-def without_times(experiment: dict[str, Any]) -> dict[str, Any]:
-    for one in experiment["report"]["conversations"]:
-        del one["turn_seconds"]
-    return experiment
 
 
 QUERIES = {

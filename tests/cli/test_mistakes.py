@@ -91,7 +91,6 @@ def test_a_wrong_input_ends_with_1_and_one_message_and_leaves_the_files_alone(cl
         (f"{SCORE} --milestones milestones=milestones.yaml", "write one as NAME=FILE"),
         (f"{EVALUATE} guided --results suite.yaml", "must be different files"),
         (f"{EVALUATE} guided --max-cost 1 --prices gpt-4o=2.5", "must be written MODEL=IN/OUT"),
-        (f"{EVALUATE} guided talk.json --resume", "leave out --resume, which would change nothing"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(cli, shop, line, said):

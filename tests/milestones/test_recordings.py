@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
-import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -163,21 +160,6 @@ def test_a_run_that_was_stopped_and_killed_replays_as_one_that_was_not(tmp_path:
     kept = {"results": tmp_path / "replay.jsonl", "record": True}
     held(tried, runs=1, **kept, **replay)
     assert_same(whole, held(tried, runs=2, resume=True, **kept, **replay), tmp_path)
-
-
-def test_shards_are_replayed_from_a_folder_of_compressed_files_by_workers(tmp_path: Path):
-    tried, folder = orders("a", "b"), tmp_path / "recorded"
-    folder.mkdir()
-    model, files = Numbered(), [tmp_path / f"{shard}.jsonl" for shard in (1, 2)]
-    for shard, file in enumerate(files, start=1):
-        held(tried, model=model, results=file, record=True, shard=f"{shard}/2")
-        with file.open("rb") as plain, gzip.open(folder / f"{file.name}.gz", "wb") as packed:
-            shutil.copyfileobj(plain, packed)
-    whole = held(tried, model=model, merge=[*folder.iterdir()])
-    assert_same(whole, held(tried, model=model, merge=files), tmp_path)
-    with ThreadPoolExecutor(2) as pool:
-        replayed = held(tried, model=ReplayChatModel(folder), executor=pool, concurrency=2)
-    assert_same(whole, replayed, tmp_path)
 
 
 # --- what a model or its endpoint did --------------------------------------------------------------------------------

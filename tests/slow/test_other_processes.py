@@ -181,31 +181,6 @@ def test_a_process_that_dies_costs_its_conversations_alone(tmp_path: Path, crew:
     assert lost == [2, 2] or crew != "own"
 
 
-def test_shards_that_have_workers_and_run_at_the_same_time_make_the_report_of_one_process(
-    tmp_path: Path,
-) -> None:
-    write_shop(tmp_path)
-    arms = ["--arms", "direct,desk:echo", "--runs", "6", "--model", "offline"]
-
-    def began(*options: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "arq_graph", "evaluate", "suite.yaml", *options, *arms]
-        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    shards = [began("--shard", f"{number}/2", "--workers", "2", "--concurrency", "3") for number in (1, 2)]
-    assert [shard.wait(120) for shard in shards] == [0, 0]
-    files = [f"suite.{number}-of-2.results.jsonl" for number in (1, 2)]
-    held = [
-        {one.id for one in read_transcripts(tmp_path / file) if isinstance(one, Transcript)} for file in files
-    ]
-    assert all(held) and held[0].isdisjoint(held[1])
-    assert began(*files, "--json", "merged.json").wait(120) == 0
-    assert began("--json", "alone.json").wait(120) == 0
-    merged, alone = (read_report(tmp_path / name) for name in ("merged.json", "alone.json"))
-    assert len(alone.conversations) == 2 * 2 * 6
-    assert told(merged) == told(alone)
-    assert merged.missing == 0
-
-
 @pytest.mark.parametrize("failures", [0, 3], ids=["its work is lost", "Dask does its work again"])
 def test_a_worker_of_a_cluster_that_is_killed_loses_no_conversation_and_none_is_held_twice(
     tmp_path: Path, failures: int
