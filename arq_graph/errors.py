@@ -20,22 +20,14 @@ Every message says what was wrong, where, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from inspect import signature
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
-    from arq_graph.reasoning.answer import Attempt
+    from langchain_core.messages.ai import UsageMetadata
 
-_T = TypeVar("_T")
-
-
-def suggestion(word: str, known: Iterable[str], cutoff: int = 60) -> str:
-    """Return "; did you mean `x`?" for the nearest known word, or nothing where none is near."""
-    from rapidfuzz import fuzz, process  # loaded where something is wrong already
-
-    near = process.extractOne(word, [*known], scorer=fuzz.ratio, processor=str.casefold, score_cutoff=cutoff)
-    return f"; did you mean `{near[0]}`?" if near else ""
+T = TypeVar("T")
 
 
 class ArqGraphError(Exception):
@@ -60,11 +52,15 @@ class SpecError(ArqGraphError, ValueError):
         super().__init__(f"{place}: {message}" if place else message)
 
     @classmethod
-    def of_several(cls, problems: Sequence[tuple[int | None, str]], *, file: str | None = None) -> SpecError:
-        """Return one error for all problems of a file, each told on a line of its own: its line, and its message."""
-        told = [str(cls(message, file=file, line=line)) for line, message in problems[1:]]
-        line, message = problems[0]
-        return cls("\n".join([message, *told]), file=file, line=line)
+    def from_problems(
+        cls, problems: Sequence[tuple[int | None, str]], *, file: str | None = None
+    ) -> SpecError:
+        """Return one error for all problems of a file, with a line of text for each (line number, message)."""
+        (line, message), *others = problems
+        texts = [message]
+        for other_line, other_message in others:
+            texts.append(str(cls(other_message, file=file, line=other_line)))
+        return cls("\n".join(texts), file=file, line=line)
 
 
 class BlueprintDefinitionError(ArqGraphError, TypeError):
@@ -83,61 +79,47 @@ class InputError(ArqGraphError, ValueError):
     """What a person or a file handed in cannot be used: a conversation, a thread id, a confirmation."""
 
 
-def innermost(error: BaseException) -> BaseException:
-    """What went wrong, where an async library raises it inside the groups of its tasks."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def checked_type(name: str, given: object, wanted: type[_T], way: str) -> _T:
-    """Return what is of the type that is wanted; of anything else, such as a file's name, say how to get it."""
-    if not isinstance(given, wanted):
-        what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
-        raise InputError(f"{name} is {what}: {way}")
-    return given
-
-
-def counted(setting: str, value: object, *, least: int = 1) -> int:
-    """A setting that is a number of something."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{setting} must be a whole number from {least} on, not {value!r}")
-    return value
-
-
-def checked(setting: str, value: _T, choices: Any) -> _T:
-    """A setting that is one of the values of a `Literal`."""
-    if value not in get_args(choices):
-        known = ", ".join(map(repr, get_args(choices)))
-        raise InputError(f"{setting} is {value!r}: it must be one of {known}")
-    return value
-
-
-def refuse_options(
-    given: Iterable[str], create: Callable[..., object], further: Iterable[str] = (), **parts: Any
-) -> None:
-    """Refuse options that are neither parameters of `create` nor `further` ones.
-
-    One that belongs to one of an agent's parts, each class by the parameter that takes it, is to be given to that part.
-    """
-    own = signature(create).parameters
-    known = [*(name for name, each in own.items() if each.default is not each.empty), *further]
-    for option in given:
-        if option in known:
-            continue
-        for name, part in parts.items():
-            taken = signature(part).parameters
-            if option in taken:
-                first = [each for each in ("model", "agent") if each in taken]
-                way = f"{name}={part.__name__}({', '.join([*first, option])}=…)"
-                whom = "" if name in own else " to create_guided_agent"
-                raise InputError(f"there is no option {option!r} here: give {way}{whom}")
-        near, others = suggestion(option, known), ", ".join(known)
-        raise InputError(f"there is no option {option!r} here{near}; there are {others}")
-
-
 class ToolError(ArqGraphError, ValueError):
     """A tool cannot be used as it is: it has no types, or no name."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One thing that a valid answer does not meet.
+
+    Args:
+        blueprint: The blueprint's name.
+        query: Path of the query, such as "G3.score".
+        message: What is wrong, and what was expected.
+    """
+
+    blueprint: str
+    query: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.blueprint}.{self.query}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One answer of the model, used or not.
+
+    Args:
+        text: The model's raw text.
+        method: How it was asked: "json_schema", "function_calling", "json_mode" or "prompt".
+        error: Why the text is not a valid answer; None if it is one.
+        complaints: What a valid answer did not meet.
+        usage: Tokens of this call, if the model reports them.
+        model: The name of the model that answered.
+    """
+
+    text: str
+    method: str
+    error: str | None
+    complaints: tuple[Complaint, ...]
+    usage: UsageMetadata | None
+    model: str
 
 
 class ReasoningError(ArqGraphError):
@@ -180,3 +162,53 @@ class ModelUnavailableError(ReasoningError):
 
 class ModelRequestError(ReasoningError):
     """The provider rejects the request as it is: a key, a model name or a setting must change first."""
+
+
+def suggestion(word: str, known: Iterable[str], cutoff: int = 60) -> str:
+    """Return "; did you mean `x`?" for the most similar known word, or "" if none is similar enough.
+
+    Args:
+        word: The word that isn't known.
+        known: The words to compare it with.
+        cutoff: Least similarity, 0 to 100.
+    """
+    from rapidfuzz import fuzz, process  # imported late: only needed once something is wrong
+
+    match = process.extractOne(
+        word, list(known), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=cutoff
+    )
+    return f"; did you mean `{match[0]}`?" if match else ""
+
+
+def unwrap_exception_group(error: BaseException) -> BaseException:
+    """Return the first error inside the exception groups that an async library raises for its tasks."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def require_type(setting: str, value: object, expected: type[T], advice: str) -> T:
+    """Return `value` if it is of the expected type.
+
+    Raises:
+        InputError: It isn't; the message ends with the advice, which says how to get such a value.
+    """
+    if isinstance(value, expected):
+        return value
+    kind = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    raise InputError(f"{setting} is {kind}: {advice}")
+
+
+def require_count(setting: str, value: object, *, minimum: int = 1) -> int:
+    """Return `value` if it is a whole number that isn't below the minimum; otherwise raise InputError."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InputError(f"{setting} must be a whole number from {minimum} on, not {value!r}")
+    return value
+
+
+def require_choice(setting: str, value: T, literal: Any) -> T:
+    """Return `value` if it is one of the values of a `Literal` type; otherwise raise InputError."""
+    choices = get_args(literal)
+    if value not in choices:
+        raise InputError(f"{setting} is {value!r}: it must be one of {', '.join(map(repr, choices))}")
+    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Annotated, Any, Never, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
@@ -21,7 +21,7 @@ from typing_extensions import TypedDict  # Pydantic needs this one before Python
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState, PendingCall, ToolInsight
-from arq_graph.errors import InputError, refuse_options
+from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
@@ -35,7 +35,7 @@ from arq_graph.nodes.spec_sections import describe_agent, describe_guideline, de
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import ToolGate
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import ModelLike, Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 try:
     from langchain.agents.middleware import (
@@ -231,7 +231,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
 
     Raises:
-        InputError: `agent` is none, an option is unknown, a part is another agent's, or `revise=False` has a reviser.
+        InputError: `agent` is none, a part is another agent's, or `revise=False` has a reviser.
         PromptError: A prompt cannot be read or rendered.
         ReasoningError: When run: a model gave no answer.
     """
@@ -248,10 +248,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         reviser: MessageReviser | None = None,
         agrees: Agrees | None = None,
         mode: Mode | None = None,
-        **others: Never,
     ) -> None:
-        parts: Any = {"matcher": GuidelineMatcher, "reviser": MessageReviser, "model": Reasoner}
-        refuse_options(others, GuidelineMiddleware, **parts)
         super().__init__(agent)
         if reviser and not revise:
             raise InputError("a reviser is given, and revise=False: leave one of them out")

@@ -16,7 +16,7 @@ from arq_graph.nodes.judgements import Application, GuidelineJudgement
 from arq_graph.nodes.message_reviser import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_caller import make_tool_blueprint
-from arq_graph.reasoning.blueprint import ARQ, Mode, in_mode
+from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 
 MODES: tuple[Mode, ...] = ("direct", "cot", "arq")
 
@@ -73,7 +73,7 @@ def _row(
 
 
 def _shown(answer: ARQ | dict[str, ARQ], mode: Mode, reasoning: str) -> Any:
-    shown = in_mode(answer, mode)
+    shown = dump_in_mode(answer, mode)
     return {"reasoning": reasoning, **shown} if mode == "cot" else shown
 
 

@@ -13,7 +13,7 @@ from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from arq_graph.errors import InputError
-from arq_graph.reasoning.performing import run_awaitable
+from arq_graph.reasoning.steps import run_awaitable
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from arq_graph.agent.modules import load
-from arq_graph.errors import SpecError, checked_type
+from arq_graph.errors import SpecError, require_type
 from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
@@ -77,8 +77,8 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
         ToolError: A tool has no name.
         InputError: The graph or the transcript is none.
     """
-    checked_type("graph", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
-    checked_type("transcript", transcript, Transcript, "read one with read_transcript(messages)")
+    require_type("graph", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
+    require_type("transcript", transcript, Transcript, "read one with read_transcript(messages)")
     observer = _Observer(graph, transcript, argument_schemas(transcript.tools if tools is None else tools))
     for event in transcript.events:
         observer.see(event)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypedDict, TypeVar, Unpack
@@ -16,7 +16,7 @@ from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, ReasoningError, checked_type, counted, refuse_options
+from arq_graph.errors import InputError, ReasoningError, require_count, require_type
 from arq_graph.models.resolve import model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.spec_sections import describe_agent
@@ -24,12 +24,12 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blocks import text_block
-from arq_graph.reasoning.blueprint import ARQ, Mode, in_mode
+from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.performing import aperform_steps, perform_steps, run_awaitable
-from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
+from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.schema import LeftOut, left_out
 from arq_graph.reasoning.sections import section
+from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -127,7 +127,7 @@ class BlueprintNode(Node, Generic[B]):
         messages_key: str = "messages",
     ) -> None:
         self.name = self.module = module or self.module
-        self.reasoner = reasoner_of(
+        self.reasoner = make_reasoner(
             *(model, self.module, self.default_temperature),
             mode=mode,
             temperature=temperature,
@@ -142,7 +142,9 @@ class BlueprintNode(Node, Generic[B]):
         self.messages_key = messages_key
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
-        self._max_history_tokens = counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
+        self._max_history_tokens = require_count(
+            "max_history_tokens", max_history_tokens, minimum=MIN_HISTORY_TOKENS
+        )
         self.declare_channels({**self.channels, messages_key: list[AnyMessage]})
 
     @classmethod
@@ -166,34 +168,14 @@ class BlueprintNode(Node, Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
-        return self.run_steps(self.steps(self.view_state(input)), config)
+        return run_node_steps(
+            self.steps(self.view_state(input)), partial(self.reasoner.ask_all, config=config)
+        )
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
-        return await self.arun_steps(self.steps(self.view_state(input)), config)
-
-    def run_steps(self, steps: Steps, config: RunnableConfig | None) -> Update:
-        """Ask what steps yield, and run what they have run."""
-
-        def perform(asked: Sequence[Question[Any]] | UserFunction) -> Any:
-            if not callable(asked):
-                return self.reasoner.ask_all(asked, config=config)
-            result = asked()
-            return run_awaitable(result) if isawaitable(result) else result
-
-        return perform_steps(steps, perform)
-
-    async def arun_steps(self, steps: Steps, config: RunnableConfig | None) -> Update:
-        """The same without blocking."""
-
-        async def perform(asked: Sequence[Question[Any]] | UserFunction) -> Any:
-            if not callable(asked):
-                return await self.reasoner.aask_all(asked, config=config)
-            # In a thread: a sync function of the user's may block, which a server's event loop refuses.
-            result = await run_in_executor(None, asked)
-            return await result if isawaitable(result) else result
-
-        return await aperform_steps(steps, perform)
+        ask = partial(self.reasoner.aask_all, config=config)
+        return await arun_node_steps(self.steps(self.view_state(input)), ask)
 
     def view_state(self, input: Any, *, is_ahead: bool = False) -> StateView:
         """Its view of a state; with `is_ahead`, of one that other steps may still change."""
@@ -241,8 +223,8 @@ class BlueprintNode(Node, Generic[B]):
         conversation = Conversation(state.messages, self._max_history_tokens, self.reasoner.takes_images)
         spoken = (line for line in reversed(conversation.lines) if line.speaker in ("customer", "agent"))
         last = next(spoken, None)
-        if last and last.unread and last is conversation.last_customer_line:
-            sent = f"{last.id} comes with a block of the kind {last.unread[0]!r}"
+        if last and last.unsupported_attachments and last is conversation.last_customer_line:
+            sent = f"{last.id} comes with a block of the kind {last.unsupported_attachments[0]!r}"
             reader = model_name(self.reasoner)
             raise InputError(f"{self.name}: {sent}, which cannot be shown to {reader}: {_UNREAD}")
         return conversation
@@ -269,6 +251,31 @@ class BlueprintNode(Node, Generic[B]):
         return [system, HumanMessage(content)]  # type: ignore[arg-type]
 
 
+def run_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:
+    """Run a node's steps: questions that they yield go to `ask`, functions are called."""
+
+    def perform(request: Any) -> Any:
+        if not callable(request):
+            return ask(request)
+        result = request()
+        return run_awaitable(result) if isawaitable(result) else result
+
+    return perform_steps(steps, perform)
+
+
+async def arun_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Awaitable[Any]]) -> Update:
+    """Run a node's steps without blocking."""
+
+    async def perform(request: Any) -> Any:
+        if not callable(request):
+            return await ask(request)
+        # In a thread: a sync function of the user's may block, which a server's event loop refuses.
+        result = await run_in_executor(None, request)
+        return await result if isawaitable(result) else result
+
+    return await aperform_steps(steps, perform)
+
+
 class AgentNode(BlueprintNode[B]):
     """A step of an agent: its prompt begins with the agent's specification and worked examples (ARQ paper, 6.1.1).
 
@@ -288,9 +295,8 @@ class AgentNode(BlueprintNode[B]):
         **settings: Unpack[NodeSettings],
     ) -> None:
         way = "make one with Agent(…), or read one with Agent.from_yaml(path)"
-        self.agent = checked_type("agent", agent, Agent, way)
+        self.agent = require_type("agent", agent, Agent, way)
         given: dict[str, Any] = {**settings}
-        refuse_options(given, type(self), NodeSettings.__annotations__)
         template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
         super().__init__(model, blueprint, template, **given)
 
@@ -305,7 +311,7 @@ class AgentNode(BlueprintNode[B]):
         """A copy of the node that an option gives, or a new one; one that was made for another agent is refused."""
         if node is None:
             return cls(model, agent, **settings)
-        made_for = checked_type(option, node, cls, f"make one with {cls.__name__}(model, agent)").agent
+        made_for = require_type(option, node, cls, f"make one with {cls.__name__}(model, agent)").agent
         if made_for is not agent and fingerprint(made_for) != fingerprint(agent):
             raise InputError(f"{option} was made for {made_for!r}, which is not the same as {agent!r}")
         return copy(node)
@@ -346,7 +352,10 @@ def load_examples(
     alone.
     """
     return [
-        {"situation": situation, "answer": in_mode(blueprint_of(tools).model_validate(answer), mode, without)}
+        {
+            "situation": situation,
+            "answer": dump_in_mode(blueprint_of(tools).model_validate(answer), mode, without),
+        }
         for situation, answer, tools in _examples(name)
     ]
 

@@ -45,7 +45,9 @@ class Gate:
     @cached_property
     def failed_results(self) -> tuple[Line, ...]:
         """The results of this turn that tell of a failure."""
-        return tuple(line for line in self.conversation.results if classify_result(line) == "failed")
+        return tuple(
+            line for line in self.conversation.current_turn_results if classify_result(line) == "failed"
+        )
 
     def check(
         self,
@@ -117,7 +119,7 @@ class Gate:
     def _repetition(self, tool: ToolArguments, arguments: Mapping[str, Any], justified: bool | None) -> str:
         """Why a call only repeats one of this turn; empty if it does not, or if there is a reason to."""
         key = tool.make_key(arguments)
-        ran = [(line, line.call) for line in self.conversation.results if line.call]
+        ran = [(line, line.call) for line in self.conversation.current_turn_results if line.call]
         same = [
             line for line, call in ran if call["name"] == tool.name and tool.make_key(call["args"]) == key
         ]

@@ -12,7 +12,14 @@ from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import BlueprintError, InputError, ReasoningError, SpecError, checked, counted
+from arq_graph.errors import (
+    BlueprintError,
+    InputError,
+    ReasoningError,
+    SpecError,
+    require_choice,
+    require_count,
+)
 from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Questions, Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.current_turn import (
@@ -130,17 +137,19 @@ class GuidelineMatcher(AgentNode[ARQ]):
             raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
         blueprint = ARQ if judgement is Judgement else make_batch_blueprint([_ANY], judgement)
         super().__init__(model, agent, blueprint, **settings)
-        self.keep_matches: KeepMatches = checked("keep_matches", keep_matches, KeepMatches)
+        self.keep_matches: KeepMatches = require_choice("keep_matches", keep_matches, KeepMatches)
         self._in_code = [each for each in agent.guidelines if not isinstance(each.condition, str)]
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
-        size = default_batch_size(len(judged)) if batch_size is None else counted("batch_size", batch_size)
+        size = (
+            default_batch_size(len(judged)) if batch_size is None else require_count("batch_size", batch_size)
+        )
         self._always = [each.id for each in agent.guidelines if each.always_judge]
         choice = [each for each in judged if isinstance(each.condition, str) and not each.always_judge]
         always = [each for each in judged if not isinstance(each.condition, str) or each.always_judge]
         if embeddings is not None and max_judged is None:
             raise InputError("embeddings choose which guidelines a look judges: give max_judged= too")
         self._preselection: Preselection | None = None
-        if max_judged is None or len(choice) <= counted("max_judged", max_judged):
+        if max_judged is None or len(choice) <= require_count("max_judged", max_judged):
             # Those that a tool's result may activate come first: a second look asks no more batches than it has to.
             judged.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
             groups = _groups(judged, size)
@@ -233,7 +242,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             "applied": [
                 {
                     "guideline": each.guideline,
-                    "reply": conversation.id_of(each.message_id) or "an earlier reply",
+                    "reply": conversation.find_line_id(each.message_id) or "an earlier reply",
                 }
                 for each in state.read_records("applied_guidelines", AppliedGuideline)
                 if each.guideline in ids and each.guideline not in unfinished

@@ -11,7 +11,14 @@ from typing import Any, Literal, Unpack
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
-from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, checked, counted
+from arq_graph.errors import (
+    BlueprintError,
+    InputError,
+    ReasoningError,
+    RefusalError,
+    require_choice,
+    require_count,
+)
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
 from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
@@ -168,9 +175,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
-        self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
+        self.extra_revisions = require_count("extra_revisions", extra_revisions, minimum=0)
         self.streams = stream
-        self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
+        self.on_unsatisfied: OnUnsatisfied = require_choice("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         self.head = self.render_head()
 
     @property
@@ -218,7 +225,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             check,
             max_candidates=1 + self.extra_revisions,
             guidelines=tuple(active),
-            on_growth=ReplyStream(state, must_not_show, draft) if self.streams else None,
+            on_partial=ReplyStream(state, must_not_show, draft) if self.streams else None,
         )
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
@@ -251,9 +258,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         active: Mapping[str, int],
         waiting: Sequence[ToolInsight],
     ) -> dict[str, Any]:
-        staged = [line.id for line in conversation.results]
+        staged = [line.id for line in conversation.current_turn_results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
-        used = {line.call["name"] for line in conversation.results if line.call}
+        used = {line.call["name"] for line in conversation.current_turn_results if line.call}
         used |= get_granted_tools(self.agent, state).keys()
         told = self._insights(state, waiting)
         return {

@@ -11,13 +11,20 @@ from typing import Any, TypeAlias
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.errors import InputError, ReasoningError, checked_type
-from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, UserFunction
+from arq_graph.errors import InputError, ReasoningError, require_type
+from arq_graph.nodes.blueprint_node import (
+    BlueprintNode,
+    Questions,
+    UserFunction,
+    arun_node_steps,
+    run_node_steps,
+)
 from arq_graph.nodes.channels import Node, StateView, Update
 from arq_graph.nodes.messages import unanswered_calls
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import in_mode
-from arq_graph.reasoning.performing import aperform_steps
+from arq_graph.reasoning.blueprint import dump_in_mode
+from arq_graph.reasoning.reasoner import aask_together, ask_together
+from arq_graph.reasoning.steps import aperform_steps
 
 
 class Parallel(Node):
@@ -41,7 +48,7 @@ class Parallel(Node):
         if not nodes:
             raise InputError("Parallel takes the steps that it is to run: Parallel(matcher, caller)")
         for node in nodes:
-            checked_type("nodes", node, BlueprintNode, "a step is a node that asks a model")
+            require_type("nodes", node, BlueprintNode, "a step is a node that asks a model")
         self.nodes = nodes
         self.name = "+".join(node.module for node in nodes)
         self.messages_key = nodes[0].messages_key
@@ -50,13 +57,13 @@ class Parallel(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the steps on a state: a dict, a dataclass or a Pydantic model."""
-        return self.nodes[0].run_steps(self.steps(input), config)
+        return run_node_steps(self.steps(input), partial(ask_together, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the steps on a state, without blocking."""
-        return await self.nodes[0].arun_steps(self.steps(input), config)
+        return await arun_node_steps(self.steps(input), partial(aask_together, config=config))
 
-    def steps(self, state: Any) -> Steps:
+    def steps(self, state: Any) -> Generator[Any, Any, Update]:
         """Take the steps in order; where one has to wait for a model, those behind it are asked ahead."""
         update: Update = {}
         ahead: _Ahead = {}
@@ -85,9 +92,9 @@ class Parallel(Node):
         answers = [_told(node, question, ahead) for question in wanted]
         missing = [question for question, found in zip(wanted, answers, strict=True) if found is None]
         if missing:
-            own = [replace(question, reasoner=node.reasoner) for question in missing]
+            own = [(node.reasoner, question) for question in missing]
             begun = yield from self._begun(node, state, ahead, wanted)
-            given = iter((yield [*own, *(each.question for each in begun)]))
+            given = iter((yield [*own, *((each.reasoner, each.question) for each in begun)]))
             answers = [next(given) if found is None else found for found in answers]
             for each in begun:
                 each.answer = next(given)
@@ -141,7 +148,8 @@ class _Asked:
     def __init__(self, question: Question[Any], node: BlueprintNode[Any]) -> None:
         self._check = question.check
         self._checked: list[Any] = []
-        self.question = replace(question, reasoner=node.reasoner, check=self._noted, on_growth=None)
+        self.reasoner = node.reasoner
+        self.question = replace(question, check=self._noted, on_partial=None)
 
     def _noted(self, value: Any) -> Sequence[Complaint]:
         self._checked.append(value)
@@ -150,9 +158,9 @@ class _Asked:
     def repeat(self, question: Question[Any]) -> None:
         """Let a question's own functions see, and tell, what they would have seen had it been asked."""
         for value in self._checked:
-            if question.on_growth:
-                question.on_growth({})
-                question.on_growth(in_mode(value, "direct"))
+            if question.on_partial:
+                question.on_partial({})
+                question.on_partial(dump_in_mode(value, "direct"))
             if question.check:
                 question.check(value)
 

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress
-from arq_graph.errors import counted
+from arq_graph.errors import require_count
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import (
@@ -49,7 +49,7 @@ class PlanningContext(DecisionContext):
         super().__init__(gate, outcome)
         self.plan = current_turn_plan(gate.state)
         self.steps_left = max(0, max_steps - count_tool_rounds(gate.state))
-        self.results = gate.conversation.results
+        self.results = gate.conversation.current_turn_results
         self.new_results = self.results[self.plan.result_count if self.plan else 0 :]
         self.has_failed = any(line in gate.failed_results for line in self.new_results)
 
@@ -72,7 +72,7 @@ class Planner(Strategy):
         draft: bool = False,
         **settings: Unpack[StrategyOptions],
     ) -> None:
-        self.max_steps = counted("max_steps", max_steps)
+        self.max_steps = require_count("max_steps", max_steps)
         self.draft = draft
         super().__init__(model, agent, **settings)
         tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))

@@ -18,10 +18,10 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.spec import Guideline
-from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError, checked_type
+from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError, require_type
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.failures import read_failure
+from arq_graph.reasoning.failures import classify_failure
 
 MAX_CHARACTERS = 2_000
 """Of one message or result, in what is searched with."""
@@ -60,7 +60,7 @@ def build_search_text(conversation: Conversation, *, again: bool) -> str:
     lines, last = conversation.lines, conversation.last_customer_line
     before = enumerate(lines[: lines.index(last)] if last else ())
     since = max((number for number, line in before if line.speaker == "agent"), default=0)
-    asked = conversation.results if again else lines[since:]
+    asked = conversation.current_turn_results if again else lines[since:]
     return "\n".join(line.message.text[:MAX_CHARACTERS] for line in asked)
 
 
@@ -95,7 +95,7 @@ class _Meaning:
 
     def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
         way = "give LangChain embeddings, such as OpenAIEmbeddings()"
-        self._embeddings = checked_type("embeddings", embeddings, Embeddings, way)  # type: ignore[type-abstract]
+        self._embeddings = require_type("embeddings", embeddings, Embeddings, way)  # type: ignore[type-abstract]
         try:
             import numpy  # an optional dependency
         except ImportError:
@@ -110,7 +110,7 @@ class _Meaning:
                 self._vectors = self._checked(made, len(self._texts))
             near = self._checked([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
         except Exception as error:
-            if not (failure := read_failure(error)).from_provider:
+            if not (failure := classify_failure(error)).from_provider:
                 raise  # a bug somewhere stays itself
             whom = "the embeddings that choose among guidelines"
             if not failure.transient:

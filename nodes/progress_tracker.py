@@ -8,7 +8,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.state import NextMilestone, Progress
-from arq_graph.errors import checked_type
+from arq_graph.errors import require_type
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge
@@ -50,7 +50,7 @@ class TrackProgress(Node):
         agent: str = "",
         messages_key: str = "messages",
     ) -> None:
-        checked_type("milestones", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
+        require_type("milestones", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
         require_sound(graph)
         self.graph = graph
         self.messages_key = messages_key

@@ -94,7 +94,7 @@ class Strategy(AgentNode[ARQ]):
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
         active = list(get_active_scores(self.agent, gate.state))
         guidelines = [describe_guideline(self.agent.guideline(id)) for id in active]
-        results = gate.conversation.results
+        results = gate.conversation.current_turn_results
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in outcome.insights]
         listed = {
             "active": active,

@@ -13,7 +13,7 @@ from pydantic import create_model
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.errors import counted
+from arq_graph.errors import require_count
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
 from arq_graph.nodes.current_turn import count_tool_rounds
@@ -142,8 +142,8 @@ class ToolCaller(Strategy):
         max_ahead: int = 16,
         **settings: Unpack[StrategyOptions],
     ) -> None:
-        self.max_rounds = counted("max_rounds", max_rounds)
-        self.max_ahead = counted("max_ahead", max_ahead, least=0)
+        self.max_rounds = require_count("max_rounds", max_rounds)
+        self.max_ahead = require_count("max_ahead", max_ahead, minimum=0)
         super().__init__(model, agent, **settings)
         compared, confirmed = len(self.tools) > 1, agent.confirmed_by("customer")
         self.blueprints = {
@@ -177,7 +177,7 @@ class ToolCaller(Strategy):
     def _question(self, tool: str, gate: Gate, outcome: AgreementOutcome) -> Question[Any]:
         listed = {
             "other_candidates": [each for each in self.tools if each in gate.granted and each != tool],
-            "staged": [line.id for line in gate.conversation.results],
+            "staged": [line.id for line in gate.conversation.current_turn_results],
             "awaiting_confirmation": [each for each in outcome.describe_pending() if each["tool"] == tool],
         }
         granting = gate.granted.get(tool, ())

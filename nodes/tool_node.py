@@ -14,13 +14,13 @@ from langgraph.types import Command, Send
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.errors import innermost
+from arq_graph.errors import unwrap_exception_group
 from arq_graph.nodes.channels import Node, StateView, get_channel_types
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import get_granted_tools, refusal
 from arq_graph.nodes.messages import make_tool_message, unanswered_calls
-from arq_graph.reasoning.performing import run_awaitable
 from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.steps import run_awaitable
 
 MAX_ERROR = 500
 FOR_THE_CUSTOMER = (
@@ -194,5 +194,5 @@ def _for_sync_runs(request: ToolCallRequest) -> ToolCallRequest:
 
 def _said(error: Exception) -> str:
     """What the model is told of an error: its kind and its first words, no traceback."""
-    cause = innermost(error)
+    cause = unwrap_exception_group(error)
     return f"{type(cause).__name__}: {cause}"[:MAX_ERROR]

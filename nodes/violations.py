@@ -103,7 +103,7 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
             yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {reason}"
     for number, offered in enumerate(revision.offered_services):
         reason = check_source(offered.source, facts)
-        lines = [facts.conversation.by_id.get(id) for id in _cited(offered.source)]
+        lines = [facts.conversation.lines_by_id.get(id) for id in _cited(offered.source)]
         if reason is None and all(line is not None and line.speaker == "customer" for line in lines):
             reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
         if reason:
@@ -128,5 +128,5 @@ def check_source(source: str | None, facts: PromptFacts) -> str | None:
     cited = _cited(source)
     if not cited:
         return "it has no source in this prompt; leave it out or say that it is not known"
-    unknown = [id for id in cited if id not in facts.sources and id not in facts.conversation.by_id]
+    unknown = [id for id in cited if id not in facts.sources and id not in facts.conversation.lines_by_id]
     return f"there is no {as_json(' '.join(unknown))} in this prompt" if unknown else None

@@ -16,8 +16,8 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.errors import SpecError, innermost, suggestion
-from arq_graph.reasoning.performing import run_awaitable
+from arq_graph.errors import SpecError, suggestion, unwrap_exception_group
+from arq_graph.reasoning.steps import run_awaitable
 
 _NAME = re.compile(r"\$\{(\w+)\}")
 
@@ -123,7 +123,7 @@ def _tools(document: Any, name: str) -> dict[str, BaseTool] | str:
 
 def _reason(error: Exception) -> str:
     """What went wrong, without the address of an HTTP error, in which a key may stand."""
-    cause = innermost(error)
+    cause = unwrap_exception_group(error)
     answer = getattr(cause, "response", None)
     said = str(cause) if answer is None else f"{answer.status_code} {answer.reason_phrase}"
     return " ".join(said.split()).rstrip(".") or type(cause).__name__

@@ -60,8 +60,8 @@ def spec_error(
         known_by = str(fault) if getattr(fault, "file", None) else place
         found.setdefault(known_by, (document.line(place) if document else None, said))
     if document is None:
-        return SpecError.of_several(list(found.values()))
-    return SpecError.of_several(sorted(found.values()), file=document.source)
+        return SpecError.from_problems(list(found.values()))
+    return SpecError.from_problems(sorted(found.values()), file=document.source)
 
 
 def _place(values: Any, loc: Sequence[str | int]) -> Place:

@@ -12,11 +12,11 @@ from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.graph import GraphOptions, compiled
 from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, ToolCalling, strategy_of
-from arq_graph.errors import InputError, refuse_options
+from arq_graph.errors import InputError
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import ModelLike, Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
@@ -29,9 +29,6 @@ _PAPER_MODELS: Mapping[str, str] = {
     "message": "openai:gpt-4o-2024-08-06",
 }
 """The models of the ARQ paper's experiments (6.3)."""
-
-_PARTS = {"matcher": GuidelineMatcher, "reviser": MessageReviser, "model": Reasoner}
-_KNOWN: Any = {"further": GraphOptions.__annotations__, **_PARTS}
 
 PROFILE = (
     "You are a helpful agent. You reach what the customer asks for with your tools, and ask what is open."
@@ -84,7 +81,6 @@ def create_guided_agent(
         PromptError: A prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    refuse_options(options, create_guided_agent, **_KNOWN, strategy=type(chosen))
     if eager and not isinstance(chosen, ToolCalling):
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
@@ -128,7 +124,6 @@ def create_preact_agent(
         PromptError: The prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    refuse_options(options, create_preact_agent, **_KNOWN, strategy=type(chosen))
     if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):

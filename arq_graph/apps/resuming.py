@@ -12,7 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from arq_graph.errors import InputError
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
+from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 _STATE = object()
 

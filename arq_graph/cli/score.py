@@ -152,7 +152,7 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
         graph = graphs[name] = MilestoneGraph.from_yaml(file)
         graph.name = name
         if tools is not None and (wrong := graph.check(tools).errors):
-            raise SpecError.of_several([(each.line, each.message) for each in wrong], file=graph.file)
+            raise SpecError.from_problems([(each.line, each.message) for each in wrong], file=graph.file)
     is_for_all = len(given) == 1 and given[0] == file
     return graphs[name] if is_for_all else graphs
 

@@ -19,7 +19,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.guided import channels_of, create_guided_agent, create_preact_agent
 from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
-from arq_graph.errors import InputError, SpecError, counted, suggestion
+from arq_graph.errors import InputError, SpecError, require_count, suggestion
 from arq_graph.experiments.ablations import REFERENCES, ablation_of
 from arq_graph.experiments.reflexion import Reflexion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
@@ -30,7 +30,7 @@ from arq_graph.nodes.judgements import Judgement
 from arq_graph.nodes.message_reviser import MessageBlueprint, MessageReviser
 from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 from arq_graph.reasoning.blueprint import ARQ, Mode
-from arq_graph.reasoning.reasoner import Reasoner, reasoner_of
+from arq_graph.reasoning.reasoner import Reasoner, make_reasoner
 from arq_graph.reasoning.schema import LeftOut
 
 Without = Mapping[str, LeftOut]
@@ -59,7 +59,7 @@ def _arm(name: str, folder: Path | None) -> Arm:
     if again := re.fullmatch(r"(.+)\+reflexion(?::(.*))?", name):
         arm, given = again.groups("3")
         trials = int(given) if given.isdecimal() else given
-        trials = counted(f"the number of trials after `+reflexion:` in the arm {name!r}", trials)
+        trials = require_count(f"the number of trials after `+reflexion:` in the arm {name!r}", trials)
         return Reflexion(cast(MakeApp, _arm(arm, folder)), trials)
     if ablation := ablation_of(name):
         strategy, without = REFERENCES[ablation.reference], ablation.without
@@ -122,9 +122,9 @@ def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING
 
 def _models(model: Any, by_response: bool, without: Without) -> dict[str, Any]:
     """Whom the steps ask, by their keys in `create_guided_agent`."""
-    asked = reasoner_of(model, "agent", response_only=True) if by_response else model
+    asked = make_reasoner(model, "agent", response_only=True) if by_response else model
     models = dict.fromkeys(("matcher", "strategy", "message"), asked)
-    lacking = {module: reasoner_of(asked, "agent", without=names) for module, names in without.items()}
+    lacking = {module: make_reasoner(asked, "agent", without=names) for module, names in without.items()}
     return models | {module if module in models else "strategy": each for module, each in lacking.items()}
 
 

@@ -36,11 +36,11 @@ from arq_graph.nodes.proposed_calls import get_property_name
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.tool_arguments import name_in_words
 from arq_graph.reasoning.answer import Answer
-from arq_graph.reasoning.blocks import as_taken
-from arq_graph.reasoning.blueprint import in_mode, response_fields
+from arq_graph.reasoning.blocks import join_text_blocks
+from arq_graph.reasoning.blueprint import dump_in_mode, list_response_fields
 from arq_graph.reasoning.conversation import Conversation, Line
-from arq_graph.reasoning.performing import perform_steps
 from arq_graph.reasoning.sections import as_json, clean
+from arq_graph.reasoning.steps import perform_steps
 
 UNFILLED = "[to be filled in]"
 """What stands where a person or a model has to write something."""
@@ -231,7 +231,7 @@ def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], 
         told = {"step": step, "reason": why, "tool": call and call["name"]}
         plans[-1].append(_Step(told, call, "".join(expected)))
 
-    for (message, _), result in zip(turn.calls, turn.talk.results, strict=True):
+    for (message, _), result in zip(turn.calls, turn.talk.current_turn_results, strict=True):
         (call,) = message.tool_calls
         add(f"call {call['name']}", call)
         if _ended(result) != "as_expected":
@@ -258,7 +258,9 @@ def _chats(turn: _Turn, plans: Sequence[Sequence[_Step]], planner: Planner) -> I
         raise InputError("there is no answer at the end, so nobody knows the plan")
     state: dict[str, Any] = {"messages": turn.history}
     for at, ahead in enumerate(plans if turn.answer else plans[:-1]):
-        chat, update = _taught(planner, state, _answer(ahead, turn, turn.talk.results[:at], planner))
+        chat, update = _taught(
+            planner, state, _answer(ahead, turn, turn.talk.current_turn_results[:at], planner)
+        )
         yield chat
         if at < len(turn.calls):
             said, result = turn.calls[at]
@@ -281,8 +283,8 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
             # What follows tells the model what to do instead.
             why = complaints[0].message.partition("; ")[0].partition(": ")[0]
             raise InputError(f"the planner would not do that: {why}")
-        said.extend(message.text for message in as_taken(convert_to_messages(question.messages), None))
-        said.append(json.dumps(in_mode(value, "direct"), ensure_ascii=False))
+        said.extend(message.text for message in join_text_blocks(convert_to_messages(question.messages)))
+        said.append(json.dumps(dump_in_mode(value, "direct"), ensure_ascii=False))
         return [Answer(value, "", said[-1])]
 
     update = perform_steps(planner.steps(planner.view_state(state)), answer)
@@ -292,7 +294,7 @@ def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[lis
 
 def _answer(ahead: Sequence[_Step], turn: _Turn, done: Sequence[Line], planner: Planner) -> dict[str, Any]:
     """The answer that takes the first of the steps ahead: of all its parts, those that the planner's schema has."""
-    call, asked = ahead[0].call, response_fields(planner.blueprint)
+    call, asked = ahead[0].call, list_response_fields(planner.blueprint)
     steps = [dict(each.written) for each in ahead]
     ended, change = _ended(done[-1]) if done else None, None
     if ended in _WHY:

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, counted
+from arq_graph.errors import InputError, require_count
 from arq_graph.milestones.evaluation.arms import MakeApp, taken_by
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
@@ -58,7 +58,7 @@ class Reflexion:
     lessons: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        counted("trials", self.trials)
+        require_count("trials", self.trials)
         if not callable(self.arm) or hasattr(self.arm, "invoke"):
             raise InputError(
                 f"{self.arm!r} is an app, which cannot begin anew: give a function that makes one"

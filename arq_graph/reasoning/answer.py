@@ -4,38 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.messages.ai import UsageMetadata
 
-from arq_graph.reasoning.blueprint import B, Complaint
-
-if TYPE_CHECKING:
-    from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.errors import Attempt, Complaint
+from arq_graph.reasoning.blueprint import B
 
 __all__ = ["Answer", "Attempt", "Complaint", "Question"]
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One answer of the model, used or not.
-
-    Args:
-        text: The model's raw text.
-        method: How it was asked: "json_schema", "function_calling", "json_mode" or "prompt".
-        error: Why the text is no valid answer; None if it is one.
-        complaints: What a valid answer did not meet.
-        usage: Tokens of this call, if the model reports them.
-        model: The name of the model that answered.
-    """
-
-    text: str
-    method: str
-    error: str | None
-    complaints: tuple[Complaint, ...]
-    usage: UsageMetadata | None
-    model: str
 
 
 @dataclass(frozen=True)
@@ -75,8 +52,7 @@ class Question(Generic[B]):
         name: Name of the batch, for traces.
         max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
         guidelines: Ids of the guidelines that it is about, for traces.
-        reasoner: Who asks it; None means the reasoner that is given it.
-        on_growth: Has the answer streamed, where the model can do that, and is called with its JSON as far as it is
+        on_partial: Has the answer streamed, where the model can do that, and is called with its JSON as far as it is
             written, not validated yet, whenever that has grown; with an empty one where a call begins anew.
     """
 
@@ -86,5 +62,4 @@ class Question(Generic[B]):
     name: str = ""
     max_candidates: int | None = None
     guidelines: tuple[str, ...] = ()
-    reasoner: Reasoner | None = None
-    on_growth: Callable[[Mapping[str, Any]], None] | None = None
+    on_partial: Callable[[Mapping[str, Any]], None] | None = None

@@ -20,19 +20,19 @@ from arq_graph.errors import (
     ModelUnavailableError,
     RefusalError,
     UnsatisfiedError,
-    checked,
-    counted,
+    require_choice,
+    require_count,
 )
 from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
-from arq_graph.reasoning.blocks import as_taken, cache_mark
+from arq_graph.reasoning.blocks import cache_mark, join_text_blocks, mark_for_cache
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
-from arq_graph.reasoning.failures import Failure, read_failure
+from arq_graph.reasoning.failures import Failure, classify_failure
 from arq_graph.reasoning.methods import Method
 from arq_graph.reasoning.replies import (
     GrowingAnswer,
     asked_again,
+    extract_message,
     is_cut_off,
-    message_from,
     parse_answer,
     refusal_of,
     sum_of,
@@ -65,10 +65,10 @@ class AskSettings:
     without: LeftOut = NOTHING
 
     def __post_init__(self) -> None:
-        checked("mode", self.mode, Mode)
-        counted("max_attempts", self.max_attempts)
-        counted("max_candidates", self.max_candidates)
-        checked("on_unsatisfied", self.on_unsatisfied, Literal["return", "raise"])
+        require_choice("mode", self.mode, Mode)
+        require_count("max_attempts", self.max_attempts)
+        require_count("max_candidates", self.max_candidates)
+        require_choice("on_unsatisfied", self.on_unsatisfied, Literal["return", "raise"])
         if not (isinstance(self.timeout, int | float) and self.timeout > 0):
             raise InputError(f"timeout is {self.timeout!r}: it must be a number of seconds, more than 0")
         if not (isinstance(self.backoff, int | float) and self.backoff >= 0):
@@ -85,7 +85,7 @@ class Asking(Generic[B]):
         self.question = question
         self.settings = settings
         self.max_candidates = question.max_candidates or settings.max_candidates
-        self._growing = GrowingAnswer(question.on_growth) if question.on_growth else None
+        self._growing = GrowingAnswer(question.on_partial) if question.on_partial else None
         self._schema = schema_in_mode(question.blueprint, settings.mode, settings.without)
         by_response = settings.without if settings.response_only or settings.without else None
         self._read = partial(read_answer, question.blueprint, settings.mode, by_response)
@@ -153,7 +153,8 @@ class Asking(Generic[B]):
         """
         name = re.sub(r"[^A-Za-z0-9_-]", "_", self._name)[:64]  # what providers allow
         while True:
-            prompt = as_taken(self._method.messages(self._messages, self._schema), self._mark)
+            messages = self._method.messages(self._messages, self._schema)
+            prompt = mark_for_cache(messages, self._mark) if self._mark else join_text_blocks(messages)
             prompt += retry
             bind = partial(self._method.bind, name=name, schema=self._schema)
             tries = _TRIES_BEFORE_OTHERS if self._others else MAX_TRIES
@@ -167,9 +168,9 @@ class Asking(Generic[B]):
             except ArqGraphError:
                 raise
             except Exception as error:
-                if (hidden := message_from(error)) is not None:
+                if (hidden := extract_message(error)) is not None:
                     return hidden
-                failure = read_failure(error, self._model)
+                failure = classify_failure(error, self._model)
                 if failure.blames("temperature") and self._model is not self._transport.model:
                     self._endpoint.takes_temperature = False
                     self._model = self._transport.model

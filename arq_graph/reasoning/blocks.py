@@ -19,6 +19,7 @@ Block: TypeAlias = dict[str, Any]
 Mark: TypeAlias = Callable[[Block], list[Block]]
 """What stands in the place of a block up to which the provider's cache shall keep the prompt."""
 
+_MARK_KEYS = frozenset({"cache_control", "cachePoint"})
 _MARKED_PARTS = 3  # with the system message: as many marks as providers take
 
 
@@ -36,16 +37,23 @@ def cache_mark(model: BaseChatModel) -> Mark | None:
     return None
 
 
-def as_taken(messages: Sequence[BaseMessage], mark: Mark | None) -> list[BaseMessage]:
-    """The messages of a prompt with marks, or else with neighbouring texts joined, to a string where all is text.
+def join_text_blocks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return messages whose neighbouring text blocks are joined; content that is all text becomes a string."""
+    return [_changed(message, _joined(message.content)) for message in messages]
 
-    A prompt that comes with marks of its own gets no others.
-    """
-    contents = [message.content for message in messages]
-    blocks = [block for content in contents if isinstance(content, list) for block in content]
-    if mark is None or any({"cache_control", "cachePoint"} & set(block) for block in blocks):
-        return [_changed(message, _joined(message.content)) for message in messages]
-    return [*(_changed(message, _marked(message, mark)) for message in messages[:2]), *messages[2:]]
+
+def mark_for_cache(messages: Sequence[BaseMessage], mark: Mark) -> list[BaseMessage]:
+    """Return messages with marks for the provider's cache, unless they already carry some."""
+    if any(_has_marks(message) for message in messages):
+        return join_text_blocks(messages)
+    marked = [_changed(message, _marked(message, mark)) for message in messages[:2]]
+    return marked + list(messages[2:])
+
+
+def _has_marks(message: BaseMessage) -> bool:
+    if isinstance(message.content, str):
+        return False
+    return any(not _MARK_KEYS.isdisjoint(block) for block in message.content)
 
 
 def _marked(message: BaseMessage, mark: Mark) -> str | list[Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
@@ -31,7 +30,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ModelSchema
 
-from arq_graph.errors import BlueprintDefinitionError, checked
+from arq_graph.errors import BlueprintDefinitionError, Complaint, require_choice
 from arq_graph.reasoning.queries import (
     Query,
     by_stage,
@@ -58,24 +57,6 @@ Mode = Literal["arq", "cot", "direct"]
 _Asked = tuple[Mode, LeftOut]
 
 _REASONING = "Think it through step by step: what the instructions and the context ask for, and what follows."
-
-
-@dataclass(frozen=True)
-class Complaint:
-    """One thing that a valid answer does not meet.
-
-    Args:
-        blueprint: The blueprint's name.
-        query: Path of the query, such as "G3.score".
-        message: What is wrong, and what was expected.
-    """
-
-    blueprint: str
-    query: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.blueprint}.{self.query}: {self.message}"
 
 
 class _NotAsked(AttributeError):
@@ -215,7 +196,7 @@ B = TypeVar("B", bound=ARQ)
 
 def schema_in_mode(blueprint: type[ARQ], mode: Mode, without: LeftOut = NOTHING) -> dict[str, Any]:
     """What `ARQ.response_schema` gives, made once and not to be changed; what the blueprint lacks is passed over."""
-    checked("mode", mode, Mode)
+    require_choice("mode", mode, Mode)
     if "__arq_schemas__" not in blueprint.__dict__:
         blueprint.model_rebuild()  # has references forward
     schemas, key = blueprint.__arq_schemas__, (mode, without)
@@ -236,12 +217,12 @@ def read_answer(blueprint: type[B], mode: Mode, by_response: LeftOut | None, tex
     """
     if mode == "arq" and by_response is not None:
         filled = blueprint.model_validate_json(text, context=by_response)
-        return blueprint.model_validate(in_mode(filled, "direct"), context="direct"), ""
+        return blueprint.model_validate(dump_in_mode(filled, "direct"), context="direct"), ""
     answer = blueprint.model_validate_json(text, context=mode)
     return answer, answer.__dict__.pop(_reasoning_key(blueprint)) if mode == "cot" else ""
 
 
-def in_mode(value: Any, mode: Mode, without: LeftOut = NOTHING) -> Any:
+def dump_in_mode(value: Any, mode: Mode, without: LeftOut = NOTHING) -> Any:
     """An answer as a mode has it: all of it, save the queries that are left out, or the response alone."""
     if isinstance(value, ARQ):
         if mode == "arq" and not without:
@@ -249,17 +230,17 @@ def in_mode(value: Any, mode: Mode, without: LeftOut = NOTHING) -> Any:
         asked = (
             name for name, each in queries_of(type(value)).items() if _is_asked(mode, without, name, each)
         )
-        return {name: in_mode(getattr(value, name), mode, without) for name in asked}
+        return {name: dump_in_mode(getattr(value, name), mode, without) for name in asked}
     if isinstance(value, dict):
-        return {name: in_mode(item, mode, without) for name, item in value.items()}
-    return [in_mode(item, mode, without) for item in value] if isinstance(value, list | tuple) else value
+        return {name: dump_in_mode(item, mode, without) for name, item in value.items()}
+    return [dump_in_mode(item, mode, without) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _is_asked(mode: Mode, without: LeftOut, name: str, asked: Query) -> bool:
     return asked.kind == "respond" or (mode == "arq" and name not in without)
 
 
-def response_fields(blueprint: type[BaseModel]) -> list[str]:
+def list_response_fields(blueprint: type[BaseModel]) -> list[str]:
     """The names of the fields that every mode has."""
     return [name for name, asked in queries_of(blueprint).items() if asked.kind == "respond"]
 
@@ -267,7 +248,7 @@ def response_fields(blueprint: type[BaseModel]) -> list[str]:
 def _reasoning_key(blueprint: type[BaseModel]) -> str:
     """The key of the free reasoning: "reasoning", or longer where a response field has that name."""
     key = "reasoning"
-    while key in response_fields(blueprint):
+    while key in list_response_fields(blueprint):
         key += "_"
     return key
 
@@ -314,7 +295,7 @@ def _check_fields(blueprint: type[ARQ]) -> None:
         else:
             continue
         raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
-    if ABC not in blueprint.__bases__ and not response_fields(blueprint):
+    if ABC not in blueprint.__bases__ and not list_response_fields(blueprint):
         raise BlueprintDefinitionError(
             f"{blueprint.__name__} has no response: give it a field with respond(…). A class that only holds "
             "queries for others to inherit has ABC among its bases; one that groups the answers to a query is a "

@@ -28,7 +28,8 @@ class Line:
     """One line of the conversation: `M…` or `T…`, said by the customer, the agent, a tool or the system.
 
     `text` is the line as the prompt has it; `call` is the call that a tool result answers. `images` follow the line
-    in the prompt, as LangChain's standard blocks; `unread` has the kinds of what was attached and is only named there.
+    in the prompt, as LangChain's standard blocks; `unsupported_attachments` has the kinds of attachments that are only
+    named there.
     """
 
     id: str
@@ -37,7 +38,7 @@ class Line:
     text: str
     call: Mapping[str, Any] | None = None
     images: tuple[Block, ...] = ()
-    unread: tuple[str, ...] = ()
+    unsupported_attachments: tuple[str, ...] = ()
 
     @property
     def turn(self) -> str:
@@ -69,9 +70,11 @@ class Conversation:
         for message in self.messages:
             attached = [*_attachments(message)]
             images = tuple(block for _, block in attached if block and self.shows_images)
-            unread = tuple(kind for kind, block in attached if not block or not self.shows_images)
+            unsupported_attachments = tuple(
+                kind for kind, block in attached if not block or not self.shows_images
+            )
             names = [f"image {number}" for number in range(pictures + 1, pictures + len(images) + 1)]
-            attachments = {"attachments": [*names, *unread]} if attached else {}
+            attachments = {"attachments": [*names, *unsupported_attachments]} if attached else {}
             if isinstance(message, ToolMessage):
                 results += 1
                 call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
@@ -79,7 +82,9 @@ class Conversation:
                 record |= {"tool": call["name"], "arguments": call["args"]}
                 record |= {**self._shortened("result", message.text), **attachments}
                 record |= {"error": True} if message.status == "error" else {}
-                yield Line(record["id"], "tool", message, as_json(record), call, images, unread)
+                yield Line(
+                    record["id"], "tool", message, as_json(record), call, images, unsupported_attachments
+                )
             else:
                 if isinstance(message, AIMessage) and message.tool_calls:
                     calls |= {call["id"]: call for call in message.tool_calls}
@@ -90,7 +95,9 @@ class Conversation:
                 speaker = "customer" if isinstance(message, HumanMessage) else speaker
                 record = {"id": f"M{spoken}", "from": speaker}
                 record |= {**self._shortened("text", message.text), **attachments}
-                yield Line(record["id"], speaker, message, as_json(record), None, images, unread)
+                yield Line(
+                    record["id"], speaker, message, as_json(record), None, images, unsupported_attachments
+                )
             pictures += len(images)
 
     def _shortened(self, key: str, text: str) -> dict[str, Any]:
@@ -134,13 +141,13 @@ class Conversation:
         return [*blocks, text_block(text)] if text else blocks
 
     @cached_property
-    def by_id(self) -> dict[str, Line]:
+    def lines_by_id(self) -> dict[str, Line]:
         """Each line that the prompt shows by its id."""
         return {line.id: line for line in self.lines[self.first_shown :]}
 
-    def id_of(self, message_id: str | None) -> str | None:
+    def find_line_id(self, message_id: str | None) -> str | None:
         """The line id of the message with this id; None where the prompt does not show it."""
-        shown = self.by_id.values()
+        shown = self.lines_by_id.values()
         return next((line.id for line in shown if message_id and line.message.id == message_id), None)
 
     @cached_property
@@ -165,7 +172,7 @@ class Conversation:
         return answered
 
     @cached_property
-    def results(self) -> tuple[Line, ...]:
+    def current_turn_results(self) -> tuple[Line, ...]:
         """The tool results of this turn: those after the last customer message."""
         line = self.last_customer_line
         since = self.lines.index(line) + 1 if line else 0

@@ -97,7 +97,7 @@ class Failure:
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
 
-def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
+def classify_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
     """Tell what an exception of a model call means; `model` is the one that was called, where it is known."""
     status, names = _http_status(error), _names(error)
     causes = {type(cause).__name__ for cause in _causes(error)}

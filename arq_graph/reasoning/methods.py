@@ -113,7 +113,7 @@ def _remembered(_kind: type[BaseChatModel], _settings: str) -> Endpoint:
     return Endpoint()
 
 
-def endpoint_of(bare: Bare) -> Endpoint:
+def get_endpoint(bare: Bare) -> Endpoint:
     """What this process knows of a model's endpoint; models of one class and the same settings, keys too, share it."""
     fields = type(bare.model).model_fields
     names = [name for name, field in fields.items() if not field.exclude]

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, Never, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
-from arq_graph.errors import InputError, ReasoningError, refuse_options
+from arq_graph.errors import InputError, ReasoningError
 from arq_graph.models.resolve import ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
@@ -59,7 +59,7 @@ class Reasoner:
             Of such an answer, too, the response alone is handed on.
 
     Raises:
-        InputError: A setting is unknown or out of its range, or the model is none.
+        InputError: A setting is out of its range, or the model is none.
     """
 
     def __init__(
@@ -78,9 +78,7 @@ class Reasoner:
         base_url: str | None = None,
         response_only: bool = False,
         without: Collection[str] = (),
-        **others: Never,
     ) -> None:
-        refuse_options(others, Reasoner)
         if base_url is not None and not isinstance(model, str):
             raise InputError("base_url must be set on the chat model itself")
         if not isinstance(fallbacks, list | tuple):
@@ -105,13 +103,6 @@ class Reasoner:
         timeout, backoff = self.settings.timeout, self.settings.backoff
         reached = [Transport(each, timeout=timeout, backoff=backoff) for each in bare if each]
         return reached if len(reached) == len(bare) else []
-
-    def _transports_of(
-        self, questions: Sequence[Question[Any]], config: RunnableConfig | None
-    ) -> dict[Reasoner, list[Transport]]:
-        """The models to ask, in order, by who asks; if some are configurable, of this run."""
-        askers = {question.reasoner or self for question in questions}
-        return {each: each._fixed or each._reached(config or {}) for each in askers}
 
     def ask(
         self,
@@ -141,7 +132,7 @@ class Reasoner:
                 model of a configurable one.
         """
         left_out(self.settings.without, blueprint)
-        asker = reasoner_of(self, self.settings.module, mode=mode)
+        asker = make_reasoner(self, self.settings.module, mode=mode)
         return _only(asker.ask_all([Question(blueprint, messages, check)], config=config))
 
     async def aask(
@@ -155,7 +146,7 @@ class Reasoner:
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
         left_out(self.settings.without, blueprint)
-        asker = reasoner_of(self, self.settings.module, mode=mode)
+        asker = make_reasoner(self, self.settings.module, mode=mode)
         return _only(await asker.aask_all([Question(blueprint, messages, check)], config=config))
 
     def ask_all(
@@ -171,50 +162,13 @@ class Reasoner:
             For each question, in order, its answer, or the error that its ask ended with. Errors of other
             kinds are raised.
         """
-
-        transports = self._transports_of(questions, config)
-
-        def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
-            asker = question.reasoner or self
-            try:
-                return Transport.run(*asker._asking(question, transports[asker], config))
-            except ReasoningError as error:
-                return error
-
-        if len(questions) <= 1:
-            return [ask(question) for question in questions]
-        limit = (config or {}).get("max_concurrency") or _MAX_THREADS
-        pool = ContextThreadPoolExecutor(min(limit, len(questions)), thread_name_prefix="arq_graph-ask")
-        try:
-            asks = [pool.submit(ask, question) for question in questions]
-            return [asked.result() for asked in asks]
-        finally:
-            # After Ctrl-C nobody waits for requests that are still under way.
-            pool.shutdown(wait=False, cancel_futures=True)
+        return ask_together([(self, question) for question in questions], config)
 
     async def aask_all(
         self, questions: Sequence[Question[Any]], *, config: RunnableConfig | None = None
     ) -> list[Answer[Any] | ReasoningError]:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
-        transports = self._transports_of(questions, config)
-        places = asyncio.Semaphore((config or {}).get("max_concurrency") or len(questions) or 1)
-
-        async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
-            asker = question.reasoner or self
-            async with places:
-                try:
-                    return await Transport.arun(*asker._asking(question, transports[asker], config))
-                except ReasoningError as error:
-                    return error
-
-        asks = [asyncio.ensure_future(ask(question)) for question in questions]
-        try:
-            return list(await asyncio.gather(*asks))
-        finally:
-            # If one raises, the others end with it, and none goes on unseen.
-            for task in asks:
-                task.cancel()
-            await asyncio.gather(*asks, return_exceptions=True)
+        return await aask_together([(self, question) for question in questions], config)
 
     def _asking(
         self, question: Question[B], transports: Sequence[Transport], config: RunnableConfig | None
@@ -232,6 +186,62 @@ class Reasoner:
         return Asking(transports, question, self.settings).steps(), merged
 
 
+def ask_together(
+    assigned: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
+) -> list[Answer[Any] | ReasoningError]:
+    """Ask the questions of several reasoners at the same time, as `Reasoner.ask_all` does."""
+    transports = _transports_by_reasoner(assigned, config)
+
+    def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
+        try:
+            return Transport.run(*reasoner._asking(question, transports[reasoner], config))
+        except ReasoningError as error:
+            return error
+
+    if len(assigned) <= 1:
+        return [ask(reasoner, question) for reasoner, question in assigned]
+    limit = (config or {}).get("max_concurrency") or _MAX_THREADS
+    pool = ContextThreadPoolExecutor(min(limit, len(assigned)), thread_name_prefix="arq_graph-ask")
+    try:
+        asks = [pool.submit(ask, reasoner, question) for reasoner, question in assigned]
+        return [asked.result() for asked in asks]
+    finally:
+        # After Ctrl-C nobody waits for requests that are still under way.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+async def aask_together(
+    assigned: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
+) -> list[Answer[Any] | ReasoningError]:
+    """Ask the questions of several reasoners at the same time, without blocking."""
+    transports = _transports_by_reasoner(assigned, config)
+    places = asyncio.Semaphore((config or {}).get("max_concurrency") or len(assigned) or 1)
+
+    async def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
+        async with places:
+            try:
+                return await Transport.arun(*reasoner._asking(question, transports[reasoner], config))
+            except ReasoningError as error:
+                return error
+
+    asks = [asyncio.ensure_future(ask(reasoner, question)) for reasoner, question in assigned]
+    try:
+        return list(await asyncio.gather(*asks))
+    finally:
+        # If one raises, the others end with it, and none goes on unseen.
+        for task in asks:
+            task.cancel()
+        await asyncio.gather(*asks, return_exceptions=True)
+
+
+def _transports_by_reasoner(
+    assigned: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None
+) -> dict[Reasoner, list[Transport]]:
+    """Return the models of each reasoner, in order; configurable ones are made once for all its questions."""
+    reasoners = {reasoner for reasoner, _ in assigned}
+    return {reasoner: reasoner._fixed or reasoner._reached(config or {}) for reasoner in reasoners}
+
+
 def _only(answers: Sequence[Answer[B] | ReasoningError]) -> Answer[B]:
     (answer,) = answers
     if isinstance(answer, ReasoningError):
@@ -243,7 +253,7 @@ ModelLike: TypeAlias = ChatModelLike | Reasoner
 """Whom a step asks: what a `Reasoner` takes, or one that is set up already."""
 
 
-def reasoner_of(
+def make_reasoner(
     model: ModelLike, module: str, usual_temperature: float | None = None, **settings: Any
 ) -> Reasoner:
     """A part's reasoner: what asks its model, or a view of a shared one, over the same connections.

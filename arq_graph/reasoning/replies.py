@@ -40,7 +40,7 @@ _MAX_CUT = 12
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
-KEPT_METADATA = (*_REASON_KEYS, "incomplete_details", "prompt_feedback", "model_name")
+ANSWER_METADATA = (*_REASON_KEYS, "incomplete_details", "prompt_feedback", "model_name")
 """What of an answer's metadata anything here reads."""
 
 
@@ -166,7 +166,7 @@ def sum_of(usages: Iterable[UsageMetadata | None]) -> UsageMetadata | None:
     return reduce(add_usage, filter(None, usages), None)
 
 
-def message_from(error: BaseException) -> AIMessage | None:
+def extract_message(error: BaseException) -> AIMessage | None:
     """The answer that some clients hide inside an exception; None if `error` is no such exception.
 
     OpenAI's client raises when an answer to `response_format` was cut off or filtered, and LangChain's

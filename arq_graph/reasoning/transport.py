@@ -25,10 +25,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.models.resolve import Bare, Called, model_name
-from arq_graph.reasoning.failures import read_failure
-from arq_graph.reasoning.methods import endpoint_of
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
+from arq_graph.reasoning.failures import classify_failure
+from arq_graph.reasoning.methods import get_endpoint
 from arq_graph.reasoning.replies import GrowingAnswer
+from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Transport:
 
     def __init__(self, bare: Bare, *, timeout: float, backoff: float) -> None:
         self.name = model_name(bare.model)
-        self.endpoint = endpoint_of(bare)
+        self.endpoint = get_endpoint(bare)
         self._bare = bare
         # Without being told to, many endpoints count no tokens of a streamed answer.
         counts = {"stream_usage": True} if getattr(bare.model, "stream_usage", None) is None else {}
@@ -104,7 +104,7 @@ class Transport:
                 bound = self._bare.bound_again(bind(model if tries == 1 else _limited(model, left)))
                 answer: AIMessage = yield Step(pause, bound, list(messages), left, growing)
             except Exception as error:
-                failure = read_failure(error, model)
+                failure = classify_failure(error, model)
                 doubts += failure.maybe_unsupported and not settled
                 if not failure.transient or (doubts == 2 and tries < max_tries):
                     raise

@@ -16,7 +16,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
-from arq_graph.reasoning.replies import message_from, sum_of
+from arq_graph.reasoning.replies import extract_message, sum_of
 
 
 class CallLimitReached(Exception):
@@ -76,7 +76,7 @@ class UsageTracker(BaseCallbackHandler):
         self._calls: dict[UUID, _Call] = {}
 
     @contextmanager
-    def listening(self) -> Iterator[Self]:
+    def listen(self) -> Iterator[Self]:
         """Count what is called inside the block; a tracker that listens around it counts that, too."""
         around = _tracker.get()
         if around is not self:
@@ -172,7 +172,7 @@ class UsageTracker(BaseCallbackHandler):
         """Count the tokens of a call whose answer was cut off or filtered."""
         if call := self._calls.get(run_id):
             call.failure = error
-            if hidden := message_from(error):
+            if hidden := extract_message(error):
                 call.usage = hidden.usage_metadata
             for tracker in self.trackers:
                 tracker.failed(run_id, error)
@@ -204,4 +204,4 @@ def track_usage() -> AbstractContextManager[UsageTracker]:
         print(used.calls, used.total["total_tokens"], used.by_module["matcher"].calls)
         ```
     """
-    return UsageTracker().listening()
+    return UsageTracker().listen()

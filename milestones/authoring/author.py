@@ -16,7 +16,7 @@ from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
-from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
+from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.templates import PromptTemplate
 
@@ -126,7 +126,7 @@ def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneG
     prompt = PromptTemplate(PROMPT, PROMPT.parent)
     tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
-    reasoner = reasoner_of(model, "author", timeout=_SECONDS)
+    reasoner = make_reasoner(model, "author", timeout=_SECONDS)
     answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
     sound = [(milestones, doubts) for milestones, errors, doubts in drafts if not errors]
     if not sound:

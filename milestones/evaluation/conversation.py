@@ -23,7 +23,7 @@ from arq_graph.milestones.transcripts.messages import events_of
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.hearing import asks_something
 from arq_graph.milestones.users.spec import ScriptedUser, User, last_words
-from arq_graph.reasoning.failures import read_failure
+from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
@@ -242,7 +242,7 @@ class _Talk:
         await asyncio.sleep(0)  # an app that never waits would not be stopped at its limit
         begun = time.monotonic()
         try:
-            with self.held.usage.listening():
+            with self.held.usage.listen():
                 if callable(getattr(self.app, "ainvoke", None)):
                     return await self.app.ainvoke(given, self.config, **self.settings)
                 return await asyncio.to_thread(self.app.invoke, given, self.config, **self.settings)
@@ -346,6 +346,6 @@ def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseExcep
     for one in _causes(error):
         if isinstance(one, ArqGraphError):  # it says what it is
             return isinstance(one, ModelRequestError | ModelUnavailableError)
-        if one in of_models and isinstance(one, Exception) and read_failure(one).from_provider:
+        if one in of_models and isinstance(one, Exception) and classify_failure(one).from_provider:
             return True
     return False

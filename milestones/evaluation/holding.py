@@ -183,7 +183,7 @@ class Run:
 
     async def _hold(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong stands in the result."""
-        with CallListener(self.suite, one.id, keeps=self.record).listening() as used:
+        with CallListener(self.suite, one.id, keeps=self.record).listen() as used:
             self.limit.running.append(used)
             outcome, messages, failure = await self._held(one)
             self.limit.running.remove(used)
@@ -216,7 +216,7 @@ class Run:
             await made.forget(thread)
             spent.include(held.usage)
             is_spent = self.stop_reason is not None
-            with spent.listening(), UsageTracker(0 if is_spent else None).listening():
+            with spent.listen(), UsageTracker(0 if is_spent else None).listen():
                 try:
                     is_over = held.ended in ("limit", "error")
                     make = None if is_over else await self.arms.again(made, held.messages)

@@ -20,9 +20,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from arq_graph.reasoning.failures import read_failure
+from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.methods import read_request
-from arq_graph.reasoning.replies import KEPT_METADATA, is_cut_off, message_from
+from arq_graph.reasoning.replies import ANSWER_METADATA, extract_message, is_cut_off
 from arq_graph.reasoning.usage import UsageTracker
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ANSWER = {"content", "tool_calls", "invalid_tool_calls", "usage_metadata", "add
 
 
 class Failed(NamedTuple):
-    """What a model call raised: the error's class, what it says, and what `read_failure` reads off it."""
+    """What a model call raised: the error's class, what it says, and what `classify_failure` reads off it."""
 
     kind: str
     words: str
@@ -140,16 +140,16 @@ class CallListener(UsageTracker):
                 for each in pieces
             ]
             answer |= {"tool_calls": [], "invalid_tool_calls": raw}
-        answer["response_metadata"] = {key: told[key] for key in KEPT_METADATA if told.get(key)}
+        answer["response_metadata"] = {key: told[key] for key in ANSWER_METADATA if told.get(key)}
         self._kept[run].answer = to_jsonable_python(
             answer, fallback=lambda value: getattr(value, "name", str(value))
         )
 
     def failed(self, run: UUID, error: BaseException) -> None:
         """Keep an error, or the answer that is hidden in it; a call that was cancelled has none."""
-        if hidden := message_from(error):
+        if hidden := extract_message(error):
             self.answered(run, hidden)
         elif run in self._kept and isinstance(error, Exception):
-            failure = read_failure(error)
+            failure = classify_failure(error)
             told = type(error).__name__, str(error), failure.status, failure.transient
             self._kept[run].error = Failed(*told)

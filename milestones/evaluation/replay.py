@@ -20,7 +20,7 @@ from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.store import ASKED, files_in, is_head, records_in
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import Bare
-from arq_graph.reasoning.methods import METHODS, endpoint_of
+from arq_graph.reasoning.methods import METHODS, get_endpoint
 from arq_graph.reasoning.replies import is_cut_off
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
@@ -77,7 +77,7 @@ class ReplayChatModel(InProcessChatModel):
                 f"{named}: no recording is there; `evaluate(…, results=…, record=True)` makes one"
             )
         # Every request is known by whichever method it was asked; so the first is as good as the one that was found.
-        endpoint_of(Bare(self)).methods = METHODS[:1]
+        get_endpoint(Bare(self)).methods = METHODS[:1]
 
     def recorded(self, suite: str) -> Recorded:
         """What was held of a suite.

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from arq_graph.agent.parts import Part
-from arq_graph.errors import InputError, SpecError, checked_type
+from arq_graph.errors import InputError, SpecError, require_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
 from arq_graph.milestones.evaluation.results import kept_in
@@ -118,7 +118,7 @@ async def aevaluate(
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     given = locals()
-    checked_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
+    require_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
     try:
         settings = _Settings(**{name: given[name] for name in _Settings.model_fields})
     except SpecError as error:
@@ -133,7 +133,7 @@ async def aevaluate(
     suite.scenarios[0].make_user(suite.seed, user_model)
     if executor is not None:
         way = "give a concurrent.futures.Executor, such as ProcessPoolExecutor(4) or Dask's client.get_executor()"
-        checked_type("executor", executor, Executor, way)
+        require_type("executor", executor, Executor, way)
         workers = workers or getattr(executor, "_max_workers", None)
         if workers is None:
             raise InputError("the executor does not say how many workers it has: give workers=…")

@@ -122,7 +122,7 @@ class Scenario(Part):
         schemas = self._schemas()
         if self.expect is None and (errors := graph.check(schemas).errors):
             told, file = [(one.line, one.message) for one in errors], graph.file or "its graph"
-            yield ("milestones",), SpecError.of_several(told, file=file)
+            yield ("milestones",), SpecError.from_problems(told, file=file)
         try:
             graph.once(Rules)  # loads the functions that its checks name
         except SpecError as error:

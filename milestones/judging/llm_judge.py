@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import create_model
 
-from arq_graph.errors import counted
+from arq_graph.errors import require_count
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judgement, in_question
 from arq_graph.milestones.judging.votes import Hearing, Vote, milestone_ids
@@ -20,9 +20,9 @@ from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Event, Message, Result, Transcript
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
-from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
+from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import as_json
+from arq_graph.reasoning.steps import aperform_steps, perform_steps
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_judge.md"
@@ -144,8 +144,8 @@ class LLMJudge:
         votes: int = 1,
         instructions: str | None = None,
     ) -> None:
-        self.votes = counted("votes", votes)
-        self.reasoner = reasoner_of(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
+        self.votes = require_count("votes", votes)
+        self.reasoner = make_reasoner(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
         self.template = PromptTemplate(PROMPT, PROMPT.parent)
         self.tools = None if tools is None else tool_definitions(tools)
         self.instructions = instructions

@@ -10,7 +10,13 @@ from typing import Any
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import told
-from arq_graph.errors import ModelRequestError, ModelUnavailableError, PromptError, ReasoningError, counted
+from arq_graph.errors import (
+    ModelRequestError,
+    ModelUnavailableError,
+    PromptError,
+    ReasoningError,
+    require_count,
+)
 from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge, JudgeError
@@ -167,7 +173,7 @@ def score_transcripts(
     store, graphs = None, GraphNames()
     graph_of = graph_chooser(graph, graphs)
     settings = {"tools": None if tools is None else argument_schemas(tools), "judge": judge}
-    counted("concurrency", concurrency)
+    require_count("concurrency", concurrency)
     if results is not None:
         of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
         store = RunStore(results, "score", {**of, **(depends_on or {})})

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from arq_graph.agent.parts import Text
-from arq_graph.errors import InputError, counted
+from arq_graph.errors import InputError, require_count
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.suites.household.world import CHANGES, LAMP, kind_of, preposition
 
@@ -188,7 +188,7 @@ def _read(folder: Path, pattern: str, shape: Any, of: str) -> Any:
 
 def _write(out: Path, shipped: str, found: Iterable[Any], most: int, files: Mapping[str, Any]) -> Path:
     """Copy the shipped suite with these files, and as many of the scenarios found; a text is why a task is none."""
-    counted("most", most)
+    require_count("most", most)
     if out.exists():
         raise InputError(f"{out} exists: give a folder that is new")
     scenarios, skipped = list[Any](), Counter[str]()

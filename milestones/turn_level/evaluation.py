@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import told
-from arq_graph.errors import counted
+from arq_graph.errors import require_count
 from arq_graph.milestones.evaluation.recording import CallListener
 from arq_graph.milestones.evaluation.results import Kept
 from arq_graph.milestones.event_loop import at_once, run_in_loop
@@ -98,7 +98,7 @@ async def aevaluate_turns(
         InputError: The agent is none, the dataset cannot be read, or `results` holds another run.
         ToolError: One of the `tools` cannot be described.
     """
-    counted("concurrency", concurrency)
+    require_count("concurrency", concurrency)
     if not isinstance(dataset, str | Path | Transcript):
         dataset = list(dataset)
     predict = predictor(agent, tools=tools)
@@ -153,7 +153,7 @@ def _asked_at(key: tuple[str, int]) -> str:
 async def _outcome(step: TurnStep, predict: Predict, listener: CallListener) -> StepOutcome:
     outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
     try:
-        with listener.listening():
+        with listener.listen():
             predicted = Action.of(await predict(step))
     except Exception as error:
         return outcome(predicted=None, error=told(error, placed=False)[:MAX_ERROR])

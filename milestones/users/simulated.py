@@ -17,7 +17,7 @@ from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, p
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
-from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
+from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "simulated_user.md"
@@ -90,7 +90,7 @@ class SimulatedUser:
 
     def __init__(self, spec: UserSpec, model: ModelLike, *, seed: int) -> None:
         self.spec = spec
-        self.reasoner = reasoner_of(model, "user", TEMPERATURE)
+        self.reasoner = make_reasoner(model, "user", TEMPERATURE)
         self._template = PromptTemplate(PROMPT, PROMPT.parent)
         self._seed = seed
         kept_back = filter(is_kept_back, spec.facts if spec.kind == "perturbed" else ())

@@ -232,7 +232,7 @@ class SpeakingContext(DecisionContext):
         """What a statement is asked again for, and said all the same if it does not get better."""
         if self.too_many and not said.choice_is_left_to_you:
             yield ".utterance", f"{self.too_many} holds too many: ask what narrows it down"
-        empty = [classify_result(line) == "empty" for line in self.gate.conversation.results]
+        empty = [classify_result(line) == "empty" for line in self.gate.conversation.current_turn_results]
         if any(empty[-1:]):
             if sum(empty) > 1 and "weigh_requirements" in self.rules.policies:
                 yield ".utterance", "nothing meets it all: ask which wish matters more"
@@ -244,7 +244,7 @@ class SpeakingContext(DecisionContext):
 
 def _too_many_in(conversation: Conversation) -> str:
     """The id of the newest result of this turn, where a JSON array in it is too long; else empty."""
-    for line in conversation.results[-1:]:
+    for line in conversation.current_turn_results[-1:]:
         with suppress(ValueError, RecursionError):  # no JSON
             result = json.loads(line.message.text)
             inside = result.values() if isinstance(result, dict) else [result]

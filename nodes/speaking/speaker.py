@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
-from arq_graph.errors import InputError, checked, counted
+from arq_graph.errors import InputError, require_choice, require_count
 from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
@@ -82,13 +82,13 @@ class Speaker(Strategy):
         draft: bool = False,
         **settings: Unpack[StrategyOptions],
     ) -> None:
-        is_task = checked("setting", setting, Setting) == "task"
+        is_task = require_choice("setting", setting, Setting) == "task"
         usual = 40 if is_task else 8
         self.rules = SpeakingRules(
             policies=policies_of(policies),
             is_task=is_task,
-            max_steps=counted("max_steps", usual if max_steps is None else max_steps),
-            max_questions=counted("max_questions", max_questions, least=0),
+            max_steps=require_count("max_steps", usual if max_steps is None else max_steps),
+            max_questions=require_count("max_questions", max_questions, minimum=0),
             inner_monologue=inner_monologue,
         )
         if draft and (in_world or is_task):
@@ -137,7 +137,9 @@ class Speaker(Strategy):
             key, said = chosen_of(value.move)
             context.still_wanted = getattr(value, "still_wanted", None) or ()
             # A request is whole once something was done for it.
-            context.half_request = getattr(value, "half_request", False) and not conversation.results
+            context.half_request = (
+                getattr(value, "half_request", False) and not conversation.current_turn_results
+            )
             if key == THINK:
                 move = context.thought(said.thought)
             elif key == SPEAK:

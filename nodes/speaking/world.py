@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.modules import place_of
 from arq_graph.agent.state import WorldStatus
-from arq_graph.errors import StateError, checked_type
+from arq_graph.errors import StateError, require_type
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.messages import answer_abandoned_calls, make_tool_message, unanswered_calls
@@ -101,7 +101,7 @@ class ActInWorld(Node):
     def _given(self, name: str, wanted: type[Any], *action: str) -> Any:
         method = getattr(self.environment, name)
         what = f"what {type(self.environment).__qualname__}.{name}() returned{place_of(method)}"
-        return checked_type(what, method(*action), wanted, f"it must be of the type {wanted.__name__}")
+        return require_type(what, method(*action), wanted, f"it must be of the type {wanted.__name__}")
 
     def _step(self, action: str) -> Observation:
         """Take an action if it is possible; what was not possible has changed nothing."""

@@ -241,33 +241,6 @@ def test_every_strategy_works_in_every_mode(strategy):
         assert [m.text for m in state["messages"][-2:]] == ["A-1 is late", "It is late."]
 
 
-MATCHER = r"give matcher=GuidelineMatcher\(model, agent, {}=…\)"
-
-
-@pytest.mark.parametrize(
-    ("create", "option", "told"),
-    [
-        (create_guided_agent, "caches", "there are strategy, .*checkpointer"),
-        (create_guided_agent, "milestone", "did you mean `milestones`"),
-        (create_guided_agent, "max_judged", f"{MATCHER}$"),
-        (create_guided_agent, "agrees", r"give strategy=ToolCalling\({}=…\)$"),
-        (create_guided_agent, "tracker", "there are strategy"),
-        (create_preact_agent, "embeddings", f"{MATCHER} to create_guided_agent$"),
-        (create_preact_agent, "eager", "there are strategy"),
-        (create_respact_agent, "keep_matches", f"{MATCHER} to create_guided_agent$"),
-        (create_respact_agent, "agrees", r"give strategy=ReSpAct\({}=…\)$"),
-        (GuidelineMatcher, "max_judge", "did you mean `max_judged`.*timeout"),
-        (GuidelineMiddleware, "keep_matches", f"{MATCHER}$"),
-        (GuidelineMiddleware, "stream", r"give reviser=MessageReviser\(model, agent, {}=…\)$"),
-        (GuidelineMiddleware, "timeout", r"give model=Reasoner\(model, {}=…\)$"),
-        (GuidelineMiddleware, "eager", "there are revise, matcher, reviser, agrees, mode$"),
-    ],
-)
-def test_an_option_of_something_else_is_refused_with_its_place(create, option, told):
-    with pytest.raises(errors.InputError, match=f"no option '{option}' here.*{told.format(option)}"):
-        create(brain(), desk(), **{option: None})
-
-
 OTHERS = Agent("Desk", "You help.", [Guideline("they ask", "tell")])
 
 

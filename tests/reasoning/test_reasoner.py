@@ -398,8 +398,6 @@ def test_a_setting_out_of_its_range_is_named():
     ):
         with pytest.raises(errors.InputError, match=f"^{setting} (is|must be) "):
             Reasoner(**{"model": scripted([]), setting: value})
-    with pytest.raises(errors.InputError, match="no option 'time_out' here; did you mean `timeout`"):
-        Reasoner(scripted([]), time_out=3)
 
 
 def test_an_answer_that_is_rejected_is_logged_by_its_queries_and_without_its_words(caplog):

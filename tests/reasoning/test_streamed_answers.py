@@ -18,7 +18,7 @@ def ask(runs, model, **settings):
     """The answer, or the error that it ended with, and what was told while it was written."""
     told = []
     reasoner = reasoner_with(model, **settings)
-    question = Question(Verdict, PROMPT, on_growth=told.append)
+    question = Question(Verdict, PROMPT, on_partial=told.append)
     (answer,) = runs.call(reasoner.ask_all, reasoner.aask_all, [question])
     return answer, told
 
@@ -64,7 +64,7 @@ def test_a_model_that_is_set_not_to_stream_does_not():
     with Endpoint([ok(GOOD)]) as endpoint:
         reasoner = reasoner_with(endpoint.chat_model(disable_streaming=True))
         told = []
-        reasoner.ask_all([Question(Verdict, PROMPT, on_growth=told.append)])
+        reasoner.ask_all([Question(Verdict, PROMPT, on_partial=told.append)])
     assert (told, bool(endpoint.requests[0].body.get("stream"))) == ([{}, GOOD], False)
 
 
@@ -90,7 +90,7 @@ def test_an_answer_that_goes_on_beyond_its_time_ends():
 
 def ask_sync(model, **settings):
     told = []
-    (answer,) = reasoner_with(model, **settings).ask_all([Question(Verdict, PROMPT, on_growth=told.append)])
+    (answer,) = reasoner_with(model, **settings).ask_all([Question(Verdict, PROMPT, on_partial=told.append)])
     return answer, told
 
 

@@ -43,7 +43,7 @@ def raising(refused: Refused) -> Callable[[Asked], Said]:
 
 def ask(reasoner: Reasoner, grown: list[Any] | None = None) -> Any:
     """Ask the question; its answer is streamed where what grows is collected."""
-    question = Question(Verdict, PROMPT, on_growth=None if grown is None else grown.append)
+    question = Question(Verdict, PROMPT, on_partial=None if grown is None else grown.append)
     (answer,) = reasoner.ask_all([question])
     if isinstance(answer, Exception):
         raise answer
