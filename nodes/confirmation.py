@@ -31,7 +31,7 @@ from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.messages import make_agent_message, read_note
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.yes import UNSEEN, has_question_mark, says_yes
+from arq_graph.nodes.yes import INVISIBLE, has_question_mark, is_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
@@ -45,7 +45,7 @@ GO_AHEAD = "Reply yes to go ahead."
 # What may hide or turn the words behind it, or be another sign when shown: HTML, its entities, code fences, controls.
 _MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
 _HIDES = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
-_UNSEEN = regex.compile(rf"{_MARKUP}|{UNSEEN}|\u2800|(?! )\s")
+_UNSEEN = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
 
 
 def find_question_conflict(content: str, calls: Sequence[ToolInsight]) -> str | None:
@@ -257,8 +257,8 @@ def _is_yes(
         if agreed is not None:
             return agreed is True
     # Reads its list from a file at first.
-    is_yes: bool = yield partial(says_yes, answers, [call.tool for call in calls])
-    return is_yes
+    agreed_by_list: bool = yield partial(is_yes, answers, [call.tool for call in calls])
+    return agreed_by_list
 
 
 def _put_again(gate: Gate, calls: Sequence[PendingCall]) -> list[ToolInsight]:

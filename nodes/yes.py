@@ -1,4 +1,4 @@
-"""Whether a customer's answer is a yes: a short closed list, kept in `yes.yaml`, and no other reading."""
+"""Decide whether a customer's answer is a yes: by the closed list of phrases in `yes.yaml`, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,73 +11,112 @@ from pathlib import Path
 import regex  # type: ignore[import-untyped]
 from langchain_core.messages import BaseMessage
 
-_MOST_WORDS = 20
-_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")
-UNSEEN = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
-"""The signs that nobody sees, as a pattern of `regex`."""
+MAX_WORDS = 20
+"""How many words an answer may have to count as a yes."""
+
+INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
+"""Pattern (of `regex`) of the characters that nobody sees."""
+
+_SKIN_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 
 Phrases = Mapping[tuple[str, ...], str]
+"""Phrases as words, each with its kind."""
 
 
-def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
-    """Whether a customer's messages together are a yes.
+def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
+    """Return whether a customer's messages together are a yes.
 
-    They are text alone, ask nothing, and fall wholly into the phrases of the list, one of them a yes. "Ok" is one
-    only with something beside it; beside a yes, so is a tool's first word with "it": "ok, yes, cancel it please".
+    They hold text alone and no question mark, and fall wholly into listed phrases, one of them a yes. "Ok" counts only
+    with something beside it. Beside a yes, a tool's first word with "it" may stand: "ok, yes, cancel it please".
+
+    Args:
+        answers: The customer's messages since the question.
+        tools: Names of the tools that the question is about.
     """
     words: list[str] = []
     for message in answers:
-        blocks = [] if isinstance(message.content, str) else message.content
-        is_text = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
-        if not is_text or has_question_mark(message.text):
+        if not _is_text_only(message) or has_question_mark(message.text):
             return False
-        words += _words(message.text)
-    own = {(*_words(found[0]), "it"): "deed" for name in tools if (found := _FIRST_WORD.search(name))}
-    return len(words) <= _MOST_WORDS and any(map(_is_yes, _readings(words, {**own, **_phrases()})))
+        words += _split_words(message.text)
+    if len(words) > MAX_WORDS:
+        return False
+    phrases = {**_make_tool_phrases(tools), **_load_phrases()}
+    return any(_is_agreement(kinds) for kinds in _parse_phrases(words, phrases))
 
 
 def normalize_text(text: str) -> str:
-    """A text as it is read: compatibility forms made plain, and signs that nobody sees left out."""
-    without: str = regex.sub(UNSEEN, "", unicodedata.normalize("NFKC", text))
-    return without
+    """Return a text as a reader sees it: compatibility characters made plain, invisible ones removed."""
+    normalized: str = regex.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text))
+    return normalized
 
 
 def has_question_mark(text: str) -> bool:
-    """Whether a text holds a question mark, of any script."""
-    names = [unicodedata.name(character, "") for character in text if not character.isalnum()]
-    return any("QUESTION" in name or "INTERROBANG" in name for name in names)
+    """Return whether a text has a question mark, of any script."""
+    for character in text:
+        name = "" if character.isalnum() else unicodedata.name(character, "")
+        if "QUESTION" in name or "INTERROBANG" in name:
+            return True
+    return False
 
 
-def _words(text: str) -> list[str]:
-    """The words and signs of a text, however they are written, without punctuation."""
-    plain = _SKIN.sub("", normalize_text(text)).casefold()
-    kinds = [(character, unicodedata.category(character)) for character in plain]
-    # A sign is a word of its own, so that it counts: "$5" is two words, and neither is on the list.
-    spaced = (" " if kind[0] in "PZC" else f" {each} " if kind[0] == "S" else each for each, kind in kinds)
+def _is_text_only(message: BaseMessage) -> bool:
+    if isinstance(message.content, str):
+        return True
+    return all(isinstance(block, str) or block.get("type") == "text" for block in message.content)
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text without punctuation.
+
+    A symbol is a word of its own, so that it counts: "$5" is two words, and neither of them is listed.
+    """
+    spaced = []
+    for character in _SKIN_TONE.sub("", normalize_text(text)).casefold():
+        category = unicodedata.category(character)[0]
+        if category in "PZC":
+            spaced.append(" ")
+        elif category == "S":
+            spaced.append(f" {character} ")
+        else:
+            spaced.append(character)
     return "".join(spaced).split()
 
 
+def _make_tool_phrases(tools: Iterable[str]) -> Phrases:
+    """Return "cancel it" for each tool such as `cancel_order`, as phrases of the kind `deed`."""
+    phrases = {}
+    for tool in tools:
+        if first_word := _FIRST_WORD.search(tool):
+            phrases[(*_split_words(first_word[0]), "it")] = "deed"
+    return phrases
+
+
 @cache
-def _phrases() -> Phrases:
-    import yaml  # when it is used: importing is quicker
+def _load_phrases() -> Phrases:
+    import yaml  # here, so that importing this module stays quick
 
     listed = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    by_kind = {**listed, "yes": [phrase for language in listed["yes"].values() for phrase in language]}
-    return {tuple(_words(phrase)): kind for kind, phrases in by_kind.items() for phrase in phrases}
+    phrases_by_kind = dict(listed)
+    phrases_by_kind["yes"] = [phrase for phrases in listed["yes"].values() for phrase in phrases]
+    kinds = {}
+    for kind, phrases in phrases_by_kind.items():
+        for phrase in phrases:
+            kinds[tuple(_split_words(phrase))] = kind
+    return kinds
 
 
-def _readings(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]]:
-    """The kinds of phrases of every way in which the words fall wholly into phrases."""
-    found: list[set[frozenset[str]]] = [set() for _ in range(len(words) + 1)]
-    found[0].add(frozenset())
-    for start, so_far in enumerate(found):
+def _parse_phrases(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]]:
+    """Return, for every way to split the words wholly into phrases, the kinds of these phrases."""
+    kinds_up_to: list[set[frozenset[str]]] = [set() for _ in range(len(words) + 1)]
+    kinds_up_to[0].add(frozenset())
+    for start, kinds_before in enumerate(kinds_up_to):
         for end in range(start + 1, len(words) + 1):
             if kind := phrases.get(tuple(words[start:end])):
-                found[end] |= {kinds | {kind} for kinds in so_far}
-    return found[-1]
+                kinds_up_to[end] |= {kinds | {kind} for kinds in kinds_before}
+    return kinds_up_to[-1]
 
 
-def _is_yes(kinds: frozenset[str]) -> bool:
-    is_firm = "yes" in kinds or ("ok" in kinds and not kinds.isdisjoint({"please", "deed"}))
-    return is_firm and "never" not in kinds
+def _is_agreement(kinds: frozenset[str]) -> bool:
+    is_confirmed_ok = "ok" in kinds and not kinds.isdisjoint({"please", "deed"})
+    return ("yes" in kinds or is_confirmed_ok) and "never" not in kinds
