@@ -56,7 +56,7 @@ def build(model: str = "offline") -> CompiledStateGraph:
     graph.add_node("message", MessageReviser(model, LIBRARY))
     graph.add_conditional_edges(START, route, ["loans", "match"])
     graph.add_edge("match", "call_tools")
-    graph.add_conditional_edges("call_tools", route_calls(LIBRARY), ["tools", "message"])
+    graph.add_conditional_edges("call_tools", route_calls(LIBRARY))
     graph.add_edge("tools", "message")
     graph.add_edge("loans", END)
     graph.add_edge("message", END)

@@ -56,7 +56,7 @@ def planner(model: str) -> CompiledStateGraph:
     graph.add_node("tools", guarded_tools(HARBOUR))
     graph.add_node("progress", TrackProgress(MILESTONES))
     graph.add_edge(START, "plan")
-    graph.add_conditional_edges("plan", route_calls(HARBOUR, otherwise=END), ["tools", END])
+    graph.add_conditional_edges("plan", route_calls(HARBOUR, otherwise=END))
     graph.add_edge("tools", "progress")
     graph.add_edge("progress", "plan")
     return graph.compile(checkpointer=MemorySaver())
@@ -68,7 +68,7 @@ def speaker(model: str) -> CompiledStateGraph:
     graph.add_node("speak", Speaker(model, HARBOUR))
     graph.add_node("tools", guarded_tools(HARBOUR))
     graph.add_edge(START, "speak")
-    graph.add_conditional_edges("speak", route_calls(HARBOUR, otherwise=END), ["tools", END])
+    graph.add_conditional_edges("speak", route_calls(HARBOUR, otherwise=END))
     graph.add_edge("tools", "speak")
     return graph.compile(checkpointer=MemorySaver())
 

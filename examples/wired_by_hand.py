@@ -37,18 +37,14 @@ def build(model: str, agent: Agent) -> CompiledStateGraph:
     graph.add_node("message", MessageReviser(model, agent))
     graph.add_edge(START, "match")
     graph.add_edge("match", "call_tools")
-    graph.add_conditional_edges("call_tools", route_calls(agent), ["approve", "tools", "message"])
+    graph.add_conditional_edges("call_tools", route_calls(agent))
     graph.add_conditional_edges(
-        "approve",
-        route_calls(agent, approve=None, otherwise=["match_again", "call_tools_again"]),
-        ["tools", "match_again", "call_tools_again"],
+        "approve", route_calls(agent, approve=None, otherwise=["match_again", "call_tools_again"])
     )
     graph.add_edge("tools", "match_again")
     graph.add_edge("tools", "call_tools_again")
     graph.add_edge(["match_again", "call_tools_again"], "next_round")
-    graph.add_conditional_edges(
-        "next_round", route_calls(agent, again="call_tools"), ["approve", "tools", "call_tools", "message"]
-    )
+    graph.add_conditional_edges("next_round", route_calls(agent, again="call_tools"))
     graph.add_edge("message", END)
     return graph.compile(checkpointer=MemorySaver())
 

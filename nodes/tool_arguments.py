@@ -1,8 +1,8 @@
-"""A tool's arguments: how they are asked, read, and held against the tool's own schema, which decides.
+"""A tool's arguments: asked for as decisions, parsed from the answer, and validated by the tool's own schema.
 
-Each argument is asked as a decision, `{given, value}`. Not given, the tool's default applies; given and null, None is
-passed. What fits the strict subset of JSON schema is asked in its own type; what does not (open objects, tuples,
-recursion, anything) is asked as a string that holds JSON.
+Each argument is asked for as a decision, `{given, value}`. If it isn't given, the tool's default applies; if it is
+given and null, None is passed. A type that fits the strict subset of JSON Schema is asked for as it is. Any other (open
+objects, tuples, recursion, any value) is asked for as a string that holds JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from zlib import crc32
 
 from langchain_core.tools import BaseTool
@@ -23,6 +23,10 @@ from arq_graph.agent.tools import argument_schema, schema_errors
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
 from arq_graph.reasoning.schema import NotStrict, strict_schema
 
+MAX_SHOWN_CHOICES = 12
+"""How many values of an enum the prompt shows as an argument's type."""
+
+# A name that could be taken for the key of another argument doesn't serve as a key.
 _KEY = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
 
 
@@ -46,7 +50,11 @@ class ArgumentDecision(ARQ):
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a tool: its `schema` is the strict one, None where it is asked as a string that holds JSON."""
+    """One argument of a tool.
+
+    `key` is its property in the blueprint, `type` its type in words, `schema` its strict schema, or None if its value
+    is asked for as a string that holds JSON.
+    """
 
     name: str
     key: str
@@ -55,8 +63,13 @@ class Argument:
     description: str
     schema: dict[str, Any] | None
 
+    @property
+    def choices(self) -> list[Any] | None:
+        """The values that it may have, if its schema lists them."""
+        return self.schema.get("enum") if self.schema else None
+
     def describe(self) -> dict[str, Any]:
-        """The argument as the prompt shows it."""
+        """Return the argument as the prompt shows it."""
         entry: dict[str, Any] = {
             "name": self.name,
             "type": self.type,
@@ -65,81 +78,82 @@ class Argument:
         }
         if self.key != self.name:
             entry["key"] = self.key
-        if self.schema and "enum" in self.schema:
-            entry["one_of"] = self.schema["enum"]
+        if self.choices is not None:
+            entry["one_of"] = self.choices
         return entry
+
+    def parse(self, value: Any) -> Any:
+        """Return the argument's value from the value of a decision.
+
+        Raises:
+            ValueError: It should be a string that holds JSON, and isn't.
+            RecursionError: The JSON is nested too deeply.
+        """
+        if self.schema is None and value is not None:
+            return json.loads(value)
+        return value
 
 
 @dataclass(frozen=True)
 class Problem:
-    """An argument that is missing or invalid; None is the call as a whole."""
+    """A missing or invalid argument; `argument` is None if the problem is with the call as a whole."""
 
     argument: Argument | None
-    kind: str
+    kind: Literal["missing", "invalid"]
     message: str = ""
 
 
 class ToolArguments:
-    """How one tool's arguments are asked and read; its schema may be a Pydantic model or a JSON schema."""
+    """The arguments of one tool, whose schema is a Pydantic model or a JSON schema.
+
+    `title` is the tool's title, or its name in words, for the customer; `defaults` are the defaults in its schema.
+    """
 
     def __init__(self, tool: BaseTool) -> None:
         self.tool = tool
         self.name = tool.name
-        self._model = _model_of(tool)
+        self._model = _find_model(tool)
         self._schema = argument_schema(tool)
-        properties = self._schema.get("properties") or {}
-        self.arguments = tuple(
-            self._argument(f"argument_{number}", name, entry if isinstance(entry, Mapping) else {})
-            for number, (name, entry) in enumerate(properties.items(), start=1)  # `true` stands for any value
-        )
-        self.defaults: Mapping[str, Any] = {
-            name: entry["default"]
-            for name, entry in properties.items()
-            if isinstance(entry, Mapping) and "default" in entry
-        }
         title = (tool.metadata or {}).get("title")
         self.title = str(title) if title else name_in_words(tool.name).capitalize()
-        """The tool as a customer reads it: its title, or its name in words."""
 
-    def _argument(self, number: str, name: str, described: Mapping[str, Any]) -> Argument:
-        definitions = {**(self._schema.get("definitions") or {}), **(self._schema.get("$defs") or {})}
-        try:
-            strict = strict_schema(_inlined(described, definitions))
-            schema = {key: value for key, value in strict.items() if key != "description"}
-        except NotStrict:
-            schema = None
-        return Argument(
-            name=name,
-            key=name if _KEY.fullmatch(name) and not hasattr(ARQ, name) else number,
-            type=_type_in_words(described),
-            required=name in (self._schema.get("required") or ()),
-            description=str(described.get("description") or name_in_words(name)),
-            schema=schema,
-        )
+        definitions = dict(self._schema.get("definitions") or {})
+        definitions.update(self._schema.get("$defs") or {})
+        required = self._schema.get("required") or ()
+        arguments = []
+        self.defaults: dict[str, Any] = {}
+        properties = self._schema.get("properties") or {}
+        for number, (name, property) in enumerate(properties.items(), start=1):
+            if not isinstance(property, Mapping):
+                property = {}  # `true` allows any value
+            arguments.append(_make_argument(number, name, property, definitions, name in required))
+            if "default" in property:
+                self.defaults[name] = property["default"]
+        self.arguments = tuple(arguments)
 
     def make_key(self, arguments: Mapping[str, Any]) -> str:
-        """A call as text that calls share which do the same: defaults spelled out, values as the tool reads them."""
-        given = {
-            name: value.strip() if isinstance(value, str) else value for name, value in arguments.items()
-        }
+        """Return a text that is equal for equal calls: with the defaults, and values as the tool parses them."""
+        values = {}
+        for name, value in arguments.items():
+            values[name] = value.strip() if isinstance(value, str) else value
         if self._model is not None:
             with suppress(Exception):  # a tool's own validator may raise anything
-                given = self._model.model_validate(given).model_dump(mode="json", exclude_unset=True)
-        return json.dumps([self.name, {**self.defaults, **given}], sort_keys=True, default=str)
+                values = self._model.model_validate(values).model_dump(mode="json", exclude_unset=True)
+        return json.dumps([self.name, {**self.defaults, **values}], sort_keys=True, default=str)
 
     def make_blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
-        """A blueprint with one decision for each argument, and before each value what it rests on, if that is asked."""
+        """Return a blueprint with one decision per argument; `basis` is asked before each value."""
         words = "Each argument." if basis else "Each argument; below a score of 5, none needs to be given."
-        fields: dict[str, Any] = {
-            each.key: (_decision(json.dumps(each.schema), basis), respond(each.description))
-            for each in self.arguments
-        }
+        fields: dict[str, Any] = {}
+        for argument in self.arguments:
+            decision = _make_decision(json.dumps(argument.schema), basis)
+            fields[argument.key] = (decision, respond(argument.description))
         return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=words, **fields)
 
     def parse(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
-        """The arguments that an answer gives, and what is missing or invalid; a call can only be made without.
+        """Return the arguments that an answer gives, and the problems with them.
 
-        `decisions` is None where the tool has no arguments.
+        `decisions` is an instance of the blueprint; None if the tool has no arguments.
         """
         arguments: dict[str, Any] = {}
         problems: dict[str, Problem] = {}
@@ -147,111 +161,153 @@ class ToolArguments:
             decision = getattr(decisions, argument.key)
             if not decision.given:
                 continue
-            value = decision.value
-            if argument.schema is None and value is not None:
-                try:
-                    value = json.loads(value)
-                except (ValueError, RecursionError) as error:
-                    why = f"the value is not JSON: {error}"
-                    problems[argument.name] = Problem(argument, "invalid", why)
-                    continue
-            arguments[argument.name] = value
+            try:
+                arguments[argument.name] = argument.parse(decision.value)
+            except (ValueError, RecursionError) as error:
+                message = f"the value is not JSON: {error}"
+                problems[argument.name] = Problem(argument, "invalid", message)
         for problem in self.validate(arguments):
-            problems.setdefault(problem.argument.name if problem.argument else "", problem)
+            name = problem.argument.name if problem.argument else ""
+            problems.setdefault(name, problem)
         return arguments, list(problems.values())
 
     def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:
-        """Hold arguments against the tool's own schema; one problem for each argument at most."""
+        """Return the problems that the tool's own schema finds with arguments, at most one for each of them."""
+        arguments_by_name = {argument.name: argument for argument in self.arguments}
+        # No confirmation question shows an unknown argument, so none may reach the tool, even if its schema is open.
+        unknown = [name for name in arguments if name not in arguments_by_name]
+        errors = [(name, f"the tool has no argument {name!r}") for name in unknown]
+        errors += self._find_errors(dict(arguments))
         problems: dict[str, Problem] = {}
-        by_name = {argument.name: argument for argument in self.arguments}
-        # What no question would show must not reach the tool, even if its schema is open.
-        unknown = [(name, f"the tool has no argument {name!r}") for name in arguments if name not in by_name]
-        for name, message in [*unknown, *self._errors(dict(arguments))]:
-            argument = by_name.get(name)
-            # A null that the schema does not take, for an argument it cannot do without, is no value.
+        for name, message in errors:
+            argument = arguments_by_name.get(name)
+            # A required argument that is null has no value, if its schema refuses null.
             is_missing = argument is not None and argument.required and arguments.get(name) is None
-            found = Problem(argument, "missing") if is_missing else Problem(argument, "invalid", message)
-            problems.setdefault(name, found)
+            if is_missing:
+                problems.setdefault(name, Problem(argument, "missing"))
+            else:
+                problems.setdefault(name, Problem(argument, "invalid", message))
         return list(problems.values())
 
-    def _errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """What the tool's schema finds wrong, each with the argument's name, "" for the whole."""
+    def _find_errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield each error of the tool's schema with its argument's name, "" for the call as a whole."""
         if self._model is None:
-            yield from schema_errors(self._schema, arguments)  # as MCP's tools have one
+            yield from schema_errors(self._schema, arguments)  # as for tools of MCP servers
             return
         try:
             self._model.model_validate(arguments)
         except ValidationError as error:
             for item in error.errors(include_url=False, include_context=False, include_input=False):
-                yield str(item["loc"][0]) if item["loc"] else "", item["msg"]
+                name = str(item["loc"][0]) if item["loc"] else ""
+                yield name, item["msg"]
         except Exception as error:  # a tool's own validator may raise anything
             yield "", f"{type(error).__name__}: {error}"
 
 
-def _model_of(tool: BaseTool) -> type[BaseModel] | None:
-    """The model that validates a tool's arguments; None where its JSON schema does."""
-    # LangChain's reduced model has lost the validators; without injected arguments the whole one serves.
-    whole, reduced = (
-        model if isinstance(model, type) and issubclass(model, BaseModel) else None
-        for model in (tool.args_schema, tool.tool_call_schema)
-    )
-    return (
-        whole if whole and reduced and whole.model_fields.keys() == reduced.model_fields.keys() else reduced
+def name_in_words(name: str) -> str:
+    """Return a name in code as words, such as "cancel order" for `cancel_order`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()
+
+
+def _find_model(tool: BaseTool) -> type[BaseModel] | None:
+    """Return the model that validates a tool's arguments, or None if its JSON schema does."""
+    full, reduced = _as_model(tool.args_schema), _as_model(tool.tool_call_schema)
+    # LangChain's model without injected arguments has lost the validators. Where nothing is injected, both have the
+    # same fields, and the full one serves.
+    if full and reduced and full.model_fields.keys() == reduced.model_fields.keys():
+        return full
+    return reduced
+
+
+def _as_model(schema: Any) -> type[BaseModel] | None:
+    return schema if isinstance(schema, type) and issubclass(schema, BaseModel) else None
+
+
+def _make_argument(
+    number: int,
+    name: str,
+    property: Mapping[str, Any],
+    definitions: Mapping[str, Any],
+    is_required: bool,
+) -> Argument:
+    schema: dict[str, Any] | None
+    try:
+        schema = strict_schema(_inline_references(property, definitions))
+        schema = {key: value for key, value in schema.items() if key != "description"}
+    except NotStrict:
+        schema = None
+    is_key = _KEY.fullmatch(name) and not hasattr(ARQ, name)
+    return Argument(
+        name=name,
+        key=name if is_key else f"argument_{number}",
+        type=_describe_type(property),
+        required=is_required,
+        description=str(property.get("description") or name_in_words(name)),
+        schema=schema,
     )
 
 
-@lru_cache(maxsize=1024)
-def _decision(schema: str, basis: type[ARQ] | None) -> type[ARQ]:
-    """The decision on a value of one type, shared by all arguments that have it; making a class takes long."""
-    strict = json.loads(schema)
-    value: Any
+@lru_cache(maxsize=1024)  # making a class takes long
+def _make_decision(schema: str, basis: type[ARQ] | None) -> type[ARQ]:
+    """Return the decision on a value of one type, shared by all arguments of that type.
+
+    Args:
+        schema: The type's strict schema as JSON; `null` if the value is a string that holds JSON.
+        basis: Queries that are asked before the value.
+    """
     if basis is not None:
-        # Fields of a class further right come first.
-        decision = _decision(schema, None)
+        decision = _make_decision(schema, None)
         name = f"{basis.__name__}_{decision.__name__}"
+        # The fields of the last base come first.
         return create_model(name, __base__=(decision, basis), __doc__=decision.__doc__)
+    value: Any
+    strict = json.loads(schema)
     if strict is None:
-        name, value, question = "json", str | None, "The value as a string that holds JSON"
+        name, value, words = "json", str | None, "The value as a string that holds JSON"
     else:
         name = strict["type"] if strict.keys() == {"type"} else f"{crc32(schema.encode()):x}"
-        value, question = Annotated[Any, WithJsonSchema({"anyOf": [strict, {"type": "null"}]})], "The value"
+        value = Annotated[Any, WithJsonSchema({"anyOf": [strict, {"type": "null"}]})]
+        words = "The value"
     return create_model(
         f"Decision_{name}",
         __base__=ArgumentDecision,
         __doc__=ArgumentDecision.__doc__,
-        value=(value, respond(f"{question}, null if not given.")),
+        value=(value, respond(f"{words}, null if not given.")),
     )
 
 
-def _inlined(schema: Any, definitions: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
-    """Replace references by what they refer to; a recursive one cannot be inlined."""
+def _inline_references(schema: Any, definitions: Mapping[str, Any], open_names: tuple[str, ...] = ()) -> Any:
+    """Replace each `$ref` by its definition.
+
+    Raises:
+        NotStrict: A reference is recursive or leads nowhere.
+    """
     if isinstance(schema, list):
-        return [_inlined(item, definitions, seen) for item in schema]
+        return [_inline_references(item, definitions, open_names) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    if (reference := schema.get("$ref")) is not None:
-        place, _, name = str(reference).rpartition("/")
-        if name in seen or name not in definitions or place not in ("#/$defs", "#/definitions"):
-            raise NotStrict(f"{reference} refers to itself or to nothing")
-        return _inlined(definitions[name], definitions, (*seen, name))
-    return {key: _inlined(value, definitions, seen) for key, value in schema.items()}
+    reference = schema.get("$ref")
+    if reference is None:
+        return {key: _inline_references(value, definitions, open_names) for key, value in schema.items()}
+    place, _, name = str(reference).rpartition("/")
+    if name in open_names or name not in definitions or place not in ("#/$defs", "#/definitions"):
+        raise NotStrict(f"{reference} refers to itself or to nothing")
+    return _inline_references(definitions[name], definitions, (*open_names, name))
 
 
-def _type_in_words(property: Any) -> str:
+def _describe_type(property: Any) -> str:
+    """Return a property's type in words, such as "list of integer or null"."""
     if not isinstance(property, Mapping):
         return "any"
     if "anyOf" in property:
-        return " or ".join(dict.fromkeys(_type_in_words(option) for option in property["anyOf"]))
+        return " or ".join(dict.fromkeys(map(_describe_type, property["anyOf"])))
     if "enum" in property:
-        return "one of " + ", ".join(json.dumps(value) for value in property["enum"][:12])
+        return "one of " + ", ".join(map(json.dumps, property["enum"][:MAX_SHOWN_CHOICES]))
     if "$ref" in property:
         return str(property["$ref"]).rsplit("/", 1)[-1]
     kind = property.get("format") or property.get("type", "any")
     if kind == "array" and isinstance(property.get("items"), Mapping):
-        return f"list of {_type_in_words(property['items'])}"
-    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
-
-
-def name_in_words(name: str) -> str:
-    """A name in code as words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()
+        return f"list of {_describe_type(property['items'])}"
+    if isinstance(kind, list):
+        return " or ".join(map(str, kind))
+    return str(kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import wraps
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
 from langchain_core.tools import StructuredTool
@@ -38,43 +38,53 @@ def route_calls(
     again: str | None = None,
     otherwise: str | Sequence[str] = "message",
     messages_key: str = "messages",
-) -> Callable[[Any], Any]:
-    """Route behind a node that may have called tools: to an operator's approval, to the tools, or past them.
+) -> Callable[[Any], str | Sequence[str] | list[Send]]:
+    """Return the router behind a node that may call tools: to an operator's approval, to the tools, or past them.
 
-    Each call goes to the tools by a `Send` of its own, so that one that has finished is not repeated when the turn
-    resumes after a crash.
+    Each call goes to the tools by a `Send` of its own, so that a finished call is not repeated when the turn resumes
+    after a crash. The router's return annotation lists its destinations, so a graph draws its edges without a path map.
 
     Args:
         agent: The specification.
         approve: Name of the node that asks an operator; None behind that node itself. Tools run in the node `tools`.
-        again: Name of the tool caller's node, behind a second look: it has another round where a tool that it did not
-            consider has become available.
+        again: Name of the tool caller's node. Set it behind a re-match: if a tool that the caller hasn't considered
+            has become available, the caller has another round.
         otherwise: Where to go without a call; may be several nodes.
         messages_key: Channel of the messages.
     """
-    asked = agent.confirmed_by("operator", "interrupt") if approve else ()
+    tools_to_approve = agent.confirmed_by("operator", "interrupt") if approve else ()
+    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
 
     def route(state: Any) -> Any:
-        reader = StateView(state, messages_key, agent=agent.name)
-        calls = unanswered_calls(reader.messages)
-        if any(call["name"] in asked for call in calls):
+        state_view = StateView(state, messages_key, agent=agent.name)
+        calls = unanswered_calls(state_view.messages)
+        if any(call["name"] in tools_to_approve for call in calls):
             return approve
         if calls:
             return [Send("tools", [call]) for call in calls]
-        if again:
-            considered = {
-                each.tool for each in reader.read_turn_records("tool_insights", ToolInsight, reader.turn)
-            }
-            if get_granted_tools(agent, reader).keys() - considered:
-                return again
-        return otherwise if isinstance(otherwise, str) else list(otherwise)
+        if again and _has_new_tools(agent, state_view):
+            return again
+        return otherwise
 
+    if agent.toolbox:
+        destinations.append("tools")
+    if approve and tools_to_approve:
+        destinations.append(approve)
     if again:
-        # LangGraph hands a route the channels that its annotation names; without one, those of the graph's own
-        # schema, which may have `messages` alone.
+        destinations.append(again)
+    route.__annotations__["return"] = Literal[tuple(destinations)]
+    if again:
+        # LangGraph passes a router the channels that its annotation names. Without one it passes those of the graph's
+        # own schema, which may have `messages` alone.
         channels = {messages_key: list[AnyMessage], **get_channel_types("guideline_matches", "tool_insights")}
-        route.__annotations__["state"] = TypedDict("Routed", channels, total=False)  # type: ignore[operator]
+        route.__annotations__["state"] = TypedDict("RouterState", channels, total=False)  # type: ignore[operator]
     return route
+
+
+def _has_new_tools(agent: Agent, state: StateView) -> bool:
+    insights = state.read_turn_records("tool_insights", ToolInsight, state.turn)
+    considered = {insight.tool for insight in insights}
+    return bool(get_granted_tools(agent, state).keys() - considered)
 
 
 class ToolGate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -56,14 +56,14 @@ class Listen(Node):
         return {"messages": [HumanMessage(answer, id=str(uuid4()), response_metadata=about)]}
 
 
-def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | list[Send]]:
+def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequence[str] | list[Send]]:
     """Route behind the speaker to `approve`, for an operator, to `tools`, the world's `act`, or `listen`.
 
     `otherwise` is where to go behind an utterance that waits for no answer.
     """
     to_calls = route_calls(agent, otherwise=otherwise)
 
-    def route(state: Any) -> str | list[Send]:
+    def route(state: Any) -> str | Sequence[str] | list[Send]:
         messages = StateView(state).messages
         if any(call["name"] == ACT and ACT not in agent.toolbox for call in unanswered_calls(messages)):
             return ACT

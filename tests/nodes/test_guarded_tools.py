@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, get_args, get_type_hints
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -74,7 +74,7 @@ def graph(agent=DESK, state_schema: Any = AgentState, sends=True, messages_key="
     builder.add_edge(START, "model")
     if sends:
         route = route_calls(agent, otherwise=END, messages_key=messages_key)
-        builder.add_conditional_edges("model", route, ["tools", END])
+        builder.add_conditional_edges("model", route)
     else:
         builder.add_edge("model", "tools")
     builder.add_edge("tools", END)
@@ -89,6 +89,17 @@ def ask(*calls, matches=MATCHED):
 def results(*calls, matches=MATCHED, **options):
     state = graph(**options).invoke(ask(*calls, matches=matches))
     return [(m.status, m.text) for m in state["messages"] if m.type == "tool"]
+
+
+def test_a_graph_draws_the_destinations_of_its_router_and_no_others():
+    drawn = graph().get_graph()
+    assert {edge.target for edge in drawn.edges if edge.source == "model"} == {"tools", END}
+    assert "model -.-> tools;" in drawn.draw_mermaid()
+
+    desk = Agent("Desk", "You help.", DESK.guidelines, confirm={"get_order": "operator"})
+    route = route_calls(desk, again="call_tools", otherwise=["match", END])
+    destinations = ("match", END, "tools", "approve", "call_tools")
+    assert get_args(get_type_hints(route)["return"]) == destinations
 
 
 @pytest.mark.parametrize("sends", [True, False])
