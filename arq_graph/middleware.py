@@ -21,7 +21,9 @@ from typing_extensions import TypedDict  # Pydantic needs this one before Python
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState, PendingCall, ToolInsight
-from arq_graph.errors import InputError
+from arq_graph.apps.agents import models_by_step
+from arq_graph.apps.settings import Matching, Revising
+from arq_graph.errors import require_type
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
@@ -220,18 +222,18 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
     behind those that change messages, the prompt or the model, so that it sees what they have made of a request.
 
     Args:
-        model: The model that matches and revises: a chat model, a model string such as `openai:gpt-4o`, or a
-            `Reasoner`. The agent's own model, which decides and writes, is that of `create_agent`.
+        model: The model that matches and revises: a chat model, a model string such as `openai:gpt-4o`, a `Reasoner`,
+            or one of these for each of `matcher` and `message`. The agent's own model, which decides and writes, is
+            that of `create_agent`.
         agent: The specification.
-        revise: Whether to revise what the model writes until it follows the rules. If not, it is sent unchanged, and
-            streams while none of the specification's tools is granted.
-        matcher: A matcher with settings of your own; it keeps its model.
-        reviser: A reviser with settings of your own; it keeps its model and mode.
+        matching: How guidelines are matched: `Matching(batch_size=3)`.
+        revising: How what the model writes is revised until it follows the rules: `Revising(extra_revisions=2)`. None:
+            it is sent unchanged, and streams while none of the specification's tools is granted.
         agrees: A function of the customer's message and the question that says what else is a yes; see `ToolCaller`.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
 
     Raises:
-        InputError: `agent` is none, a part is another agent's, or `revise=False` has a reviser.
+        InputError: `agent` isn't an `Agent`, `model` lacks a step, or a setting is out of its range.
         PromptError: A prompt cannot be read or rendered.
         ReasoningError: When run: a model gave no answer.
     """
@@ -240,23 +242,24 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
 
     def __init__(
         self,
-        model: ModelLike,
+        model: ModelLike | Mapping[str, ModelLike],
         agent: Agent,
-        revise: bool = True,
         *,
-        matcher: GuidelineMatcher | None = None,
-        reviser: MessageReviser | None = None,
+        matching: Matching = Matching(),
+        revising: Revising | None = Revising(),
         agrees: Agrees | None = None,
         mode: Mode | None = None,
     ) -> None:
         super().__init__(agent)
-        if reviser and not revise:
-            raise InputError("a reviser is given, and revise=False: leave one of them out")
-        self._matcher = GuidelineMatcher.given("matcher", matcher, model, agent, mode=mode, reads=_CHANNELS)
+        require_type("matching", matching, Matching, "give settings such as Matching(batch_size=3)")
+        models = models_by_step(model, ("matcher", "message"))
+        self._matcher: GuidelineMatcher = matching.make_node(
+            models["matcher"], agent, mode=mode, reads=_CHANNELS
+        )
         self._reviser: MessageReviser | None = None
-        if revise:
-            self._reviser = MessageReviser.given("reviser", reviser, model, agent, mode=mode)
-            self._reviser.draft_key = DRAFT
+        if revising is not None:
+            require_type("revising", revising, Revising, "give settings such as Revising(extra_revisions=2)")
+            self._reviser = revising.make_node(models["message"], agent, mode=mode, draft_key=DRAFT)
         self._model = AgentsModel(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = ApproveCalls(agent)
         # No tool's result is sent in the place of a reply that follows the guidelines.

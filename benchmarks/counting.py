@@ -12,8 +12,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
-from arq_graph import create_guided_agent
-from arq_graph.nodes import GuidelineMatcher
+from arq_graph import Matching, create_guided_agent
 from benchmarks.in_process import agent_of, model
 from benchmarks.turn import TURN
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status
@@ -40,20 +39,20 @@ class Count:
     tools_run: int
 
 
-def count(guidelines: int, **of_matcher: Any) -> Count:
+def count(guidelines: int, **matching: Any) -> Count:
     """Play one turn of an agent of so many guidelines, of which one applies and has its tool called.
 
-    `of_matcher` are settings of the matcher.
+    `matching` are the fields of `Matching`.
     """
     agent, alone = agent_of(guidelines), model()
-    app = create_guided_agent(alone, agent, matcher=GuidelineMatcher(alone, agent, **of_matcher))
+    app = create_guided_agent(alone, agent, matching=Matching(**matching))
     app.invoke(TURN)
     first = next(at for at, call in enumerate(alone.calls) if call.module != "matcher")
     # Matching, the tool; the tool again, with what its result may change; the reply.
     expected = [first, 1, len(alone.calls) - first - 2, 1]
     with Endpoint(together(expected, answered_by(model()))) as endpoint:
         asked = endpoint.chat_model()
-        app = create_guided_agent(asked, agent, matcher=GuidelineMatcher(asked, agent, **of_matcher))
+        app = create_guided_agent(asked, agent, matching=Matching(**matching))
         messages = app.invoke(TURN)["messages"]
     prompts = sum(len(request.prompt) for request in endpoint.requests)
     return Count(

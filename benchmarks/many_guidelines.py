@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph import Agent, Guideline, Matching, ScriptedChatModel, create_guided_agent
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import InputError
 from arq_graph.models.scripted import ScriptedCall
@@ -37,8 +37,8 @@ def kilobytes_kept(guidelines: int, keep_matches: Any) -> float:
     """What the second turn of a thread adds to a SQLite database."""
     agent, asked = agent_of(guidelines), model()
     with SqliteSaver.from_conn_string(":memory:") as saver:
-        matcher = GuidelineMatcher(asked, agent, keep_matches=keep_matches)
-        app = create_guided_agent(asked, agent, matcher=matcher, checkpointer=saver)
+        matching = Matching(keep_matches=keep_matches)
+        app = create_guided_agent(asked, agent, matching=matching, checkpointer=saver)
         sizes = []
         for _ in range(2):
             app.invoke(TURN, {"configurable": {"thread_id": "1"}})
@@ -73,13 +73,13 @@ def growth() -> Iterator[Growth]:
     """
     some = {"max_judged": MAX_JUDGED, "embeddings": DeterministicFakeEmbedding(size=1_536)}
     for guidelines, chosen in ((10, some), (100, some), (1_000, some), (10_000, some), (1_000, {})):
-        of_matcher: dict[str, Any] = {**chosen, "keep_matches": "active"}
+        matching: dict[str, Any] = {**chosen, "keep_matches": "active"}
         asked, started = model(), time.perf_counter()
         agent = agent_of(guidelines)
-        create_guided_agent(asked, agent, matcher=GuidelineMatcher(asked, agent, **of_matcher))
+        create_guided_agent(asked, agent, matching=Matching(**matching))
         seconds = time.perf_counter() - started
-        own, _ = milliseconds(guidelines, 10, **of_matcher)
-        yield Growth(guidelines, of_matcher.get("max_judged"), seconds, count(guidelines, **of_matcher), own)
+        own, _ = milliseconds(guidelines, 10, **matching)
+        yield Growth(guidelines, matching.get("max_judged"), seconds, count(guidelines, **matching), own)
 
 
 class Message(BaseModel):

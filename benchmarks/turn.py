@@ -11,8 +11,7 @@ from typing import Any
 
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import create_guided_agent
-from arq_graph.nodes import GuidelineMatcher
+from arq_graph import Matching, create_guided_agent
 from benchmarks.in_process import agent_of, model
 
 TURN = {"messages": [("user", "Where is my order ORD-1001?")]}
@@ -26,10 +25,10 @@ QUESTIONS = [
 ]
 
 
-def milliseconds(guidelines: int, runs: int = 50, **of_matcher: Any) -> tuple[float, float]:
-    """Median milliseconds of a turn with one tool call, sync and async; `of_matcher` are settings of the matcher."""
+def milliseconds(guidelines: int, runs: int = 50, **matching: Any) -> tuple[float, float]:
+    """Median milliseconds of a turn with one tool call, sync and async; `matching` are the fields of `Matching`."""
     asked, agent = model(), agent_of(guidelines)
-    app = create_guided_agent(asked, agent, matcher=GuidelineMatcher(asked, agent, **of_matcher))
+    app = create_guided_agent(asked, agent, matching=Matching(**matching))
     app.invoke(TURN)
     sync = []
     for _ in range(runs):

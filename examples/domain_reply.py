@@ -9,8 +9,8 @@ from typing import Literal
 
 from langgraph.graph.state import CompiledStateGraph
 
-from arq_graph import Agent, Guideline, create_guided_agent, query, verify
-from arq_graph.nodes import MessageBlueprint, MessageReviser
+from arq_graph import Agent, Guideline, Revising, create_guided_agent, query, verify
+from arq_graph.nodes import MessageBlueprint
 
 
 class ClinicReply(MessageBlueprint):
@@ -35,8 +35,7 @@ CLINIC = Agent(
 
 def app(model: str = "offline") -> CompiledStateGraph:
     """The guided agent with the clinic's reply blueprint."""
-    reviser = MessageReviser(model, CLINIC, blueprint=ClinicReply)
-    return create_guided_agent(model, CLINIC, reviser=reviser)
+    return create_guided_agent(model, CLINIC, revising=Revising(blueprint=ClinicReply))
 
 
 if __name__ == "__main__":

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from copy import copy
 from functools import cache, cached_property, partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import StructuredTool
 
-from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, require_count, require_type
 from arq_graph.models.resolve import model_name
@@ -296,25 +294,15 @@ class AgentNode(BlueprintNode[B]):
     ) -> None:
         way = "make one with Agent(…), or read one with Agent.from_yaml(path)"
         self.agent = require_type("agent", agent, Agent, way)
-        given: dict[str, Any] = {**settings}
-        template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
-        super().__init__(model, blueprint, template, **given)
+        options: dict[str, Any] = {**settings}
+        template = options.pop("template", None) or PROMPTS / f"{self.files}.md"
+        super().__init__(model, blueprint, template, **options)
 
     @classmethod
     def asks(cls, *own: type[ARQ]) -> list[type[ARQ]]:
         """Blueprints that hold every query of the step, whatever the agent, with those of one's own."""
         shipped = [cls.example_blueprint(tools, **cls.at_most) for *_, tools in _examples(cls.files)]
         return [*(each for each in own if each is not ARQ), *shipped]
-
-    @classmethod
-    def given(cls, option: str, node: Self | None, model: ModelLike, agent: Agent, **settings: Any) -> Self:
-        """A copy of the node that an option gives, or a new one; one that was made for another agent is refused."""
-        if node is None:
-            return cls(model, agent, **settings)
-        made_for = require_type(option, node, cls, f"make one with {cls.__name__}(model, agent)").agent
-        if made_for is not agent and fingerprint(made_for) != fingerprint(agent):
-            raise InputError(f"{option} was made for {made_for!r}, which is not the same as {agent!r}")
-        return copy(node)
 
     def render_head(self, **values: Any) -> str:
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""

@@ -30,9 +30,8 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, create_guided_agent, errors
+from arq_graph import Agent, Guideline, Matching, Revising, ScriptedChatModel, Variable, create_guided_agent
 from arq_graph.middleware import GuidelineMiddleware
-from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.brain import Asked, Brain, asked_by, brain
 
 RAN: list[tuple[Any, ...]] = []
@@ -169,7 +168,7 @@ def test_a_call_that_waits_can_be_made_again_whatever_is_active_now():
 
 def test_after_a_failure_the_rest_are_put_again_once_each():
     both = calls(*(("cancel_order", {"order_id": order}) for order in ("broken", "A-1")))
-    shop = Shop(both, calls(LOOK), "It failed.", judge={"G1": 9, "G2": 9}, rules={"revise": False})
+    shop = Shop(both, calls(LOOK), "It failed.", judge={"G1": 9, "G2": 9}, rules={"revising": None})
     shop.say("Cancel both")
     events = list(shop.app.stream({"messages": [("user", "Yes")]}, THREAD, stream_mode="custom"))
     put = shop.app.get_state(THREAD).values["messages"][-1].text
@@ -366,9 +365,9 @@ def test_what_was_wrong_with_a_call_beside_one_that_is_made_is_no_question_to_th
     ]
 
 
-@pytest.mark.parametrize(("revise", "sent"), [(True, "This is answer 1."), (False, "I cannot say.")])
-def test_a_model_that_proposes_nothing_else_is_not_asked_for_ever(revise, sent):
-    shop = Shop(*[calls(REFUND)] * 2, rules={"revise": revise})
+@pytest.mark.parametrize(("revising", "sent"), [(Revising(), "This is answer 1."), (None, "I cannot say.")])
+def test_a_model_that_proposes_nothing_else_is_not_asked_for_ever(revising, sent):
+    shop = Shop(*[calls(REFUND)] * 2, rules={"revising": revising})
     assert (last(shop.say()), len(shop.own.calls)) == (sent, 2)
 
 
@@ -411,7 +410,7 @@ def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
     assert last(other.say()).splitlines()[2:-1] == ['Cancel order (order id: "A-2")']
 
 
-@pytest.mark.parametrize("revise", [True, False])
+@pytest.mark.parametrize("revising", [Revising(), None], ids=["revised", "sent as it is"])
 @pytest.mark.parametrize(
     ("kind", "ids"),
     [
@@ -419,20 +418,22 @@ def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
         ("function_call", lambda id: {"id": f"fc_{id}", "call_id": id}),  # OpenAI's Responses API
     ],
 )
-def test_what_is_said_beside_calls_goes_out_only_where_nothing_is_revised(revise, kind, ids):
+def test_what_is_said_beside_calls_goes_out_only_where_nothing_is_revised(revising, kind, ids):
     thinking = {"type": "thinking", "thinking": "Hm", "signature": "s"}
     uses = [{"type": kind, "name": name, **ids(id)} for id, (name, _) in (("c0", LOOK), ("c1", REFUND))]
     blocks = [thinking, {"type": "text", "text": "It comes today!"}, *uses]
     raw = {"tool_calls": ["both, as the provider has them"]}
     metadata = {"id": "resp_1", "model_name": "m"}
     made = calls(LOOK, REFUND, text=blocks, additional_kwargs=raw, response_metadata=metadata)
-    asking = Shop(made, "Late.", rules={"revise": revise}).say()["messages"][1]
+    asking = Shop(made, "Late.", rules={"revising": revising}).say()["messages"][1]
     kinds = [block["type"] for block in asking.content]
-    assert kinds == (["thinking", kind] if revise else ["thinking", "text", kind])
+    assert kinds == (["thinking", kind] if revising else ["thinking", "text", kind])
     assert [call["name"] for call in asking.tool_calls] == ["get_order"]
     assert (asking.additional_kwargs, asking.response_metadata) == ({}, {"model_name": "m"})
-    plain = Shop(calls(LOOK, text="It comes today!"), "Late.", rules={"revise": revise}).say()["messages"][1]
-    assert plain.text == ("" if revise else "It comes today!")
+    plain = Shop(calls(LOOK, text="It comes today!"), "Late.", rules={"revising": revising}).say()[
+        "messages"
+    ][1]
+    assert plain.text == ("" if revising else "It comes today!")
 
 
 class Tokens(ScriptedChatModel):
@@ -478,17 +479,17 @@ def test_no_word_of_a_draft_streams_of_a_model_that_is_chosen_when_it_runs(runs,
 
 @pytest.mark.parametrize("runs", ["sync"], indirect=True)
 def test_what_is_not_revised_streams_unless_code_may_refuse_or_ask_something(runs):
-    shop = Shop("It comes today!", kind=Tokens, judge={}, rules={"revise": False})
+    shop = Shop("It comes today!", kind=Tokens, judge={}, rules={"revising": None})
     tokens, _ = streamed(runs, shop)
     modules = [call.module for call in shop.ours.calls]
     assert (tokens[:3], modules) == (["It", "comes", "today!"], ["matcher"])
     judge = {"G2": 9}
-    shop = Shop(calls(CANCEL, text="Sure."), kind=Tokens, judge=judge, rules={"revise": False})
+    shop = Shop(calls(CANCEL, text="Sure."), kind=Tokens, judge=judge, rules={"revising": None})
     assert streamed(runs, shop) == ([], [f"Sure.\n\n{QUESTION}"])
-    shop = Shop(calls(REFUND, text="I pay it back."), "Which?", kind=Tokens, rules={"revise": False})
+    shop = Shop(calls(REFUND, text="I pay it back."), "Which?", kind=Tokens, rules={"revising": None})
     assert streamed(runs, shop) == ([], ["Which?"])  # what is said beside a refused call is not sent
     both = calls(*(("cancel_order", {"order_id": order}) for order in ("broken", "A-1")), text="Sure.")
-    shop = Shop(both, "Failed.", kind=Tokens, judge=judge, rules={"revise": False})
+    shop = Shop(both, "Failed.", kind=Tokens, judge=judge, rules={"revising": None})
     shop.say("Cancel both")
     judge["G2"] = 2  # what is put again waits, whatever is granted now
     assert streamed(runs, shop, "Yes") == ([], ["", f"Failed.\n\n{QUESTION}"])
@@ -608,18 +609,13 @@ def test_a_summary_that_comes_behind_the_matching_is_told_with_its_cure():
         shop.say()
 
 
-def test_a_matcher_and_a_reviser_of_ones_own_keep_their_models():
-    ours, theirs = (ScriptedChatModel(Brain({"G1": 9})) for _ in range(2))
-    nodes: Any = {
-        "matcher": GuidelineMatcher(theirs, DESK, batch_size=1),
-        "reviser": MessageReviser(theirs, DESK),
-    }
-    app = create_agent(ScriptedChatModel(["Hi."]), middleware=[GuidelineMiddleware(ours, DESK, **nodes)])
-    app.invoke({"messages": [("user", "Hi")]})
-    assert (len(ours.calls), [call.module for call in theirs.calls]) == (0, ["matcher"] * 4 + ["message"])
-    assert nodes["reviser"].draft_key is None
-    with pytest.raises(errors.InputError, match="revise=False"):
-        GuidelineMiddleware(ours, DESK, revise=False, reviser=nodes["reviser"])
+def test_matching_and_revising_take_settings_and_models_of_their_own():
+    matcher, message = (ScriptedChatModel(Brain({"G1": 9})) for _ in range(2))
+    models = {"matcher": matcher, "message": message}
+    guided = GuidelineMiddleware(models, DESK, matching=Matching(batch_size=1))
+    create_agent(ScriptedChatModel(["Hi."]), middleware=[guided]).invoke({"messages": [("user", "Hi")]})
+    assert [call.module for call in matcher.calls] == ["matcher"] * 4
+    assert [call.module for call in message.calls] == ["message"]
 
 
 def test_without_langchain_it_says_what_to_install(monkeypatch):

@@ -14,7 +14,7 @@ from typer import Argument
 from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.agent.tool_file import ToolFile
-from arq_graph.apps.guided import create_guided_agent
+from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_model
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import named, output, sentence, titled, warn, words

@@ -22,9 +22,9 @@ from langgraph.types import Command, StateSnapshot
 from pydantic import BaseModel
 
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.guided import create_guided_agent
+from arq_graph.apps.agents import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
-from arq_graph.apps.strategies import StrategyName
+from arq_graph.apps.settings import StrategyName
 from arq_graph.cli.options import ModelChoice
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import diagnostics, note, show_command

@@ -17,7 +17,7 @@ from typer import Argument, BadParameter, Option
 
 from arq_graph.agent import yaml_file
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.strategies import StrategyName
+from arq_graph.apps.settings import StrategyName
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.store import files_in

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.guided import create_guided_agent
+from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import note, output, print_json, warn, words

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from arq_graph.apps.strategies import STRATEGIES, StrategyName
+from arq_graph.apps.settings import STRATEGIES, StrategyName
 from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.blueprint_node import AgentNode
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
@@ -75,7 +75,7 @@ def ablations(ablated: str) -> list[str]:
 
 
 def _steps(reference: str) -> dict[str, type[AgentNode[Any]]]:
-    acting = resolve_name(STRATEGIES[REFERENCES[reference]].made_by)
+    acting = resolve_name(STRATEGIES[REFERENCES[reference]].node_class)
     return {node.module: node for node in (GuidelineMatcher, acting, MessageReviser)}
 
 

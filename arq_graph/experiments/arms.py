@@ -17,8 +17,9 @@ from arq_graph.agent.environment import Environment
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
-from arq_graph.apps.guided import channels_of, create_guided_agent, create_preact_agent
-from arq_graph.apps.strategies import ReSpAct, StrategyName, strategy_of
+from arq_graph.apps.agents import create_guided_agent, create_tool_agent
+from arq_graph.apps.graph import collect_channels
+from arq_graph.apps.settings import Matching, ReSpAct, Revising, StrategyName, resolve_strategy
 from arq_graph.errors import InputError, SpecError, require_count, suggestion
 from arq_graph.experiments.ablations import REFERENCES, ablation_of
 from arq_graph.experiments.reflexion import Reflexion
@@ -27,7 +28,7 @@ from arq_graph.milestones.evaluation.expectation import told_active
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.judgements import Judgement
-from arq_graph.nodes.message_reviser import MessageBlueprint, MessageReviser
+from arq_graph.nodes.message_reviser import MessageBlueprint
 from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.reasoner import Reasoner, make_reasoner
@@ -107,15 +108,15 @@ def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING
         scenario: Any, agent: Any, model: Any, world: Any = None, own: Any = ARQ, matches_only: bool = False
     ) -> Any:
         spec = _calling(scenario, agent, world)
-        models, reads = _models(model, by_response, without), channels_of({})
-        judgement = own if issubclass(own, Judgement) else Judgement
-        message = own if issubclass(own, MessageBlueprint) else MessageBlueprint
-        matcher = GuidelineMatcher(models["matcher"], spec, mode=mode, judgement=judgement, reads=reads)
+        models = _models(model, by_response, without)
+        matching = Matching(judgement=own) if issubclass(own, Judgement) else Matching()
+        revising = Revising(blueprint=own) if issubclass(own, MessageBlueprint) else Revising()
         if matches_only:
-            return _matches(matcher)
-        reviser = MessageReviser(models["message"], spec, mode=mode, blueprint=message)
-        parts: dict[str, Any] = {"matcher": matcher, "reviser": reviser}
-        return create_guided_agent(models, spec, mode=mode, checkpointer=InMemorySaver(), **parts)
+            reads = collect_channels(AgentState)
+            return _matches(matching.make_node(models["matcher"], spec, mode=mode, reads=reads))
+        return create_guided_agent(
+            models, spec, mode=mode, matching=matching, revising=revising, checkpointer=InMemorySaver()
+        )
 
     return make
 
@@ -149,7 +150,7 @@ def _app(
     """An agent of a strategy, guided or alone; in a world of texts one that acts, and speaks if it is a speaker."""
 
     def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
-        settings = strategy_of(strategy)
+        settings = resolve_strategy(strategy)
         if isinstance(world, Environment) and strategy != "pre-act":
             spec = _required(scenario, agent)
             # Policies are about tools. Who may ask nothing is what ReSpAct is held against.
@@ -159,7 +160,7 @@ def _app(
             spec = _calling(scenario, agent, world)
             settings = replace(settings, **speaking)
         models = _models(model, by_response, without)
-        create: Any = create_guided_agent if spec.guidelines else create_preact_agent
+        create: Any = create_guided_agent if spec.guidelines else create_tool_agent
         asked = models if spec.guidelines else models["strategy"]
         return create(asked, spec, strategy=settings, checkpointer=InMemorySaver())
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.guided import PROFILE
+from arq_graph.apps.agents import PROFILE
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.evaluation.results import kept_in

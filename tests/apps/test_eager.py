@@ -17,6 +17,8 @@ from langgraph.types import Command
 from arq_graph import (
     Agent,
     Guideline,
+    Matching,
+    Reasoner,
     ScriptedChatModel,
     ToolCalling,
     create_guided_agent,
@@ -142,8 +144,8 @@ def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_aske
     model, seen = in_waves(Brain(*answers), waves)
     turns = []
     for each, eager in ((model, True), (brain(*answers), False)):
-        matcher = GuidelineMatcher(each, agent, batch_size=2, max_judged=2)
-        app = create_guided_agent(each, agent, matcher=matcher, eager=eager)
+        matching = Matching(batch_size=2, max_judged=2)
+        app = create_guided_agent(each, agent, matching=matching, eager=eager)
         asked = {"messages": [{"role": "user", "content": "Where is my parcel?", "id": "m1"}]}
         parts = list(app.stream(asked, stream_mode=["values", "custom"]))
         judged = [part.judged for _, part in parts if getattr(part, "type", "") == "guidelines_matched"]
@@ -226,11 +228,12 @@ def test_the_tool_caller_is_told_that_it_is_asked_ahead_at_the_end_of_its_prompt
 
 def test_each_step_is_asked_by_its_own_model_in_its_own_mode():
     agent, models = desk(), [brain(judge={"G1": 9}), brain(call={"get_order": A1}), brain()]
-    matcher, reviser = (
-        GuidelineMatcher(models[0], agent, mode="direct"),
-        MessageReviser(models[2], agent, mode="cot"),
-    )
-    app = create_guided_agent(models[1], agent, matcher=matcher, reviser=reviser, eager=True)
+    reasoners = {
+        "matcher": Reasoner(models[0], mode="direct"),
+        "strategy": models[1],
+        "message": Reasoner(models[2], mode="cot"),
+    }
+    app = create_guided_agent(reasoners, agent, eager=True)
     with track_usage() as usage:
         app.invoke(ASKED)
     asked = [{(c.module, c.metadata["arq_mode"]) for c in model.calls} for model in models]

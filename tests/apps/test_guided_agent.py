@@ -17,20 +17,24 @@ from arq_graph import (
     Agent,
     AgentState,
     Guideline,
+    Matching,
     PreAct,
     ReAct,
     Reasoner,
     ReSpAct,
+    Revising,
     ToolCalling,
     Variable,
     create_guided_agent,
     create_preact_agent,
     create_respact_agent,
+    create_tool_agent,
     errors,
     track_usage,
+    verify,
 )
 from arq_graph.middleware import GuidelineMiddleware
-from arq_graph.nodes import GuidelineMatcher, MessageReviser
+from arq_graph.nodes import GuidelineMatcher, MessageBlueprint
 from tests.apps.desk import active, desk, kinds, late, says, thread
 from tests.brain import act, asked_by, brain, say
 from tests.order_tools import A1, get_order
@@ -180,8 +184,8 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
         ),
         (create_preact_agent, {}, "use create_guided_agent"),
         (create_respact_agent, {}, "use create_guided_agent"),
-        (create_preact_agent, {"agent": ALONE, "strategy": "tools"}, "use create_guided_agent"),
-        (create_preact_agent, {"agent": "Desk"}, "`tools` must be a list"),
+        (create_tool_agent, {"agent": ALONE, "strategy": "tools"}, "use create_guided_agent"),
+        (create_tool_agent, {"agent": "Desk"}, "`tools` must be a list"),
         (create_guided_agent, {"judge": lambda *_: []}, "give milestones="),
     ],
 )
@@ -222,13 +226,16 @@ def test_one_reasoner_for_all_modules_and_a_model_that_the_run_chooses():
     assert (used.by_module.keys(), first.calls) == ({"matcher", "tools", "message"}, [])
 
 
-def test_nodes_with_settings_of_your_own_are_taken():
-    own = brain(reply="Mine.")
-    matcher, reviser = GuidelineMatcher(own, desk(), batch_size=1), MessageReviser(own, desk())
-    given = {"matcher": matcher, "reviser": reviser}
-    apps = [create_guided_agent(brain(), desk(), **given) for _ in range(2)]
-    assert [app.invoke(says("Hi"))["messages"][-1].text for app in apps] == ["Mine.", "Mine."]
-    assert len(asked_by(own, "matcher")) == 2 * 3
+def test_settings_reach_the_matcher_and_the_reviser():
+    class Polite(MessageBlueprint):
+        is_kind: bool = verify("Is the reply kind?")
+
+    model = brain()
+    matching, revising = Matching(batch_size=1), Revising(blueprint=Polite)
+    create_guided_agent(model, desk(), matching=matching, revising=revising).invoke(says("Hi"))
+    assert len(asked_by(model, "matcher")) == 3
+    (reply,) = asked_by(model, "message")
+    assert "is_kind" in reply.schema["properties"]
 
 
 @pytest.mark.parametrize(
@@ -241,30 +248,17 @@ def test_every_strategy_works_in_every_mode(strategy):
         assert [m.text for m in state["messages"][-2:]] == ["A-1 is late", "It is late."]
 
 
-OTHERS = Agent("Desk", "You help.", [Guideline("they ask", "tell")])
+@pytest.mark.parametrize("create", [create_guided_agent, create_tool_agent])
+def test_an_unknown_option_is_a_type_error(create):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'caches'"):
+        create(brain(), Agent("Desk", "You help.", tools=[get_order]), caches=None)
 
 
 @pytest.mark.parametrize("create", [create_guided_agent, GuidelineMiddleware])
-@pytest.mark.parametrize(
-    ("option", "part", "told"),
-    [
-        ("matcher", GuidelineMatcher(brain(), OTHERS), r"for Agent\('Desk', 1 g.* not the same as .* 4 g"),
-        ("reviser", MessageReviser(brain(), OTHERS), r"reviser was made for Agent\('Desk', 1 guidelines"),
-        ("matcher", GuidelineMatcher(brain(), desk().replace(name="Shop")), "made for .*'Shop'.*'Desk'"),
-        ("reviser", GuidelineMatcher(brain(), desk()), r"GuidelineMatcher: make one with MessageReviser\(m"),
-        ("matcher", GuidelineMatcher, r"is the class GuidelineMatcher: make one with .*\(model, agent\)$"),
-    ],
-)
-def test_a_part_of_another_agent_is_refused(create, option, part, told):
-    with pytest.raises(errors.InputError, match=told):
-        create(brain(), desk(), **{option: part})
-
-
-@pytest.mark.parametrize("create", [create_guided_agent, GuidelineMiddleware])
-def test_a_part_of_an_agent_that_is_the_same_is_taken(create):
-    agent = desk()
-    create(brain(), agent.replace(), matcher=GuidelineMatcher(brain(), agent))
-    create(brain(), agent, reviser=MessageReviser(brain(), desk()))
+@pytest.mark.parametrize("option", ["matching", "revising"])
+def test_a_node_in_the_place_of_settings_is_refused(create, option):
+    with pytest.raises(errors.InputError, match=f"{option} is a GuidelineMatcher: give settings such as"):
+        create(brain(), desk(), **{option: GuidelineMatcher(brain(), desk())})
 
 
 @tool

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from arq_graph import Agent, Guideline, create_guided_agent
-from arq_graph.nodes import GuidelineMatcher
+from arq_graph import Agent, Guideline, Matching, create_guided_agent
 from tests.cli.shop import clerk, options
 from tests.reasoning.endpoint import Endpoint, status
 
@@ -52,8 +51,8 @@ def test_a_thread_of_another_program_is_explained_too(cli, shop):
     with SqliteSaver.from_conn_string("own.sqlite") as saver:
         written = Agent.from_yaml(shop)
         agent = written.replace(guidelines=[*written.guidelines, Guideline("they sing", "sing along")])
-        keeping_little = GuidelineMatcher(clerk(), agent, keep_matches="active")
-        app = create_guided_agent(clerk(), agent, matcher=keeping_little, checkpointer=saver)
+        matching = Matching(keep_matches="active")
+        app = create_guided_agent(clerk(), agent, matching=matching, checkpointer=saver)
         app.invoke({"messages": [("user", "Where is B-1?")]}, {"configurable": {"thread_id": "mine"}})
     done = cli("explain", "--db", "own.sqlite")
     assert "thread mine, turn 1" in done.out

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
-from arq_graph import Agent, Guideline, create_guided_agent, errors
+from arq_graph import Agent, Guideline, Matching, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher
 from tests.brain import asked_by, brain
 from tests.order_tools import get_order, ran
@@ -263,7 +263,9 @@ def test_where_nothing_is_near_nothing_is_chosen_and_before_the_customer_has_spo
 def test_embeddings_are_asked_for_the_guidelines_once_and_for_the_need_in_each_look(runs: Runs):
     embeddings = Counted()
     model = brain(judge={"vouchers-1": 9})
-    app = create_guided_agent(model, desk(), matcher=matcher(model, desk(), embeddings=embeddings))
+    app = create_guided_agent(
+        model, desk(), matching=Matching(batch_size=2, max_judged=2, embeddings=embeddings)
+    )
     assert embeddings.asked == []
     for _ in range(2):
         stream = runs.stream(app, {"messages": said("Vouchers?")}, stream_mode="custom")

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.graph import END, START, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, Reasoner, ScriptedChatModel, create_guided_agent
+from arq_graph import (
+    Agent,
+    AgentState,
+    Guideline,
+    Reasoner,
+    Revising,
+    ScriptedChatModel,
+    create_guided_agent,
+)
 from arq_graph.nodes import MessageReviser
 from tests.apps.desk import desk, late, says
 from tests.brain import Brain, brain
@@ -87,13 +95,12 @@ def test_no_token_reaches_the_stream_of_messages(runs):
     assert [part.type for mode, part in parts if mode == "custom"].count("reply_delta") == 2
 
 
-def test_a_reviser_streams_where_it_or_the_app_is_set_to_and_one_of_ones_own_stays_as_it_is():
+def test_the_reply_streams_where_the_app_or_its_settings_say_so():
     for own, asked in ((True, False), (False, True), (False, False)):
-        reviser = MessageReviser(brain(reply="It is late."), desk(), stream=own)
-        app = create_guided_agent(brain(), desk(), reviser=reviser, stream=asked)
+        model = brain(reply="It is late.")
+        app = create_guided_agent(model, desk(), revising=Revising(stream=own), stream=asked)
         events = list(app.stream(says("Where?"), stream_mode="custom"))
         assert ("reply_delta" in [event.type for event in events]) is (own or asked)
-        assert reviser.streams is own
 
 
 @pytest.mark.parametrize(

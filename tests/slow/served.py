@@ -18,10 +18,10 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph import Agent, Guideline, Matching, ScriptedChatModel, create_guided_agent
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import MilestoneGraph, Verdict
-from arq_graph.nodes import GuidelineMatcher, Policy
+from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
 from tests.agreement.test_two_agents import shared
 from tests.brain import Asked, Brain, act, brain, say
@@ -186,12 +186,12 @@ def many(name: str) -> Any:
     day = {"day": "Monday"}
     model = brain(judge={"close": 9}, call={"close_shop": day})
     near = DeterministicFakeEmbedding(size=8) if name == MANY[1] else None
-    matcher = GuidelineMatcher(model, agent, batch_size=2, max_judged=3, embeddings=near)
+    matching = Matching(batch_size=2, max_judged=3, embeddings=near)
     if name != MANY[2]:
-        return create_guided_agent(model, agent, matcher=matcher, checkpointer=InMemorySaver())
+        return create_guided_agent(model, agent, matching=matching, checkpointer=InMemorySaver())
     decided = iter([AIMessage("", tool_calls=[{"name": "close_shop", "args": day, "id": "c"}])])
     own = ScriptedChatModel(lambda _: next(decided, AIMessage("Done.")))
-    guided = GuidelineMiddleware(model, agent, matcher=matcher)
+    guided = GuidelineMiddleware(model, agent, matching=matching)
     return create_agent(own, middleware=[guided], checkpointer=InMemorySaver())
 
 

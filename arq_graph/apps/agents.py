@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_type_hints
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
-from arq_graph.apps.graph import GraphOptions, compiled
-from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, ToolCalling, strategy_of
-from arq_graph.errors import InputError
-from arq_graph.nodes.guideline_matcher import GuidelineMatcher
-from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.apps.graph import GraphOptions, collect_channels, compile_guided_graph, compile_strategy_graph
+from arq_graph.apps.settings import (
+    Matching,
+    PreAct,
+    ReSpAct,
+    Revising,
+    StrategyName,
+    StrategySettings,
+    ToolCalling,
+    resolve_strategy,
+)
+from arq_graph.errors import InputError, require_type
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -41,8 +48,8 @@ def create_guided_agent(
     *,
     strategy: StrategyName | StrategySettings = "tools",
     mode: Mode | None = None,
-    matcher: GuidelineMatcher | None = None,
-    reviser: MessageReviser | None = None,
+    matching: Matching = Matching(),
+    revising: Revising = Revising(),
     milestones: MilestoneGraph | None = None,
     judge: Judge | None = None,
     preset: Literal["paper"] | None = None,
@@ -52,7 +59,7 @@ def create_guided_agent(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
 
-    A turn: match the guidelines, let the strategy act, run tools behind the gate, look again at what the results
+    A turn: match the guidelines, let the strategy act, run tools behind the gate, match again what the results could
     change, and revise the reply until it follows the rules. No model is called to compile.
 
     Args:
@@ -62,59 +69,60 @@ def create_guided_agent(
         strategy: `tools` decides on all granted tools at once, `pre-act` plans, `react` takes a thought and an action
             at a time, `respact` thinks, speaks or acts; or settings: `PreAct(max_steps=4)`, `ReSpAct(policies=…)`.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
-        matcher: A matcher with settings of your own (`GuidelineMatcher(model, agent, batch_size=3)`); it keeps its
-            model.
-        reviser: A reviser with settings of your own, such as a `blueprint=`; it keeps its model and mode.
-        milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; a
+        matching: How guidelines are matched: `Matching(batch_size=3)`.
+        revising: How the reply is written and revised: `Revising(extra_revisions=2)`.
+        milestones: A graph on which the conversation's progress is measured as it runs, into the channel `progress`; a
             planner is shown the milestones that could come next.
-        judge: Whom to ask about milestones that code cannot decide; without one they stay undecided.
+        judge: Decides on milestones that code cannot decide; without one they stay undecided.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
         eager: Fewer waves of model calls for more tokens, with the strategy `tools`: it is asked about every tool that
             could be granted while the guidelines are matched, and after tools ran the reply is drafted during the
-            second look, to be kept where that changes nothing that the reply is told.
+            re-match, and sent if that changes nothing that the reply's prompt shows.
         stream: Write the reply to `stream_mode="custom"` while it is written, as `ReplyDelta` events.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
         SpecError: The milestone graph cannot be measured on.
-        InputError: `model` lacks or misnames a module, a part is another agent's, or a setting is out of its range.
+        InputError: `model` lacks or misnames a step, or a setting is out of its range.
         PromptError: A prompt cannot be read or rendered.
     """
-    chosen = strategy_of(strategy)
+    chosen = resolve_strategy(strategy)
     if eager and not isinstance(chosen, ToolCalling):
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
         )
-    models = _per_module(model, preset)
-    reads = channels_of(options)
-    reviser = MessageReviser.given("reviser", reviser, models["message"], agent, mode=mode)
-    reviser.streams = stream or reviser.streams
-    return compiled(
+    require_type("matching", matching, Matching, "give settings such as Matching(batch_size=3)")
+    require_type("revising", revising, Revising, "give settings such as Revising(extra_revisions=2)")
+    models = _choose_models(model, preset)
+    channels = collect_channels(options.get("state_schema", AgentState))
+    reviser = revising.make_node(models["message"], agent, mode=mode)
+    reviser.streams = stream or revising.stream
+    return compile_guided_graph(
         agent,
         chosen,
-        chosen.node(models["strategy"], agent, draft=True, mode=mode, reads=reads),
-        matcher=GuidelineMatcher.given("matcher", matcher, models["matcher"], agent, reads=reads, mode=mode),
+        matcher=matching.make_node(models["matcher"], agent, mode=mode, reads=channels),
+        strategy_node=chosen.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True),
         reviser=reviser,
-        tracker=_tracker(agent, milestones, judge),
+        tracker=_make_tracker(agent, milestones, judge),
         eager=eager,
-        **options,
+        options=options,
     )
 
 
-def create_preact_agent(
+def create_tool_agent(
     model: ModelLike,
     agent: Agent | Sequence[ToolLike],
     *,
-    strategy: StrategyName | StrategySettings = "pre-act",
+    strategy: StrategyName | StrategySettings = "react",
     mode: Mode | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Compile an agent that plans, without guidelines: its final answer is sent as it is.
+    """Compile an agent of a strategy alone, without guidelines: what it writes is sent as it is.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
-        strategy: `pre-act`, `react`, or settings: `PreAct(max_steps=4)`.
+        strategy: `pre-act`, `react` or `respact`, or settings: `PreAct(max_steps=4)`.
         mode: As for `create_guided_agent`, with `options`.
         **options: See there.
 
@@ -123,7 +131,7 @@ def create_preact_agent(
         SpecError: A tool cannot be used.
         PromptError: The prompt cannot be read or rendered.
     """
-    chosen = strategy_of(strategy)
+    chosen = resolve_strategy(strategy)
     if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):
@@ -132,19 +140,40 @@ def create_preact_agent(
         raise InputError(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
-    deciding = chosen.node(model, agent, draft=False, mode=mode, reads=channels_of(options))
-    return compiled(agent, chosen, deciding, **options)
+    channels = collect_channels(options.get("state_schema", AgentState))
+    node = chosen.make_node(model, agent, mode=mode, reads=channels, draft=False)
+    return compile_strategy_graph(agent, chosen, node, options)
+
+
+def create_preact_agent(
+    model: ModelLike,
+    agent: Agent | Sequence[ToolLike],
+    *,
+    strategy: PreAct = PreAct(),
+    mode: Mode | None = None,
+    **options: Unpack[GraphOptions],
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Compile an agent that plans every step, without guidelines; see `create_tool_agent`.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
+        agent: A specification without guidelines, or its tools alone.
+        strategy: Settings: `PreAct(max_steps=4)`.
+        mode: As for `create_guided_agent`, with `options`.
+        **options: See there.
+    """
+    return create_tool_agent(model, agent, strategy=strategy, mode=mode, **options)
 
 
 def create_respact_agent(
     model: ModelLike,
     agent: Agent | Sequence[ToolLike] = (),
     *,
-    strategy: ReSpAct | None = None,
+    strategy: ReSpAct = ReSpAct(),
     mode: Mode | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Compile an agent that thinks, speaks and acts, one move at a time, without guidelines.
+    """Compile an agent that thinks, speaks and acts, one move at a time, without guidelines; see `create_tool_agent`.
 
     In a chat, speaking ends the turn. In a task, an utterance waits in `interrupt()` for its answer, which joins the
     messages: resume with `Command(resume="the answer")`.
@@ -155,22 +184,40 @@ def create_respact_agent(
         strategy: Settings: `ReSpAct(policies=…, environment=…)`.
         mode: As for `create_guided_agent`, with `options`.
         **options: See there.
+    """
+    return create_tool_agent(model, agent, strategy=strategy, mode=mode, **options)
+
+
+def models_by_step(
+    model: ModelLike | Mapping[str, ModelLike], steps: Collection[str]
+) -> Mapping[str, ModelLike]:
+    """Return the model of each step: the same for all, or those of a mapping.
 
     Raises:
-        InputError: The agent has guidelines, or a setting is out of its range.
-        SpecError: A tool cannot be used.
-        PromptError: The prompt cannot be read or rendered.
+        InputError: The mapping lacks a step, or has another.
     """
-    return create_preact_agent(model, agent, strategy=strategy or ReSpAct(), mode=mode, **options)
+    if not isinstance(model, Mapping):
+        return dict.fromkeys(steps, model)
+    if model.keys() != set(steps):
+        raise InputError(
+            f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(steps)}"
+        )
+    return model
 
 
-def channels_of(options: GraphOptions) -> dict[str, Any]:
-    """What functions of the user's may look at: every channel of the state besides the messages."""
-    channels = get_type_hints(options.get("state_schema", AgentState), include_extras=True)
-    return {name: kind for name, kind in channels.items() if name != "messages"}
+def _choose_models(
+    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
+) -> Mapping[str, ModelLike]:
+    if model is not None:
+        return models_by_step(model, _PAPER_MODELS)
+    if preset != "paper":
+        raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
+    return _PAPER_MODELS
 
 
-def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: Judge | None) -> TrackProgress | None:
+def _make_tracker(
+    agent: Agent, milestones: MilestoneGraph | None, judge: Judge | None
+) -> TrackProgress | None:
     if milestones is not None:
         # Loads networkx, which an agent without milestones has no use for.
         from arq_graph.nodes.progress_tracker import TrackProgress
@@ -179,19 +226,3 @@ def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: Judge | Non
     if judge is not None:
         raise InputError("judge is asked about milestones: give milestones= too")
     return None
-
-
-def _per_module(
-    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
-) -> Mapping[str, ModelLike]:
-    if model is None:
-        if preset != "paper":
-            raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
-        return _PAPER_MODELS
-    if not isinstance(model, Mapping):
-        return dict.fromkeys(_PAPER_MODELS, model)
-    if model.keys() != _PAPER_MODELS.keys():
-        raise InputError(
-            f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(_PAPER_MODELS)}"
-        )
-    return model
