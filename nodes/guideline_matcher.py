@@ -177,7 +177,9 @@ class GuidelineMatcher(AgentNode[ARQ]):
         granting = {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
         looked_at: Container[str] = self.agent.relations.by_id
         if self._preselection is not None:
-            near = yield from self._preselection.nearest(build_search_text(conversation, again=bool(matches)))
+            near = yield from self._preselection.choose_guidelines(
+                build_search_text(conversation, is_rematch=bool(matches))
+            )
             known = state.read_records(
                 "guideline_matches", GuidelineMatch
             )  # of this turn, or of the one before

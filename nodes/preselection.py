@@ -1,7 +1,7 @@
-"""Which guidelines a look is about, told without a chat model: for agents of more guidelines than a turn can judge.
+"""Choosing the guidelines that a matching pass judges, without a chat model, for agents with very many guidelines.
 
-Guidelines are judged in batches that are formed once. Where an agent has many, a look at the conversation asks those
-batches alone that lie nearest to what was said: by LangChain embeddings, or without these by the words' spelling.
+Guidelines are judged in batches that are formed once. If an agent has many, a matching pass asks only the batches
+nearest to the conversation, measured by LangChain embeddings or, without these, by the spelling of words.
 """
 
 from __future__ import annotations
@@ -24,113 +24,154 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.failures import classify_failure
 
 MAX_CHARACTERS = 2_000
-"""Of one message or result, in what is searched with."""
+"""The most characters of one message or result in the search text."""
 
+_SERVICE = "the embeddings that choose among guidelines"
 _WORD = re.compile(r"[^\W_]+")
-_RUN = re.compile(r"(?=([\u3040-\u9fff\uac00-\ud7a3]{2}|.{4}|^...$))")
-"""Four characters, or a whole short word; of Chinese, Japanese and Korean, whose words are shorter, two."""
+# Four characters, or a whole short word; two characters of Chinese, Japanese and Korean, whose words are shorter.
+_CHARACTER_RUN = re.compile(r"(?=([\u3040-\u9fff\uac00-\ud7a3]{2}|.{4}|^...$))")
 
 
 class Preselection:
-    """Chooses batches, at most `most`, by how near the two nearest guidelines of each are to what is searched with.
+    """Chooses up to `max_batches` batches by how near their two nearest guidelines are to a search text.
 
-    The second of them tells a batch about a matter from one that happens to have a word of it.
+    Two guidelines distinguish a batch about a subject from one that happens to share a word with it.
     """
 
     def __init__(
-        self, batches: Sequence[Sequence[Guideline]], most: int, embeddings: Embeddings | None
+        self, batches: Sequence[Sequence[Guideline]], max_batches: int, embeddings: Embeddings | None
     ) -> None:
-        self._batches, self._most = batches, most
-        texts = [f"{each.condition_text}. {each.action or ''}" for batch in batches for each in batch]
-        self._index = _Spelling(texts) if embeddings is None else _Meaning(texts, embeddings)
-        self._least = 0 if embeddings is None else -inf  # no run of characters is shared
+        self._batches = batches
+        self._max_batches = max_batches
+        texts: list[str] = []
+        for batch in batches:
+            texts.extend(f"{guideline.condition_text}. {guideline.action or ''}" for guideline in batch)
+        self._index: _SpellingIndex | _EmbeddingIndex
+        if embeddings is None:
+            self._index = _SpellingIndex(texts)
+            self._min_score = 0.0  # which means that no run of characters is shared
+        else:
+            self._index = _EmbeddingIndex(texts, embeddings)
+            self._min_score = -inf
 
-    def nearest(self, query: str) -> Generator[UserFunction, Any, set[str]]:
-        """The ids of the guidelines in the batches that are nearest; yields what is to be run to know it."""
-        if not query:
+    def choose_guidelines(self, search_text: str) -> Generator[UserFunction, Any, set[str]]:
+        """Return the ids of the guidelines in the nearest batches; yields the function that measures nearness."""
+        if not search_text:
             return set()
-        scores = iter((yield partial(self._index.scores, query)))
-        near = [(sum(nlargest(2, (next(scores) for _ in batch))), batch) for batch in self._batches]
-        chosen = nlargest(self._most, near, key=lambda each: each[0])
-        return {guideline.id for score, batch in chosen if score > self._least for guideline in batch}
+        scores = yield partial(self._index.score, search_text)
+        scored_batches: list[tuple[float, Sequence[Guideline]]] = []
+        start = 0
+        for batch in self._batches:
+            end = start + len(batch)
+            scored_batches.append((sum(nlargest(2, scores[start:end])), batch))
+            start = end
+        chosen: set[str] = set()
+        for score, batch in nlargest(self._max_batches, scored_batches, key=lambda pair: pair[0]):
+            if score > self._min_score:
+                chosen.update(guideline.id for guideline in batch)
+        return chosen
 
 
-def build_search_text(conversation: Conversation, *, again: bool) -> str:
-    """What to search with: the agent's last message and what the customer said since; in a later look, the results."""
-    lines, last = conversation.lines, conversation.last_customer_line
-    before = enumerate(lines[: lines.index(last)] if last else ())
-    since = max((number for number, line in before if line.speaker == "agent"), default=0)
-    asked = conversation.current_turn_results if again else lines[since:]
-    return "\n".join(line.message.text[:MAX_CHARACTERS] for line in asked)
+def build_search_text(conversation: Conversation, *, is_rematch: bool) -> str:
+    """Return what to search with: the agent's last message and what the customer said since, or new tool results."""
+    if is_rematch:
+        lines = conversation.current_turn_results
+    else:
+        lines = conversation.lines[_find_last_agent_line(conversation) :]
+    return "\n".join(line.message.text[:MAX_CHARACTERS] for line in lines)
 
 
-class _Spelling:
-    """How many short runs of characters a text shares with others, rare ones counting more; it knows no language."""
+def _find_last_agent_line(conversation: Conversation) -> int:
+    """Return the position of the agent's last line before the customer's, or 0."""
+    position = 0
+    for number, line in enumerate(conversation.lines):
+        if line is conversation.last_customer_line:
+            return position
+        if line.speaker == "agent":
+            position = number
+    return 0
+
+
+class _SpellingIndex:
+    """Scores texts by the short runs of characters that they share with a query; rare runs count more."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        places: dict[str, list[int]] = defaultdict(list)
-        for number, text in enumerate(texts):
-            for run in _runs(text):
-                places[run].append(number)
-        # What stands in more than a tenth of many texts tells nothing, and would cost the most.
-        most = max(10, len(texts) // 10)
-        self._places = {run: at for run, at in places.items() if len(at) <= most}
+        positions: dict[str, list[int]] = defaultdict(list)
+        for position, text in enumerate(texts):
+            for run in _split_into_runs(text):
+                positions[run].append(position)
+        # A run in more than a tenth of many texts says little, and would cost the most.
+        max_texts = max(10, len(texts) // 10)
+        self._positions = {run: found for run, found in positions.items() if len(found) <= max_texts}
         self._size = len(texts)
 
-    def scores(self, query: str) -> list[float]:
+    def score(self, query: str) -> list[float]:
         scores = [0.0] * self._size
-        for run in _runs(query):
-            at = self._places.get(run, ())
-            for number in at:
-                scores[number] += log(self._size / len(at))
+        for run in _split_into_runs(query):
+            positions = self._positions.get(run, [])
+            for position in positions:
+                scores[position] += log(self._size / len(positions))
         return scores
 
 
-def _runs(text: str) -> set[str]:
-    return {run for word in _WORD.findall(text.casefold()) for run in _RUN.findall(f" {word} ")}
+def _split_into_runs(text: str) -> set[str]:
+    runs: set[str] = set()
+    for word in _WORD.findall(text.casefold()):
+        runs.update(_CHARACTER_RUN.findall(f" {word} "))
+    return runs
 
 
-class _Meaning:
-    """How near texts lie by their embeddings: these are asked for once, when they are first needed."""
+class _EmbeddingIndex:
+    """Scores texts by the cosine between their embeddings and a query's; embeds the texts at the first query."""
 
     def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
-        way = "give LangChain embeddings, such as OpenAIEmbeddings()"
-        self._embeddings = require_type("embeddings", embeddings, Embeddings, way)  # type: ignore[type-abstract]
+        hint = "give LangChain embeddings, such as OpenAIEmbeddings()"
+        self._embeddings = require_type("embeddings", embeddings, Embeddings, hint)  # type: ignore[type-abstract]
         try:
             import numpy  # an optional dependency
         except ImportError:
             raise InputError('embeddings need numpy: pip install "arq_graph[embeddings]"') from None
-        self._texts, self._numpy = list(texts), numpy
+        self._numpy = numpy
+        self._texts = list(texts)
         self._vectors: Any = None
 
-    def scores(self, query: str) -> list[float]:
+    def score(self, query: str) -> list[float]:
         try:
-            if self._vectors is None:  # without a lock, as all turns would wait behind one call that hangs
-                made = self._embeddings.embed_documents(self._texts)
-                self._vectors = self._checked(made, len(self._texts))
-            near = self._checked([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
+            if (
+                self._vectors is None
+            ):  # without a lock, which would block all turns behind one call that hangs
+                vectors = self._embeddings.embed_documents(self._texts)
+                self._vectors = self._normalize(vectors, len(self._texts))
+            query_vectors = [self._embeddings.embed_query(query)]
+            query_vector = self._normalize(query_vectors, 1, width=self._vectors.shape[1])[0]
         except Exception as error:
-            if not (failure := classify_failure(error)).from_provider:
-                raise  # a bug somewhere stays itself
-            whom = "the embeddings that choose among guidelines"
+            failure = classify_failure(error)
+            if not failure.from_provider:
+                raise  # an error in code stays itself
             if not failure.transient:
-                raise failure.rejected("matcher", whom) from error
-            words = failure.words.removesuffix(".")
-            raise ModelUnavailableError(f"matcher: {whom} failed: {words}. Try again later.") from error
-        scores: list[float] = (self._vectors @ near[0]).tolist()
+                raise failure.rejected("matcher", _SERVICE) from error
+            reason = failure.words.removesuffix(".")
+            raise ModelUnavailableError(f"matcher: {_SERVICE} failed: {reason}. Try again later.") from error
+        scores: list[float] = (self._vectors @ query_vector).tolist()
         return scores
 
-    def _checked(self, made: Any, texts: int, width: int | None = None) -> Any:
-        """Vectors of length 1 for so many texts; anything else is refused, as it would silently be near to nothing."""
-        came, norm = "of several lengths, or no numbers", self._numpy.linalg.norm
-        with suppress(TypeError, ValueError):  # what is no matrix of numbers
-            vectors = self._numpy.asarray(made, "float32")
-            lengths = norm(vectors, axis=-1, keepdims=True)
-            is_fit = vectors.shape == (texts, width or vectors.shape[-1])
-            if is_fit and lengths.all() and self._numpy.isfinite(lengths).all():
-                return vectors / lengths
-            came = f"of the shape {vectors.shape} and of lengths from {lengths.min():g} to {lengths.max():g}"
+    def _normalize(self, vectors: Any, count: int, width: int | None = None) -> Any:
+        """Scale the vectors to length 1.
+
+        Raises:
+            ModelRequestError: They aren't `count` vectors of one width, or one of them has no direction.
+        """
+        problem = "of several lengths, or no numbers"
+        with suppress(TypeError, ValueError):  # which numpy raises for anything but a matrix of numbers
+            matrix = self._numpy.asarray(vectors, "float32")
+            lengths = self._numpy.linalg.norm(matrix, axis=-1, keepdims=True)
+            has_right_shape = matrix.shape == (count, width or matrix.shape[-1])
+            if has_right_shape and lengths.all() and self._numpy.isfinite(lengths).all():
+                return matrix / lengths
+            problem = (
+                f"of the shape {matrix.shape} and of lengths from {lengths.min():g} to {lengths.max():g}"
+            )
         raise ModelRequestError(
-            f"matcher: the vectors that {type(self._embeddings).__name__} returned are {came}. They must have the "
-            f"shape ({texts}, {width or 'n'}), and no length of 0, inf or nan. Look at the model that it asks."
+            f"matcher: the vectors that {type(self._embeddings).__name__} returned are {problem}. They must have the "
+            f"shape ({count}, {width or 'n'}), and no length of 0, inf or nan. Check the embedding model."
         )
