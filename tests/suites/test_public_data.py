@@ -10,7 +10,9 @@ import pytest
 
 from arq_graph import errors
 from arq_graph.milestones import Suite
-from arq_graph.milestones.suites.adapters import alfworld, multiwoz, webshop
+from examples.public_data.alfworld import write_alfworld_suite
+from examples.public_data.multiwoz import write_multiwoz_suite
+from examples.public_data.webshop import write_webshop_suite
 from tests.suites.episodes import held
 from tests.suites.household import way as errand
 
@@ -128,7 +130,7 @@ def written(folder, files):
 
 
 def test_webshops_tasks_are_bought_in_webshops_catalogue(shop_data, tmp_path):
-    suite = Suite.from_yaml(webshop(shop_data, tmp_path / "out"))
+    suite = Suite.from_yaml(write_webshop_suite(shop_data, tmp_path / "out"))
     first, second = suite.scenarios
     request = (
         "i would like a lamp that is easy to fold, in black and white, and price lower than 40.00 dollars"
@@ -152,7 +154,7 @@ def test_webshops_tasks_are_bought_in_webshops_catalogue(shop_data, tmp_path):
 
 
 def test_multiwoz_goals_are_met_at_a_desk_with_its_database(dialogues, tmp_path):
-    suite = Suite.from_yaml(multiwoz(dialogues, tmp_path / "out"))
+    suite = Suite.from_yaml(write_multiwoz_suite(dialogues, tmp_path / "out"))
     assert [each.name for each in suite.scenarios] == ["MUL1", "SNG3"]
     hotel, train, taxi = suite.scenarios[0].user.intents
     assert hotel.slots["price_range"] == "expensive" and hotel.slots["nights"] == "4"
@@ -180,18 +182,20 @@ def test_multiwoz_goals_are_met_at_a_desk_with_its_database(dialogues, tmp_path)
         assert record.outcome["success"] is False
 
 
-def test_as_many_tasks_as_wanted_are_written(shop_data, dialogues, tmp_path):
-    assert len(Suite.from_yaml(webshop(shop_data, tmp_path / "1", most=1)).scenarios) == 1
-    assert len(Suite.from_yaml(multiwoz(dialogues, tmp_path / "2", most=1)).scenarios) == 1
-    with pytest.raises(errors.InputError, match="most must be a whole number from 1 on, not 0"):
-        webshop(shop_data, tmp_path / "3", most=0)
+def test_the_limit_bounds_the_number_of_tasks(shop_data, dialogues, tmp_path):
+    assert len(Suite.from_yaml(write_webshop_suite(shop_data, tmp_path / "1", limit=1)).scenarios) == 1
+    assert len(Suite.from_yaml(write_multiwoz_suite(dialogues, tmp_path / "2", limit=1)).scenarios) == 1
+    with pytest.raises(errors.InputError, match="the number of tasks must be at least 1, not 0"):
+        write_webshop_suite(shop_data, tmp_path / "3", limit=0)
 
 
-def test_it_is_told_how_many_tasks_are_written_and_why_others_are_not(shop_data, dialogues, tmp_path, caplog):
-    caplog.set_level("INFO", "arq_graph")
-    webshop(shop_data, tmp_path / "1")
+def test_the_log_counts_tasks_written_and_gives_reasons_for_skipped_ones(
+    shop_data, dialogues, tmp_path, caplog
+):
+    caplog.set_level("INFO", "examples.public_data")
+    write_webshop_suite(shop_data, tmp_path / "1")
     written(dialogues, {"data": {"EMPTY": {"goal": {"hotel": {}, "message": []}}, **DIALOGUES}})
-    assert len(Suite.from_yaml(multiwoz(dialogues, tmp_path / "2")).scenarios) == 2
+    assert len(Suite.from_yaml(write_multiwoz_suite(dialogues, tmp_path / "2")).scenarios) == 2
     shop, booking = (message.partition(": ")[2].splitlines() for message in caplog.messages)
     assert shop == [
         "2 tasks written",
@@ -205,31 +209,26 @@ def test_it_is_told_how_many_tasks_are_written_and_why_others_are_not(shop_data,
     ]
 
 
-def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
+def test_missing_files_broken_files_and_existing_folders_are_errors(shop_data, tmp_path):
     with pytest.raises(
         errors.InputError,
         match=r"has no hotel_db\.json: give the unpacked folder of MultiWOZ 2\.0.* 2\.2 has another",
     ):
-        multiwoz(shop_data, tmp_path / "out")
+        write_multiwoz_suite(shop_data, tmp_path / "out")
     with pytest.raises(errors.InputError, match="exists: give a folder that is new"):
-        webshop(shop_data, tmp_path)
+        write_webshop_suite(shop_data, tmp_path)
     (shop_data / "items_human_ins.json").write_text("{")
-    with pytest.raises(errors.InputError, match=r"items_human_ins\.json is no JSON"):
-        webshop(shop_data, tmp_path / "out")
+    with pytest.raises(errors.InputError, match=r"items_human_ins\.json isn't valid JSON"):
+        write_webshop_suite(shop_data, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
-    ("file", "data", "said"),
+    ("file", "data", "message"),
     [
         (
             "items_shuffle_1000",
             ["a lamp"],
             r"\[0\]: Input should be a valid dictionary; that is not as in WebShop",
-        ),
-        (
-            "items_shuffle_1000",
-            {},
-            "all of it: Input should be a valid list; that is not as in WebShop: unpack the data again",
         ),
         (
             "items_shuffle_1000",
@@ -241,29 +240,25 @@ def test_what_is_missing_broken_or_there_already_is_told(shop_data, tmp_path):
             {"B1": [{"instruction": "x"}]},
             r"\['B1'\]\[0\]\['instruction_attributes'\]: Field req",
         ),
-        ("data", [], "all of it: Input should be a valid dictionary; that is not as in MultiWOZ"),
-        (
-            "data",
-            {"A": {"goal": {"police": {"info": {}}}}},
-            "no task .* 'booking' can hold\n1 skipped, because",
-        ),
+        ("data", [], "the whole file: Input should be a valid dictionary; that is not as in MultiWOZ"),
         ("db/restaurant_db", [{"area": "west"}], r"\[0\]\['name'\]: Field required"),
-        ("db/train_db", [{"day": "monday"}], r"\[0\]\['trainID'\]: Field required"),
-        ("data", {"A": {"log": []}}, r"\['A'\]\['goal'\]: Field required"),
         ("data", {"A": {"goal": {"hotel": {"info": "cheap"}}}}, r"\['hotel'\]\['info'\]: Input should be"),
     ],
 )
-def test_damaged_data_is_told_with_its_file_and_place(shop_data, dialogues, tmp_path, file, data, said):
+def test_the_error_about_damaged_data_names_file_and_place(
+    shop_data, dialogues, tmp_path, file, data, message
+):
     is_shop = file.startswith("items")
     written(shop_data if is_shop else dialogues, {file: data})
-    with pytest.raises(errors.InputError, match=said):
-        webshop(shop_data, tmp_path / "out") if is_shop else multiwoz(dialogues, tmp_path / "out")
+    write_suite = write_webshop_suite if is_shop else write_multiwoz_suite
+    with pytest.raises(errors.InputError, match=message):
+        write_suite(shop_data if is_shop else dialogues, tmp_path / "out")
 
 
 @pytest.mark.slow
-def test_the_adapters_are_a_command(shop_data, tmp_path):
+def test_the_command_writes_a_suite(shop_data, tmp_path):
     def run(*arguments):
-        command = [sys.executable, "-m", "arq_graph.milestones.suites.adapters", *map(str, arguments)]
+        command = [sys.executable, "-m", "examples.public_data", *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
@@ -311,7 +306,7 @@ def test_alfworlds_tasks_are_done_in_its_houses_by_the_households_actions(tmp_pa
         game.write_text(
             json.dumps({"pddl_problem": ROOM, "pddl_domain": "", "grammar": ""}), encoding="utf-8"
         )
-    suite = Suite.from_yaml(alfworld(tmp_path / "data", tmp_path / "out"))
+    suite = Suite.from_yaml(write_alfworld_suite(tmp_path / "data", tmp_path / "out"))
     tasks = {}
     for each in suite.scenarios:
         world = each.fresh_world(1)
@@ -328,14 +323,14 @@ def test_alfworlds_tasks_are_done_in_its_houses_by_the_households_actions(tmp_pa
         assert (record.outcome["success"], record.progress_rate) == (True, 1.0), record.scenario
 
 
-def test_a_folder_without_games_or_with_an_empty_one_is_told(tmp_path):
+def test_a_folder_without_games_or_with_an_empty_one_is_an_error(tmp_path):
     with pytest.raises(errors.InputError, match=r"has no game\.tw-pddl"):
-        alfworld(tmp_path, tmp_path / "out")
+        write_alfworld_suite(tmp_path, tmp_path / "out")
     game = tmp_path / "pick_and_place_simple-Mug-None-CoffeeTable-1" / "trial_1" / "game.tw-pddl"
     game.parent.mkdir(parents=True)
     game.write_text('{"pddl_problem": ""}', encoding="utf-8")
     with pytest.raises(errors.InputError, match=r"game\.tw-pddl: \['pddl_problem'\]"):
-        alfworld(tmp_path, tmp_path / "out")
+        write_alfworld_suite(tmp_path, tmp_path / "out")
     game.write_text('{"pddl_problem": "(define)"}', encoding="utf-8")
     with pytest.raises(errors.InputError, match="1 skipped, because the house lacks what is needed"):
-        alfworld(tmp_path, tmp_path / "out")
+        write_alfworld_suite(tmp_path, tmp_path / "out")
