@@ -29,7 +29,7 @@ from arq_graph.milestones import (
     score,
 )
 from arq_graph.milestones.constraints import Constraint
-from arq_graph.milestones.values import same_value
+from arq_graph.milestones.values import is_same_value
 
 FAILED = "(?i)^error"
 WRITES = ("book_", "cancel_", "update_", "send_")
@@ -84,7 +84,7 @@ class Run:
         answers = {event.call: event for event in self.transcript.events if isinstance(event, Result)}
         return [
             call
-            for number, call in self.transcript.calls()
+            for number, call in self.transcript.enumerate_calls()
             if call.tool.startswith(WRITES)
             and number in answers
             and not re.search(FAILED, answers[number].text)
@@ -142,7 +142,7 @@ class Run:
         reached = self.scored("unordered").reached
         graph = MilestoneGraph.from_actions(self.actions, ordered=False, failed_if=FAILED)
         return [
-            {"name": one.called_tool, "kwargs": {name: _value(rule) for name, rule in one.arguments.items()}}
+            {"name": one.tool_name, "kwargs": {name: _value(rule) for name, rule in one.arguments.items()}}
             for one in graph.milestones
             if one.type == "FC" and one.name not in reached
         ]
@@ -213,7 +213,9 @@ def writes_are_confirmed(runs: Sequence[Run]) -> bool | None:
 def is_same(action: Mapping[str, Any], call: Call, *, loosely: bool = False) -> bool:
     """Whether a call is a gold action: same tool, same arguments; loosely: apart from keys that gold has not."""
     return action["name"] == call.tool and (
-        _covers(action["kwargs"], call.arguments) if loosely else same_value(action["kwargs"], call.arguments)
+        _covers(action["kwargs"], call.arguments)
+        if loosely
+        else is_same_value(action["kwargs"], call.arguments)
     )
 
 
@@ -222,7 +224,7 @@ def _covers(gold: Any, value: Any) -> bool:
         return all(key in value and _covers(gold[key], value[key]) for key in gold)
     if isinstance(gold, list) and isinstance(value, list):
         return len(gold) == len(value) and all(map(_covers, gold, value))
-    return same_value(gold, value)
+    return is_same_value(gold, value)
 
 
 def _value(rule: Any) -> Any:

@@ -29,7 +29,7 @@ from arq_graph.milestones import (
     read_transcript,
     score,
 )
-from arq_graph.milestones.milestone import Said
+from arq_graph.milestones.milestone import PatternCheck
 from arq_graph.milestones.reports.records import conversation_record
 
 CONVERSATIONS = 1_000
@@ -255,7 +255,7 @@ def _milestones(size: int, seed: int = 0) -> list[Milestone]:
         if kind < 0.1:
             milestones.append(Milestone(name=name, type="Aggregator", dependencies=tuple(before)))
         elif kind < 0.101:
-            check = Said(pattern=rf"\bword {number}\b", said_by="agent")
+            check = PatternCheck(pattern=rf"\bword {number}\b", said_by="agent")
             milestones.append(Milestone(name=name, type="NFC", dependencies=tuple(before), check=check))
         else:
             back = (f"m{number + 1}",) if chance.random() < 0.01 and number < size - 3 else ()

@@ -11,7 +11,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph import Agent
-from arq_graph.milestones import MilestoneGraph
+from arq_graph.milestones import parse_milestones
 from arq_graph.nodes import PreActPlanner, Speaker, TrackProgress, guarded_tools, route_calls
 
 BOATS = {"S-3": "B4", "S-8": "A1"}
@@ -41,7 +41,7 @@ HARBOUR = Agent(
     tools=[find_boat, tow_boat],
     confirm={"tow_boat": "customer"},
 )
-MILESTONES = MilestoneGraph.parse_yaml("""
+MILESTONES = parse_milestones("""
 - {name: Start, type: NFC}
 - {name: find_boat, type: FC, dependencies: [Start]}
 - {name: tow_boat, type: FC, dependencies: [Start, find_boat]}

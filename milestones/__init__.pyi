@@ -9,7 +9,12 @@ from .evaluation.runner import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits
 from .evaluation.scenario import Scenario as Scenario
 from .evaluation.suite import Suite as Suite
+from .findings import check_milestones as check_milestones
 from .graph import MilestoneGraph as MilestoneGraph
+from .graph_file import dump_milestones as dump_milestones
+from .graph_file import parse_milestones as parse_milestones
+from .graph_file import read_milestones as read_milestones
+from .judge import Judge as Judge
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .milestone import Milestone as Milestone
 from .reports.comparison import compare as compare

@@ -16,7 +16,7 @@ from pydantic import (
 from arq_graph.agent.parts import Part
 from arq_graph.errors import suggestion
 from arq_graph.milestones.patterns import PatternText
-from arq_graph.milestones.values import as_number, as_text, same_value
+from arq_graph.milestones.values import as_number, as_text, is_same_value
 
 # The first type that reads it: 1e3, which is text in YAML, is a number here, and 2024-05-20 a text.
 Bound = Annotated[int | float | str, Field(union_mode="left_to_right")]
@@ -26,7 +26,7 @@ class Constraint(Part):
     """What is asked of one argument; in a file an exact value, or a mapping with these keys.
 
     Args:
-        equals: Exactly this value; see `values.same_value`. A value that is a mapping is always written so.
+        equals: Exactly this value; see `values.is_same_value`. A value that is a mapping is always written so.
         regex: The argument as a whole matches; numbers and lists as their JSON text.
         min: The least that it may be: a number, or a text that sorts, such as an ISO date.
         max: The most that it may be.
@@ -80,11 +80,11 @@ class Constraint(Part):
         """Whether it holds of a value, or of an argument that was not given; a number in a text counts as one."""
         if self.absent is not None:
             return (not given or value is None) == self.absent
-        if not given or ("equals" in self.model_fields_set and not same_value(self.equals, value)):
+        if not given or ("equals" in self.model_fields_set and not is_same_value(self.equals, value)):
             return False
-        if self.one_of is not None and not any(same_value(choice, value) for choice in self.one_of):
+        if self.one_of is not None and not any(is_same_value(choice, value) for choice in self.one_of):
             return False
-        if self.regex is not None and (value is None or not self.regex.is_all_of(as_text(value))):
+        if self.regex is not None and (value is None or not self.regex.fullmatch(as_text(value))):
             return False
         if self.min is None and self.max is None:
             return True

@@ -1,23 +1,21 @@
-"""What is wrong with a milestone graph, and what is doubtful, each with its line."""
+"""Checking a milestone graph: errors, with which nothing can be measured on it, and doubts, each with its line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import networkx as nx
 
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.fixpoints import NEVER, Structure
-from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
-from arq_graph.milestones.tool_schemas import Schema, argument_schemas, tool_name
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.milestone import END, START, Milestone
+from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, get_tool_name
 
-if TYPE_CHECKING:
-    from arq_graph.milestones.graph import MilestoneGraph
-
-MOST_NAMES_SHOWN = 8
+MAX_NAMES_SHOWN = 8
 
 Schemas = Mapping[str, Schema]
 
@@ -27,7 +25,7 @@ class Finding:
     """One thing that is wrong or doubtful.
 
     Args:
-        severity: `error`: the graph cannot be measured on; `warning`: it can, but may not mean what it says.
+        severity: `error`: nothing can be measured on the graph; `warning`: it may not mean what it says.
         message: What it is, and what to do.
         milestone: The milestone it is about, if it is about one.
         line: Its line in the file, from 1, if the graph came from a file.
@@ -44,45 +42,62 @@ class Finding:
 
 
 class Findings(tuple[Finding, ...]):
-    """What `check` found, in the order of the file."""
+    """The findings about a graph, in the order of the file."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What has to change before anything can be measured."""
-        return tuple(one for one in self if one.severity == "error")
+        """The findings that must be mended before anything can be measured."""
+        return tuple(finding for finding in self if finding.severity == "error")
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What deserves a look."""
-        return tuple(one for one in self if one.severity == "warning")
+        """The findings that deserve a look."""
+        return tuple(finding for finding in self if finding.severity == "warning")
 
 
-def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
-    """Everything that is wrong or doubtful. Cost O(E log V)."""
-    found = [*_errors(graph), *_doubts(graph)]
+def check_milestones(graph: MilestoneGraph, tools: Any = None) -> Findings:
+    """Return everything that is wrong with a milestone graph, and everything that is doubtful.
+
+    Cost O(E log V).
+
+    Args:
+        graph: The milestones.
+        tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
+    """
+    findings = [*_find_errors(graph), *_find_doubts(graph)]
     if tools is not None:
-        found += _unlike_tools(graph, {tool_name(tool): {} for tool in tools} | argument_schemas(tools))
-    return Findings(sorted(found, key=lambda one: one.line or 0))
+        schemas: dict[str, Schema] = {get_tool_name(tool): {} for tool in tools}
+        schemas.update(get_argument_schemas(tools))
+        findings += _compare_with_tools(graph, schemas)
+    return Findings(sorted(findings, key=_get_line))
 
 
-def require_sound(graph: MilestoneGraph) -> Structure:
-    """The structure of a graph that can be measured on; any other is refused."""
-    return graph.once(_sound)
+def require_measurable(graph: MilestoneGraph) -> Structure:
+    """Return the graph's structure, or raise a `SpecError` if nothing can be measured on the graph."""
+    return graph.compute_once(_build_structure)
 
 
-def _sound(graph: MilestoneGraph) -> Structure:
-    if errors := sorted(_errors(graph), key=lambda one: one.line or 0):
-        more = f" (and {len(errors) - 1} more: `check()` lists them)" if len(errors) > 1 else ""
-        raise SpecError(errors[0].message + more, file=graph.file, line=errors[0].line)
-    return graph.once(Structure)
+def _build_structure(graph: MilestoneGraph) -> Structure:
+    errors = sorted(_find_errors(graph), key=_get_line)
+    if errors:
+        message = errors[0].message
+        if len(errors) > 1:
+            message += f" (and {len(errors) - 1} more: `check_milestones` lists them)"
+        raise SpecError(message, file=graph.file, line=errors[0].line)
+    return graph.compute_once(Structure)
 
 
-def _errors(graph: MilestoneGraph) -> Iterator[Finding]:
-    is_whole = True
-    for found in _misplaced(graph):
-        is_whole = False
-        yield found
-    if is_whole and (structure := graph.once(Structure)).depth[structure.end] == NEVER:
+def _get_line(finding: Finding) -> int:
+    return finding.line or 0
+
+
+def _find_errors(graph: MilestoneGraph) -> Iterator[Finding]:
+    errors = [*_find_missing_ends(graph), *_find_wrong_milestones(graph)]
+    if errors:
+        yield from errors
+        return
+    structure = graph.compute_once(Structure)
+    if structure.depth[structure.end] == NEVER:
         yield _error(
             graph.milestone(END),
             "End cannot be reached: not even if every milestone is observed all the time; "
@@ -90,76 +105,115 @@ def _errors(graph: MilestoneGraph) -> Iterator[Finding]:
         )
 
 
-def _misplaced(graph: MilestoneGraph) -> Iterator[Finding]:
-    for end in (START, END):
-        if end not in graph:
-            yield Finding("error", f"there is no milestone named {end!r}{suggestion(end, graph)}")
-    for one in graph.milestones:
-        for name in one.dependencies:
-            if name not in graph:
-                said = f"{one.name!r} depends on {name!r}, which is no milestone{suggestion(name, graph)}"
-                yield _error(one, said)
-        if one.name == START and one.dependencies:
-            yield _error(one, "Start depends on other milestones; it is reached before anything happens")
-        if one.name in (START, END) and (one.type == "FC" or one.check is not None):
-            said = f"{one.name} is never observed by itself: make it an NFC, and put its check in a milestone before it"
-            yield _error(one, said)
+def _find_missing_ends(graph: MilestoneGraph) -> Iterator[Finding]:
+    for name in (START, END):
+        if name not in graph:
+            yield Finding("error", f"there is no milestone named {name!r}{suggestion(name, graph)}")
 
 
-def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
+def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
+    for milestone in graph.milestones:
+        name = milestone.name
+        for dependency in milestone.dependencies:
+            if dependency not in graph:
+                near = suggestion(dependency, graph)
+                yield _error(milestone, f"{name!r} depends on {dependency!r}, which isn't a milestone{near}")
+        if name == START and milestone.dependencies:
+            yield _error(
+                milestone, "Start depends on other milestones; it is reached before anything happens"
+            )
+        if name in (START, END) and (milestone.type == "FC" or milestone.check is not None):
+            yield _error(
+                milestone,
+                f"{name} is never observed by itself: make it an NFC, and put its check in a milestone before it",
+            )
+
+
+def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
     if graph.is_unreviewed:
         yield Finding(
             "warning",
             f"generated by {graph.generated_by}, and nobody has reviewed it, so what is measured on it is doubtful: "
-            "look it over, then write `reviewed: {by: …, date: …}` into the file",
+            "review it, then write `reviewed: {by: …, date: …}` into the file",
         )
-    for members in nx.strongly_connected_components(graph):
-        if len(members) > 1 or any(graph.has_edge(name, name) for name in members):
-            names = sorted(members, key=lambda name: graph.milestone(name).line or 0)
-            listed = ", ".join(map(repr, names[:MOST_NAMES_SHOWN])) + ", …" * (len(names) > MOST_NAMES_SHOWN)
-            said = f"a cycle: {listed} depend on each other; the cycle can only be entered from outside"
-            yield _warning(graph.milestone(names[0]), said)
+    yield from _find_cycles(graph)
     if START in graph and END in graph:
-        structure = graph.once(Structure)
-        leads_to_end = nx.ancestors(graph, END) | {END}
-        for one, depth in zip(graph.milestones, structure.depth, strict=True):
-            if depth == NEVER and one.name != END:
-                yield _warning(one, f"{one.name!r} can never be reached")
-            elif one.name not in leads_to_end:
-                yield _warning(one, f"End cannot be reached from {one.name!r}: a dead end")
-        if structure.end_is_given:
-            said = "End needs nothing to happen: neither goal nor progress is measured"
-            yield _warning(graph.milestone(END), said)
+        yield from _find_dead_ends(graph)
+        if graph.compute_once(Structure).end_is_given:
+            message = "End needs nothing to happen: neither goal nor progress is measured"
+            yield _warning(graph.milestone(END), message)
 
 
-def _unlike_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
-    for one in graph.milestones:
-        for place, said in unlike_tool(schemas, one.called_tool, one.arguments) if one.type == "FC" else ():
-            hint = "" if place or "?" in said else "; if the tool has another name, write `tool:`"
-            yield _error(one, said + hint)
+def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
+    for component in nx.strongly_connected_components(graph):
+        is_cycle = len(component) > 1 or any(graph.has_edge(name, name) for name in component)
+        if not is_cycle:
+            continue
+        names = sorted(component, key=lambda name: graph.milestone(name).line or 0)
+        shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
+        if len(names) > MAX_NAMES_SHOWN:
+            shown += ", …"
+        message = f"a cycle: {shown} depend on each other; the cycle can only be entered from outside"
+        yield _warning(graph.milestone(names[0]), message)
+
+
+def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
+    structure = graph.compute_once(Structure)
+    leads_to_end = nx.ancestors(graph, END) | {END}
+    for milestone, depth in zip(graph.milestones, structure.depth, strict=True):
+        name = milestone.name
+        if depth == NEVER and name != END:
+            yield _warning(milestone, f"{name!r} can never be reached")
+        elif name not in leads_to_end:
+            yield _warning(milestone, f"End cannot be reached from {name!r}: a dead end")
+
+
+def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
+    for milestone in graph.milestones:
+        if milestone.type != "FC":
+            continue
+        for place, message in find_tool_mismatches(schemas, milestone.tool_name, milestone.arguments):
+            is_explained = place or "?" in message
+            hint = "" if is_explained else "; if the tool has another name, write `tool:`"
+            yield _error(milestone, message + hint)
     for rule in graph.forbidden:
-        names = dict.fromkeys(name for rules in (rule.arguments, *rule.unless) for name in rules)
-        for place, said in unlike_tool(schemas, rule.tool, names) if rule.tool else ():
-            yield Finding("error" if place else "warning", f"`forbidden`: {said}", line=rule.line)
+        if rule.tool is None:
+            continue
+        argument_names = dict.fromkeys(name for rules in (rule.arguments, *rule.unless) for name in rules)
+        for place, message in find_tool_mismatches(schemas, rule.tool, argument_names):
+            # A tool that isn't there can't be called: that is only a doubt.
+            yield Finding("error" if place else "warning", f"`forbidden`: {message}", line=rule.line)
 
 
-def unlike_tool(schemas: Schemas | None, tool: str, arguments: Iterable[str]) -> Iterator[tuple[Place, str]]:
-    """Yield the place in a call and a message for a tool or argument that doesn't exist; no schemas: nothing."""
-    if schemas is not None and tool not in schemas:
-        yield (), f"the agent has no tool {tool!r}{suggestion(tool, schemas)}"
-    schema = (schemas or {}).get(tool, {})
-    names: Any = schema.get("properties")
-    if names is None or schema.get("additionalProperties"):
+def find_tool_mismatches(
+    schemas: Schemas | None, tool: str, argument_names: Iterable[str]
+) -> Iterator[tuple[Place, str]]:
+    """Yield where a described call doesn't fit the agent's tools, and why: a tool or an argument that isn't there.
+
+    Args:
+        schemas: The JSON schema of each tool's arguments; None: any tool and any argument may be there.
+        tool: The name of the tool that is called.
+        argument_names: The arguments that it is called with.
+    """
+    if schemas is None:
         return
-    for name in arguments:
-        if name not in names:
-            near = suggestion(name, names) or f"; it takes {', '.join(names) or 'none'}"
-            yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{near}"
+    if tool not in schemas:
+        yield (), f"the agent has no tool {tool!r}{suggestion(tool, schemas)}"
+        return
+    schema = schemas[tool]
+    properties: Any = schema.get("properties")
+    if properties is None or schema.get("additionalProperties"):
+        return
+    for name in argument_names:
+        if name not in properties:
+            hint = suggestion(name, properties)
+            hint = hint or f"; it takes {', '.join(properties) or 'none'}"
+            yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{hint}"
 
 
-def _error(one: Milestone, message: str) -> Finding:
-    return Finding("error", message, one.name, one.line)
+def _error(milestone: Milestone, message: str) -> Finding:
+    return Finding("error", message, milestone.name, milestone.line)
 
 
-def _warning(one: Milestone | Forbidden, message: str) -> Finding:
-    return Finding("warning", message, getattr(one, "name", None), one.line)
+def _warning(milestone: Milestone, message: str) -> Finding:
+    return Finding("warning", message, milestone.name, milestone.line)

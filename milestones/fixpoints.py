@@ -47,10 +47,10 @@ class Structure:
         whole = {step: int(weight * self.unit) for step, weight in exact.items()}
         self.step = [whole[step] for step in steps]
         self.depth = needs(self, {self.start})
-        self.end_is_given = reached_at(self, {}, 0)[self.end] < NEVER
+        self.end_is_given = find_reach_events(self, {}, 0)[self.end] < NEVER
 
 
-def reached_at(
+def find_reach_events(
     structure: Structure,
     observed: Mapping[int, Sequence[int]],
     now: int,
@@ -95,7 +95,7 @@ def needs(structure: Structure, reached: Collection[int]) -> list[Whole]:
     return _settled(structure, reached, needed)
 
 
-def leads_past(structure: Structure, number: int) -> bool:
+def is_avoidable(structure: Structure, number: int) -> bool:
     """Whether some road to End does not lead over this milestone. Cost O(E log V)."""
     values = _settled(structure, [structure.start], lambda each, before: NEVER if each == number else before)
     return values[structure.end] < NEVER
@@ -159,7 +159,7 @@ def left(structure: Structure, reached: Collection[int], need: list[Whole]) -> l
 
 
 def progress(structure: Structure, reached: Collection[int]) -> tuple[float, int]:
-    """The progress rate, and the milestone on whose road it was made; see `measure.progress_rate`."""
+    """The progress rate, and the milestone on whose road it was made; see `measure.compute_progress_rate`."""
     if structure.end in reached:
         return 1.0, structure.end
     need = needs(structure, reached)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 from pydantic import ConfigDict, model_validator
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.agent.yaml_file import parse_model
+from arq_graph.agent.yaml_file import parse_model, read_text
+from arq_graph.milestones.findings import check_milestones, require_measurable
+from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import PatternText
 
-WHAT = "milestone file"
+FILE_KIND = "milestone file"
 
 
 class MilestoneFile(Part):
     """A milestone file; its JSON Schema describes the format to editors."""
 
-    model_config = ConfigDict(title=WHAT)
+    model_config = ConfigDict(title=FILE_KIND)
 
     generated_by: Text | None = None
     reviewed: Reviewed | None = None
@@ -29,34 +33,67 @@ class MilestoneFile(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _list(cls, written: Any) -> Any:
-        """A file that is only a list, as the paper's are, lists the milestones."""
-        return {"milestones": written} if isinstance(written, list) else written
+    def _accept_list_of_milestones(cls, data: Any) -> Any:
+        # The paper's files are a list of milestones and nothing else.
+        return {"milestones": data} if isinstance(data, list) else data
 
 
-def parsed(text: str, source: str) -> dict[str, Any]:
-    """What the text of a milestone file says, as it stands."""
-    read = parse_model(text, MilestoneFile, what=WHAT, source=source)
-    return {name: getattr(read, name) for name in MilestoneFile.model_fields}
+def read_milestones(path: str | Path, *, check: bool = True) -> MilestoneGraph:
+    """Read a milestone file: the paper's YAML (Appendix F), with the optional keys.
+
+    Args:
+        path: The file.
+        check: Raise an error if nothing can be measured on the graph, and give each doubt about it as a Python
+            warning. False: take the graph as it is; `check_milestones` returns errors and doubts as data.
+
+    Raises:
+        SpecError: The file can't be read, or nothing can be measured on the graph; file and line are named.
+    """
+    graph = parse_milestones(read_text(path, what=FILE_KIND), file=str(path))
+    if check:
+        require_measurable(graph)
+        for finding in check_milestones(graph).warnings:
+            warnings.warn(f"{path}: {finding}", stacklevel=2)
+    return graph
 
 
-def written(graph: object) -> str:
-    """The text of a milestone file; the optional keys stand only where they say something."""
-    fields = {name: value for name in MilestoneFile.model_fields if (value := getattr(graph, name))}
-    data = MilestoneFile.model_construct(**fields).model_dump(
-        mode="json", exclude_unset=True, exclude_none=True
-    )
+def parse_milestones(text: str, *, file: str | None = None) -> MilestoneGraph:
+    """Parse the text of a milestone file; `check_milestones` tells what is wrong with the graph.
+
+    Args:
+        text: The YAML.
+        file: The file it came from, for messages and for functions in modules beside it.
+
+    Raises:
+        SpecError: The text isn't YAML, or not a list of milestones; the line is named.
+    """
+    model = parse_model(text, MilestoneFile, what=FILE_KIND, source=file or "<text>")
+    fields = {name: getattr(model, name) for name in MilestoneFile.model_fields}
+    return MilestoneGraph(**fields, file=file)
+
+
+def dump_milestones(graph: MilestoneGraph) -> str:
+    """Return the graph as the text of a milestone file; parsing it gives an equal graph.
+
+    Optional keys are written only if they say something.
+    """
+    fields = {}
+    for name in MilestoneFile.model_fields:
+        if value := getattr(graph, name):
+            fields[name] = value
+    model = MilestoneFile.model_construct(**fields)
+    data = model.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return text
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Quotes every text that our loader or YAML 1.1 could read as something else."""
+    """Quotes every text that our loader or YAML 1.1 could parse as something else."""
 
 
-def _text(dumper: Any, text: str) -> Any:
+def _represent_text(dumper: Any, text: str) -> Any:
     is_plain = text[:1].isalpha() and text.lower() not in ("null", "true", "false")
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if is_plain else "'")
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)

@@ -38,16 +38,16 @@ class Grounding:
         self._numbers: set[str] = set()
         self._days: set[str] = set()
 
-    def hear(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Take in an event of a conversation; only what the agent was told by it grounds a value."""
         if isinstance(event, Result) or (isinstance(event, Message) and event.speaker == "user"):
-            self.tell(event.text)
+            self.add_text(event.text)
 
-    def tell(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Take in a text that the agent was told: a customer's message, a tool's result, a variable's value."""
         self._unread.append(text)
 
-    def invented(self, call: Call) -> tuple[str, ...]:
+    def find_invented_arguments(self, call: Call) -> tuple[str, ...]:
         """The arguments of a call, as paths like `passengers[0].dob`, whose value nobody said before it.
 
         True, false, null and empty texts are decisions, not facts, and are never marked.
@@ -79,17 +79,17 @@ class Grounding:
         return is_code and squeezed in self._squeezed
 
 
-def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
-    """The possibly invented arguments of each call that has some, by event number; see `Grounding.invented`.
+def find_invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
+    """Return the possibly invented arguments of each call that has some, by event number.
 
     Cost linear in the characters of the conversation, times the values of its calls.
     """
     grounding = Grounding()
     found: dict[int, tuple[str, ...]] = {}
-    for number, event in transcript.numbered():
-        if isinstance(event, Call) and (invented := grounding.invented(event)):
+    for number, event in transcript.enumerate_events():
+        if isinstance(event, Call) and (invented := grounding.find_invented_arguments(event)):
             found[number] = invented
-        grounding.hear(event)
+        grounding.add_event(event)
     return found
 
 

@@ -12,9 +12,9 @@ from arq_graph.errors import SpecError, require_type
 from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
-from arq_graph.milestones.milestone import Forbidden, Milestone, Said
+from arq_graph.milestones.milestone import Forbidden, Milestone, PatternCheck
 from arq_graph.milestones.patterns import Pattern
-from arq_graph.milestones.tool_schemas import Schema, argument_schemas, has_required_arguments
+from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 
 EventCheck = Callable[[Event, Sequence[Event]], bool]
@@ -69,7 +69,7 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
         graph: The milestones.
         transcript: What happened.
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name
-            (what `argument_schemas` gives: worth making once for many conversations); None: those that the
+            (what `get_argument_schemas` gives: worth making once for many conversations); None: those that the
             transcript brings.
 
     Raises:
@@ -77,9 +77,11 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
         ToolError: A tool has no name.
         InputError: The graph or the transcript is none.
     """
-    require_type("graph", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
+    require_type("graph", graph, MilestoneGraph, "read one with read_milestones(path)")
     require_type("transcript", transcript, Transcript, "read one with read_transcript(messages)")
-    observer = _Observer(graph, transcript, argument_schemas(transcript.tools if tools is None else tools))
+    observer = _Observer(
+        graph, transcript, get_argument_schemas(transcript.tools if tools is None else tools)
+    )
     for event in transcript.events:
         observer.see(event)
     return Observations(
@@ -93,7 +95,7 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
 
 class _Observer:
     def __init__(self, graph: MilestoneGraph, transcript: Transcript, schemas: Mapping[str, Schema]) -> None:
-        self.rules = graph.once(Rules)
+        self.rules = load_rules(graph)
         self.observed: dict[str, set[int]] = {}
         self.forbidden: list[ForbiddenEvent] = []
         self.waiting: dict[int, tuple[Call, bool]] = {}
@@ -112,17 +114,20 @@ class _Observer:
                 # Arguments that cannot be read are unknown, so none of them counts as absent.
                 if not rule.arguments or event.malformed is None:
                     self._look(rule, self._now, self._is_forbidden, rule, event)
-            self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
+            self.waiting[self._now] = (
+                event,
+                bool(self._grounding and self._grounding.find_invented_arguments(event)),
+            )
         else:
             voice, text = (
                 (event.speaker, _as_read(event.text)) if isinstance(event, Message) else ("tool", event.text)
             )
             for listener, pattern in self.rules.words.get(voice, ()):
-                self._look(listener, self._now, pattern.is_in, text)
+                self._look(listener, self._now, pattern.search, text)
         if isinstance(event, Result):
             self._answered(event)
         if self._grounding is not None:
-            self._grounding.hear(event)
+            self._grounding.add_event(event)
         for milestone, function in self.rules.functions:
             self._look(milestone, self._now, function, event, self._transcript.events[: self._now - 1])
 
@@ -143,7 +148,7 @@ class _Observer:
         if not watching or result.failed or invented or call.malformed is not None:
             return
         failed_if = self._graph.failed_if
-        if failed_if is not None and self._holds(None, failed_if.is_in, result.text):
+        if failed_if is not None and self._holds(None, failed_if.search, result.text):
             return
         schema = self._schemas.get(call.tool)
         if schema is None or has_required_arguments(schema, call.arguments):
@@ -169,7 +174,7 @@ class _Observer:
             raise SpecError(said, file=self._graph.file, line=rule.line if rule else None) from error
 
 
-class Rules:
+class ObservationRules:
     """A graph's rules by what they listen to; a function that a check names is loaded, or a `SpecError` is raised."""
 
     def __init__(self, graph: MilestoneGraph) -> None:
@@ -187,8 +192,8 @@ class Rules:
             if milestone.is_derived:
                 continue
             if milestone.type == "FC":
-                self.calls.setdefault(milestone.called_tool, []).append(milestone)
-            elif isinstance(milestone.check, Said):
+                self.calls.setdefault(milestone.tool_name, []).append(milestone)
+            elif isinstance(milestone.check, PatternCheck):
                 self._listen(milestone, milestone.check.pattern, milestone.check.said_by)
             elif milestone.check is not None:
                 function = _load_check(milestone.check, file=graph.file, line=milestone.line)
@@ -200,6 +205,15 @@ class Rules:
         # Nothing listens to the system.
         for voice in ("user", "agent", "tool") if said_by is None else (said_by,):
             self.words.setdefault(voice, []).append((rule, pattern))
+
+
+def load_rules(graph: MilestoneGraph) -> ObservationRules:
+    """Return the graph's rules; the functions that its checks name are imported the first time.
+
+    Raises:
+        SpecError: A function can't be loaded; file and line are named.
+    """
+    return graph.compute_once(ObservationRules)
 
 
 def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:

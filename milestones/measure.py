@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from arq_graph.milestones.findings import require_sound
-from arq_graph.milestones.fixpoints import NEVER, Structure, needs, progress, reached_at
+from arq_graph.milestones.findings import require_measurable
+from arq_graph.milestones.fixpoints import NEVER, Structure, find_reach_events, needs, progress
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Observations
 
@@ -26,15 +26,15 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
     successfully in the correct sequence". `optimistic`: what is undecided is observed at every event.
     Cost O(E log V + observations).
     """
-    structure = require_sound(graph)
+    structure = require_measurable(graph)
     observed = {structure.number[name]: events for name, events in observations.events.items()}
     undecided = [structure.number[name] for name in observations.undecided if optimistic]
-    time = reached_at(structure, observed, observations.length, undecided)
+    time = find_reach_events(structure, observed, observations.length, undecided)
     order = sorted((event, number) for number, event in enumerate(time) if event < NEVER)
     return {structure.names[number]: int(event) for event, number in order}
 
 
-def goal_completed(
+def is_goal_completed(
     graph: MilestoneGraph, reached: Collection[str], forbidden: Collection[Any] = ()
 ) -> bool | None:
     """Goal completion (GC): End is reached and no forbidden event happened. Cost O(1).
@@ -42,13 +42,13 @@ def goal_completed(
     None where there is nothing to complete: End follows from Start alone (an empty gold list), and the graph
     forbids nothing either.
     """
-    structure = require_sound(graph)
+    structure = require_measurable(graph)
     if structure.end_is_given and not graph.forbidden:
         return None
     return structure.names[structure.end] in reached and not forbidden
 
 
-def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
+def compute_progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
     """Progress rate (PR): on the best road to End that was taken, the share of the distance covered.
 
     1 if End is reached. Otherwise the maximum, over the milestones x, of
@@ -59,25 +59,25 @@ def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | No
     (`fixpoints.needs`), depth(x) is the same from Start alone, and left(x | R) is the way on from x to End
     (`fixpoints.left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
     where End is reached. Pre-Act 4.3: "the ratio of the distance covered to the total distance from start to
-    end". None as for `goal_completed`. Cost O(E log V).
+    end". None as for `is_goal_completed`. Cost O(E log V).
     """
-    structure = require_sound(graph)
+    structure = require_measurable(graph)
     if structure.end_is_given and not graph.forbidden:
         return None
     return progress(structure, _numbers(structure, reached))[0]
 
 
-def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, ...]:
+def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, ...]:
     """The reached milestones on the road that the progress rate is about, in the order in which they were.
 
     From End, or from the milestone at which the progress rate has its maximum, back along the dependencies
-    that satisfied each (see `satisfied_by`); from one that is not reached yet, along those that it needs.
-    Cost O(E log V).
+    that satisfied each (see `find_satisfying_dependencies`); from one that is not reached yet, along those
+    that it needs. Cost O(E log V).
     """
-    structure = require_sound(graph)
+    structure = require_measurable(graph)
     done = _numbers(structure, reached)
     need = needs(structure, done)
-    behind = satisfied_by(graph, reached)
+    behind = find_satisfying_dependencies(graph, reached)
     stack = [structure.names[progress(structure, done)[1]]]
     seen = set(stack)
     while stack:
@@ -90,7 +90,9 @@ def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, 
     return tuple(name for name in reached if name in seen)
 
 
-def satisfied_by(graph: MilestoneGraph, reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def find_satisfying_dependencies(
+    graph: MilestoneGraph, reached: Mapping[str, int]
+) -> dict[str, tuple[str, ...]]:
     """For each reached milestone, the dependencies that let it be reached: the edges that were travelled.
 
     The earliest reached of alternatives (of several at one event, the first listed); all where all are

@@ -84,7 +84,7 @@ class Entry(Part):
         return hash((type(self), str(self)))
 
 
-class Said(Entry):
+class PatternCheck(Entry):
     """Someone said something: a message, or a tool's result, in which a pattern occurs.
 
     Args:
@@ -135,7 +135,7 @@ class Forbidden(Entry):
 
 
 Check = Annotated[
-    Annotated[Said, Tag("said")] | Annotated[str, AfterValidator(_function), Tag("function")],
+    Annotated[PatternCheck, Tag("said")] | Annotated[str, AfterValidator(_function), Tag("function")],
     Discriminator(lambda written: "function" if isinstance(written, str) else "said"),
 ]
 """Where an NFC is observed: where something is said, or where a function `(event, earlier) -> bool` says so.
@@ -184,7 +184,7 @@ class Milestone(Entry):
         return self
 
     @property
-    def called_tool(self) -> str:
+    def tool_name(self) -> str:
         """The name of the tool that an FC watches."""
         return self.tool or self.name
 

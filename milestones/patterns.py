@@ -28,11 +28,11 @@ class Pattern:
         except regex.error as error:
             raise ValueError(f"the pattern {self.text!r} is not a regular expression: {error}") from None
 
-    def is_in(self, text: str) -> bool:
+    def search(self, text: str) -> bool:
         """Whether the pattern occurs somewhere in the text."""
         return self._is_found(self._compiled.search, text)
 
-    def is_all_of(self, text: str) -> bool:
+    def fullmatch(self, text: str) -> bool:
         """Whether the pattern matches the whole text."""
         return self._is_found(self._compiled.fullmatch, text)
 

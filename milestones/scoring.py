@@ -8,10 +8,17 @@ from functools import cached_property, partial
 from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.grounding import invented_arguments
-from arq_graph.milestones.judging.judge import Judge, Judgement, Remark, aask_judge, ask_judge, in_question
+from arq_graph.milestones.grounding import find_invented_arguments
+from arq_graph.milestones.judge import (
+    Judge,
+    Judgement,
+    Remark,
+    aask_judge,
+    ask_judge,
+    select_milestones_to_judge,
+)
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
-from arq_graph.milestones.measure import goal_completed, path_taken, progress_rate, reach
+from arq_graph.milestones.measure import compute_progress_rate, find_path_taken, is_goal_completed, reach
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.values import as_text
 from arq_graph.milestones.verdicts import apply_verdicts
@@ -81,7 +88,7 @@ class Score:
     def coverage(self) -> float | None:
         """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
 
-        It is no progress: it punishes the branches that were rightly not taken. None as for `goal_completed`.
+        It is no progress: it punishes the branches that were rightly not taken. None as for `is_goal_completed`.
         """
         if self.progress_range is None:
             return None
@@ -90,8 +97,8 @@ class Score:
 
     @cached_property
     def path_taken(self) -> tuple[str, ...]:
-        """The reached milestones on the road that the progress rate is about; see `measure.path_taken`."""
-        return path_taken(self._graph, self.reached)
+        """The reached milestones on the road that the progress rate is about; see `measure.find_path_taken`."""
+        return find_path_taken(self._graph, self.reached)
 
     @cached_property
     def wasted_calls(self) -> tuple[int, ...]:
@@ -103,10 +110,10 @@ class Score:
             for name, event in run.items()
             if event in events.get(name, ())
         }
-        answers = {one.call: at for at, one in self._transcript.numbered() if isinstance(one, Result)}
+        answers = {one.call: at for at, one in self._transcript.enumerate_events() if isinstance(one, Result)}
         return tuple(
             at
-            for at, _ in self._transcript.calls()
+            for at, _ in self._transcript.enumerate_calls()
             if at > self._transcript.history and at not in serving and answers.get(at) not in serving
         )
 
@@ -115,7 +122,7 @@ class Score:
         """The calls, by event number, of a tool that was called before with the same arguments."""
         seen: set[str] = set()
         repeated: list[int] = []
-        for number, call in self._transcript.calls():
+        for number, call in self._transcript.enumerate_calls():
             arguments = call.arguments if call.malformed is None else call.malformed
             key = as_text([call.tool, arguments], sort_keys=True)
             if key in seen and number > self._transcript.history:
@@ -125,8 +132,8 @@ class Score:
 
     @cached_property
     def invented_arguments(self) -> Mapping[int, tuple[str, ...]]:
-        """The possibly invented arguments by call; see `grounding.invented_arguments`."""
-        return invented_arguments(self._transcript)
+        """The possibly invented arguments by call; see `grounding.find_invented_arguments`."""
+        return find_invented_arguments(self._transcript)
 
 
 def score(
@@ -139,8 +146,8 @@ def score(
     """Measure one conversation on one graph.
 
     Code goes first. A judge is asked only where its word can matter: of NFCs that nothing decided, and of calls
-    that it may veto (`judge.in_question`); where there are none it is not asked at all. Cost O(E log V + events),
-    twice where something is undecided; what stands beside the measure is computed when it is asked for.
+    that it may veto (`select_milestones_to_judge`); where there are none it is not asked at all.
+    Cost O(E log V + events), twice where something is undecided; the rest is computed when it is asked for.
 
     Args:
         graph: The milestones.
@@ -155,7 +162,7 @@ def score(
         ReasoningError: The judge's model gave no answer.
     """
     seen, said = observe(graph, transcript, tools=tools), _NOTHING_SAID
-    if judge is not None and in_question(graph, seen):
+    if judge is not None and select_milestones_to_judge(graph, seen):
         said = ask_judge(judge, graph, transcript, seen)
     return _scored(graph, transcript, seen, said)
 
@@ -178,7 +185,7 @@ async def ascore(
     may_block = any(isinstance(each.check, str) for each in graph.milestones)
     seen = await asyncio.to_thread(observed) if may_block else observed()
     said = _NOTHING_SAID
-    if judge is not None and in_question(graph, seen):
+    if judge is not None and select_milestones_to_judge(graph, seen):
         said = await aask_judge(judge, graph, transcript, seen)
     return _scored(graph, transcript, seen, said)
 
@@ -190,8 +197,8 @@ def _scored(graph: MilestoneGraph, transcript: Transcript, seen: Observations, s
 
     def measured(*, optimistic: bool) -> tuple[dict[str, int], bool | None, float | None]:
         reached = reach(graph, observations, optimistic=optimistic)
-        completed = goal_completed(graph, reached, observations.forbidden)
-        return reached, completed, progress_rate(graph, reached)
+        completed = is_goal_completed(graph, reached, observations.forbidden)
+        return reached, completed, compute_progress_rate(graph, reached)
 
     low, worst, least = measured(optimistic=False)
     high, best, most = measured(optimistic=True) if observations.undecided else (low, worst, least)

@@ -14,7 +14,7 @@ Schema = Mapping[str, Any]
 _RULES = ("$ref", "allOf", "anyOf", "oneOf", "type", "const", "enum", "required", "items")
 
 
-def tool_name(tool: Any) -> str:
+def get_tool_name(tool: Any) -> str:
     """The name of a tool: a name, an OpenAI tool definition, or an object with a `name`."""
     if isinstance(tool, str):
         return tool
@@ -30,13 +30,13 @@ def tool_name(tool: Any) -> str:
     return name
 
 
-def argument_schemas(tools: Any) -> dict[str, Schema]:
+def get_argument_schemas(tools: Any) -> dict[str, Schema]:
     """The JSON schema of each tool's arguments, by the tool's name; tools without one are left out."""
     known = {name: _schema_of(each) for name, each in _named(tools)}
     return {name: schema for name, schema in known.items() if schema is not None}
 
 
-def tool_definitions(tools: Any) -> list[dict[str, Any]]:
+def get_tool_definitions(tools: Any) -> list[dict[str, Any]]:
     """What tools say of themselves, as OpenAI's functions: `name`, `description` and `parameters`."""
     return [*{name: _definition(name, each) for name, each in _named(tools)}.values()]
 
@@ -47,7 +47,7 @@ def _named(tools: Any) -> Iterator[tuple[str, Any]]:
         for name, each in tools.items():
             yield name, {"name": name, "parameters": each} if isinstance(each, Mapping) else each
     else:
-        yield from ((tool_name(each), each) for each in tools)
+        yield from ((get_tool_name(each), each) for each in tools)
 
 
 def _definition(name: str, tool: Any) -> dict[str, Any]:

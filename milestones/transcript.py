@@ -46,14 +46,14 @@ class Call:
     step: int | str | None = None
 
     @property
-    def written(self) -> str:
+    def arguments_text(self) -> str:
         """The arguments as JSON; the raw text where they are malformed."""
         return self.malformed if self.malformed is not None else as_text(self.arguments)
 
     @property
     def text(self) -> str:
         """The call in its own words: `tool({arguments as JSON})`."""
-        return f"{self.tool}({self.written})"
+        return f"{self.tool}({self.arguments_text})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +122,16 @@ class Transcript:
         return len(self.events)
 
     @property
-    def measured(self) -> tuple[Event, ...]:
+    def measured_events(self) -> tuple[Event, ...]:
         """The events after the history."""
         return self.events[self.history :]
 
-    def numbered(self) -> Iterator[tuple[int, Event]]:
+    def enumerate_events(self) -> Iterator[tuple[int, Event]]:
         """Every event with its number."""
         return enumerate(self.events, start=1)
 
-    def calls(self) -> Iterator[tuple[int, Call]]:
+    def enumerate_calls(self) -> Iterator[tuple[int, Call]]:
         """Every tool call with its event number."""
-        for number, event in self.numbered():
+        for number, event in self.enumerate_events():
             if isinstance(event, Call):
                 yield number, event

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 
-def same_value(one: Any, other: Any) -> bool:
+def is_same_value(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same.
 
     - Numbers are compared by value: 1, 1.0 and 1e0 are the same.

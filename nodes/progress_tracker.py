@@ -9,9 +9,9 @@ from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.errors import require_type
-from arq_graph.milestones.findings import require_sound
+from arq_graph.milestones.findings import require_measurable
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import Judge
+from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
@@ -50,8 +50,8 @@ class TrackProgress(Node):
         agent: str = "",
         messages_key: str = "messages",
     ) -> None:
-        require_type("milestones", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
-        require_sound(graph)
+        require_type("milestones", graph, MilestoneGraph, "read one with read_milestones(path)")
+        require_measurable(graph)
         self.graph = graph
         self.messages_key = messages_key
         self._tools = tools
@@ -95,7 +95,7 @@ def make_progress_record(graph: MilestoneGraph, measured: Score, turn: str = "")
         progress_range=measured.progress_range,
         next=tuple(
             NextMilestone(
-                name=m.name, description=m.description, tool=m.called_tool if m.type == "FC" else None
+                name=m.name, description=m.description, tool=m.tool_name if m.type == "FC" else None
             )
             for m in frontier
         ),

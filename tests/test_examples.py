@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, ScriptedChatModel, create_guided_agent
 from arq_graph.experiments.arms import load_arms
-from arq_graph.milestones import MilestoneGraph, Suite, evaluate, read_transcript, score
+from arq_graph.milestones import Suite, check_milestones, evaluate, read_milestones, read_transcript, score
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -86,9 +86,9 @@ LATE = "My order ORD-1004 is late, where is it?"
 )
 def test_each_goal_of_a_customer_of_the_desk_has_a_road_of_its_own(turns: list[str], through: str) -> None:
     agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
-    graph = MilestoneGraph.from_yaml(EXAMPLES / "order_desk" / "milestones.yaml")
+    graph = read_milestones(EXAMPLES / "order_desk" / "milestones.yaml")
     tools = list(agent.toolbox.values())
-    assert list(graph.check(tools)) == []
+    assert list(check_milestones(graph, tools)) == []
     state = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)[-1]
     reached = score(graph, read_transcript(state["messages"]), tools=tools)
     assert (reached.goal_completed, reached.progress_rate) == (True, 1)

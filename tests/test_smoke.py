@@ -125,7 +125,7 @@ def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
     graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
     talk = read_transcript(TALK)
     assert score(graph, talk).goal_completed is True
-    write_html(tmp_path / "page.html", score_transcripts([talk], graph).report(), [talk])
+    write_html(tmp_path / "page.html", score_transcripts(graph, [talk]).report(), [talk])
     assert "A lamp, please." in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

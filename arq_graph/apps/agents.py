@@ -27,7 +27,7 @@ from arq_graph.reasoning.reasoner import ModelLike
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
-    from arq_graph.milestones.judging.judge import Judge
+    from arq_graph.milestones.judge import Judge
     from arq_graph.nodes.progress_tracker import TrackProgress
 
 _PAPER_MODELS: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from arq_graph.cli.screen import named, output, sentence, titled, warn, words
 from arq_graph.cli.turn import guideline_text
 from arq_graph.milestones.evaluation.suite import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
-from arq_graph.milestones.tool_schemas import tool_name
+from arq_graph.milestones.tool_schemas import get_tool_name
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import format_example_question
 from arq_graph.nodes.tool_arguments import ToolArguments
@@ -103,7 +103,7 @@ def schema(
 
 def _guideline(guideline: Guideline) -> Iterator[Text]:
     yield words(guideline_text(guideline.condition_text, guideline.action))
-    notes = [f"calls {', '.join(map(tool_name, guideline.tools))}"] if guideline.tools else []
+    notes = [f"calls {', '.join(map(get_tool_name, guideline.tools))}"] if guideline.tools else []
     for relation in ("entails", "depends_on", "overrides"):
         targets = getattr(guideline, relation)
         notes += [f"{relation.replace('_', ' ')} {', '.join(targets)}"] if targets else []

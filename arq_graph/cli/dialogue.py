@@ -30,7 +30,7 @@ from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import diagnostics, note, show_command
 from arq_graph.cli.turn import Outcome, Turn, customer_messages, last_turn
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import read_milestones
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import track_usage
@@ -179,7 +179,7 @@ def opened_dialogue(
 ) -> Iterator[Dialogue]:
     """Read an agent, compile it, and open one of its threads."""
     agent = Agent.from_yaml(setup.file)
-    milestones = MilestoneGraph.from_yaml(setup.milestones) if setup.milestones else None
+    milestones = read_milestones(setup.milestones) if setup.milestones else None
     name = re.sub("[^a-z0-9]+", "-", agent.name.lower()).strip("-")[:40]
     thread = setup.thread or f"{name or 'thread'}-{secrets.token_hex(3)}"
     model = setup.choice.chat_model()

@@ -184,7 +184,7 @@ def said_in(report: Report, results: Path) -> Iterator[Transcript]:
 def exceptions_of_tools(report: Report, results: Path) -> Iterator[Table]:
     """How many calls failed with which exception: a world may raise it on purpose, or by mistake."""
     if any(one.moves.get("invalid") for one in report.conversations):
-        events = chain.from_iterable(each.measured for each in said_in(report, results))
+        events = chain.from_iterable(each.measured_events for each in said_in(report, results))
         ended = [(e.tool, e.failed and e.text.partition(":")[0]) for e in events if isinstance(e, Result)]
         calls = Counter(tool for tool, _ in ended)
         rows = {

@@ -135,7 +135,7 @@ def _conversations(
             if completed and not reached:
                 left_out["nothing says that they reached their goal", "conversation"] += 1
                 continue
-            if malformed := sum(call.malformed is not None for _, call in one.calls()):
+            if malformed := sum(call.malformed is not None for _, call in one.enumerate_calls()):
                 left_out["the arguments are no JSON object", "call"] += malformed
         yield one
 

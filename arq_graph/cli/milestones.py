@@ -19,8 +19,9 @@ from arq_graph.cli.screen import labelled, output, show_command, titled, warn, w
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.author import author_milestones
-from arq_graph.milestones.findings import Finding
+from arq_graph.milestones.findings import Finding, check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import dump_milestones, read_milestones
 from arq_graph.milestones.milestone import END, START, Milestone
 
 milestones = Typer(
@@ -48,8 +49,8 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.Tools =
     The exit code is 1 if something is wrong. With --agent or --tools, every FC must be one of the tools.
     """
     known = options.read_tools(agent, tools)
-    graph = MilestoneGraph.from_yaml(file, check=False)
-    found = graph.check(known)
+    graph = read_milestones(file, check=False)
+    found = check_milestones(graph, known)
     console = output()
     console.print(_summary(graph))
     _show("Errors", "bold red", found.errors, console)
@@ -65,8 +66,8 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.Tools =
 @milestones.command()
 def draw(file: _File) -> None:
     """Print a milestone graph as Mermaid; a graph with errors is drawn as far as possible."""
-    graph = MilestoneGraph.from_yaml(file, check=False)
-    for finding in graph.check().errors:
+    graph = read_milestones(file, check=False)
+    for finding in check_milestones(graph).errors:
         warn(str(finding))
     print(_mermaid(graph), end="")
 
@@ -106,10 +107,10 @@ def author(
     asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):
         graph = author_milestones(text, known, asked)
-    write_atomically(out, graph.to_yaml())
+    write_atomically(out, dump_milestones(graph))
     console = output()
     console.print(_summary(graph))
-    _show("Warnings", "yellow", graph.check(known).warnings, console)
+    _show("Warnings", "yellow", check_milestones(graph, known).warnings, console)
     console.print()
     console.print(words(f"Written to {out}. What it measures is doubtful until somebody has reviewed it:"))
     console.print(words("read it, look at it with"))

@@ -21,7 +21,7 @@ from arq_graph.apps.settings import StrategyName
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.store import files_in
-from arq_graph.milestones.tool_schemas import argument_schemas, tool_definitions, tool_name
+from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
@@ -225,9 +225,9 @@ def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | N
     found: dict[str, tuple[str, Any]] = {}
     for place in tools or ():
         for tool in _tools_named(place):
-            name = tool_name(tool)
+            name = get_tool_name(tool)
             before, same = found.setdefault(name, (place, tool))
-            if tool_definitions([tool]) != tool_definitions([same]):
+            if get_tool_definitions([tool]) != get_tool_definitions([same]):
                 raise InputError(
                     f"{before} and {place} have different tools called {name!r}: give one of them"
                 )
@@ -256,7 +256,7 @@ def _tools_in_json(file: Path) -> list[Any]:
         found = found.get("tools", found) if isinstance(found, dict) else found
         if isinstance(found, dict):
             found = [{"name": name, "parameters": dict(schema)} for name, schema in found.items()]
-        argument_schemas(found)
+        get_argument_schemas(found)
     except (ValueError, TypeError, ToolError) as error:
         wanted = "it holds, as JSON, tool names, OpenAI tool definitions, or schemas by name"
         raise SpecError(f"no list of tools ({error}); {wanted}", file=str(file)) from None

@@ -21,7 +21,9 @@ from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import read_milestones
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
@@ -82,7 +84,7 @@ def score(
     read = partial(read_files, files)
     kept = out and out.with_name(f"{out.name}.partial.jsonl")
     run = score_transcripts(
-        read(), graphs, tools=known, judge=decides, concurrency=concurrency, results=kept, depends_on=shaping
+        graphs, read(), tools=known, judge=decides, concurrency=concurrency, results=kept, depends_on=shaping
     )
     # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
     total = sum(1 for _ in read()) if choice else None
@@ -149,9 +151,9 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
             name, file = Path(text).stem, text
         if name in graphs:
             raise BadParameter(f"two milestone files are for the use case {name!r}: write one as NAME=FILE")
-        graph = graphs[name] = MilestoneGraph.from_yaml(file)
+        graph = graphs[name] = read_milestones(file)
         graph.name = name
-        if tools is not None and (wrong := graph.check(tools).errors):
+        if tools is not None and (wrong := check_milestones(graph, tools).errors):
             raise SpecError.from_problems([(each.line, each.message) for each in wrong], file=graph.file)
     is_for_all = len(given) == 1 and given[0] == file
     return graphs[name] if is_for_all else graphs

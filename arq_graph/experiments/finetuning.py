@@ -141,7 +141,7 @@ def make_finetuning_examples(
             yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", unread)))
             continue
         name = clean(record.task or record.id or f"conversation {number}")
-        called = {call.tool for _, call in record.calls() if call.malformed is None}
+        called = {call.tool for _, call in record.enumerate_calls() if call.malformed is None}
         try:
             given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
             planner = planner_of("" if spec else record.instructions, json.dumps(given))
@@ -324,11 +324,13 @@ def _arguments(call: ToolCall, turn: _Turn, planner: Planner) -> dict[str, Any]:
     tool, arguments, said = planner.tools[call["name"]], dict(call["args"]), Grounding()
     for message in turn.history:
         if isinstance(message, HumanMessage):
-            said.tell(message.text)
+            said.add_text(message.text)
     decisions: dict[str, Any] = {}
     for each in tool.arguments:
         given, value = each.name in arguments, arguments.pop(each.name, None)
-        basis = "known" if said.invented(Call(tool.name, {each.name: value})) else "this_request"
+        basis = (
+            "known" if said.find_invented_arguments(Call(tool.name, {each.name: value})) else "this_request"
+        )
         written = value if each.schema is not None or value is None else json.dumps(value)
         decisions[each.key] = {"basis": basis if given else "nobody", "given": given, "value": written}
     if arguments:

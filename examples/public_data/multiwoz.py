@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from arq_graph.milestones import MilestoneGraph
+from arq_graph.milestones import MilestoneGraph, dump_milestones
 from examples.public_data.suite_writer import (
     SHIPPED_SUITES,
     NonEmptyText,
@@ -116,7 +116,8 @@ def _make_scenarios(
         tools = list(_list_tools(wishes))
         milestone_file = f"milestones/{'-'.join(tools)}.yaml"
         actions = [{"tool": tool} for tool in tools]
-        files[milestone_file] = MilestoneGraph.from_actions(actions, ordered=False).to_yaml()
+        graph = MilestoneGraph.from_actions(actions, ordered=False)
+        files[milestone_file] = dump_milestones(graph)
         yield {
             "name": file_name.removesuffix(".json"),
             "milestones": milestone_file,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from arq_graph.milestones import BrokenRecord, MilestoneGraph, Score, read_transcripts, score
+from arq_graph.milestones import BrokenRecord, Score, read_milestones, read_transcripts, score
 
 HERE = Path(__file__).parent
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 def main(
     conversations: Path = HERE / "conversations.jsonl", milestones: Path = HERE / "milestones.yaml"
 ) -> None:
-    graph = MilestoneGraph.from_yaml(milestones)
+    graph = read_milestones(milestones)
     for transcript in read_transcripts(conversations):
         if isinstance(transcript, BrokenRecord):
             print(transcript.error)

@@ -10,9 +10,10 @@ from typing import Any, Literal
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.errors import InputError, SpecError, UnsatisfiedError
+from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
-from arq_graph.milestones.tool_schemas import tool_definitions
+from arq_graph.milestones.tool_schemas import get_tool_definitions
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -114,7 +115,7 @@ def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneG
             "description": each.get("description", ""),
             "arguments": [*each.get("parameters", {}).get("properties", ())],
         }
-        for each in tool_definitions(tools)
+        for each in get_tool_definitions(tools)
     ]
     names = [each["name"] for each in shown]
     drafts: list[tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]] = []
@@ -159,7 +160,7 @@ def _checked(
         graph = MilestoneGraph(milestones)
     except SpecError as error:
         return milestones, [complaint(None, str(error))], []
-    found = graph.check(tools)
+    found = check_milestones(graph, tools)
     errors = [complaint(each.milestone, each.message) for each in found.errors]
     errors += [complaint(*each) for each in _misnamed(graph, tools)]
     doubts = [complaint(each.milestone, each.message) for each in found.warnings]

@@ -19,7 +19,7 @@ from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
-from arq_graph.milestones.transcripts.messages import events_of
+from arq_graph.milestones.transcripts.messages import parse_messages
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.hearing import asks_something
 from arq_graph.milestones.users.spec import ScriptedUser, User, last_words
@@ -72,7 +72,7 @@ class Conversation:
     @property
     def events(self) -> list[Event]:
         """The messages as events of a transcript."""
-        return events_of(self.messages)[0]
+        return parse_messages(self.messages)[0]
 
     @property
     def said(self) -> tuple[Message, ...]:

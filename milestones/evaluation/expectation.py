@@ -18,9 +18,9 @@ from arq_graph.agent.parts import Id, Part
 from arq_graph.agent.spec_errors import Place
 from arq_graph.agent.tools import schema_errors
 from arq_graph.errors import suggestion
-from arq_graph.milestones.findings import Schemas, unlike_tool
+from arq_graph.milestones.findings import Schemas, find_tool_mismatches
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, Said
+from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, PatternCheck
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.users.spec import Text, Texts
 from arq_graph.milestones.values import as_text
@@ -59,7 +59,7 @@ class Before(Part):
         """Yield what the agent's tools lack or refuse; a failed call may have failed because of its values."""
         if self.call is None:
             return
-        yield from unlike_tool(schemas, self.call, self.arguments)
+        yield from find_tool_mismatches(schemas, self.call, self.arguments)
         schema = (schemas or {}).get(self.call, {})
         if self.error or "properties" not in schema:
             return
@@ -157,10 +157,10 @@ class Expectation(Part):
             if name not in guidelines:
                 yield ("active", index), f"the agent has no guideline {name!r}{suggestion(name, guidelines)}"
         for index, name in enumerate(self.may_call):
-            for _, said in unlike_tool(schemas, name, {}):
+            for _, said in find_tool_mismatches(schemas, name, {}):
                 yield ("may_call", index), said
         for index, call in enumerate(self.calls):
-            for place, said in unlike_tool(schemas, call.tool, call.arguments):
+            for place, said in find_tool_mismatches(schemas, call.tool, call.arguments):
                 yield ("calls", index, *place), said
 
     def graph(self, tools: Iterable[str]) -> MilestoneGraph:
@@ -209,4 +209,4 @@ def told_active(ids: Iterable[str]) -> str:
 
 
 def _said(name: str, pattern: Any) -> Milestone:
-    return Milestone(name=name, type="NFC", check=Said(pattern=pattern, said_by="agent"))
+    return Milestone(name=name, type="NFC", check=PatternCheck(pattern=pattern, said_by="agent"))

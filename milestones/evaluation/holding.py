@@ -25,7 +25,7 @@ from arq_graph.milestones.evaluation.spending import SpendingLimit
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.evaluation.workers import Job, call
 from arq_graph.milestones.event_loop import at_once
-from arq_graph.milestones.judging.judge import Judge
+from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -291,7 +291,7 @@ def _moves(transcript: Transcript, turns: Mapping[str, Sequence[Mapping[str, Any
     What was said and done stands in the transcript of any app. Only a speaker tells of its thoughts.
     """
     told = [move for moves in turns.values() for move in moves]
-    events = transcript.measured
+    events = transcript.measured_events
     thoughts = {"think": sum(move.get("kind") == "think" for move in told)} if turns else {}
     moves = {
         **thoughts,

@@ -19,7 +19,7 @@ from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.evaluation.recording import ModelCall
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
-from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcript, read_transcripts
 
@@ -110,7 +110,7 @@ def transcript_of(one: Planned, messages: Sequence[Mapping[str, Any]], agent: Ag
     return replace(
         transcript,
         instructions=transcript.instructions or instructions_of(agent),
-        tools=argument_schemas(list(agent.toolbox.values())),
+        tools=get_argument_schemas(list(agent.toolbox.values())),
     )
 
 

@@ -20,7 +20,7 @@ from arq_graph.milestones.evaluation.spending import Amount, Prices, SpendingLim
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
-from arq_graph.milestones.judging.judge import Judge
+from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report

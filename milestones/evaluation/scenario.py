@@ -20,10 +20,12 @@ from arq_graph.agent.spec_errors import Problem, misfits
 from arq_graph.agent.tools import argument_schema, as_tool
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
+from arq_graph.milestones.findings import check_milestones
+from arq_graph.milestones.goal import with_goal
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import Rules
+from arq_graph.milestones.matching import load_rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
-from arq_graph.milestones.tool_schemas import Schema, argument_schemas
+from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Kind, ScriptedUser, Text, User, UserSpec
 
@@ -120,11 +122,11 @@ class Scenario(Part):
             near = suggestion(self.goal, graph)
             yield ("goal",), f"the goal {self.goal!r} is no milestone of {graph.file or 'its graph'}{near}"
         schemas = self._schemas()
-        if self.expect is None and (errors := graph.check(schemas).errors):
+        if self.expect is None and (errors := check_milestones(graph, schemas).errors):
             told, file = [(one.line, one.message) for one in errors], graph.file or "its graph"
             yield ("milestones",), SpecError.from_problems(told, file=file)
         try:
-            graph.once(Rules)  # loads the functions that its checks name
+            load_rules(graph)
         except SpecError as error:
             yield ("milestones",), error
         if agent is None:
@@ -156,7 +158,7 @@ class Scenario(Part):
     def _schemas(self) -> dict[str, Schema] | None:
         """The parameters of each tool or of the world's method for it; empty if only an instance has them."""
         world = getattr(self.world, "func", self.world)
-        schemas = argument_schemas(self.tools or ())
+        schemas = get_argument_schemas(self.tools or ())
         for name in schemas if world else ():
             schemas[name] = {}
             method: Any = getattr(world, name, None)
@@ -199,7 +201,7 @@ class Scenario(Part):
     @cached_property
     def measured_on(self) -> MilestoneGraph:
         """The milestones, and the goal as one that End requires."""
-        return self.milestones if self.goal is None else self.milestones.toward(self.goal)
+        return self.milestones if self.goal is None else with_goal(self.milestones, self.goal)
 
     @cached_property
     def messages_before(self) -> tuple[BaseMessage, ...]:

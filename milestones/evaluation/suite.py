@@ -60,7 +60,7 @@ from arq_graph.agent.yaml_file import read_model, read_text
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
-from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import parse_milestones
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
 
 # `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
@@ -237,7 +237,7 @@ class SuiteFile(Part):
     def _can_be_used(self, info: ValidationInfo) -> Self:
         document: Any = info.context
         folder: Path = document.folder
-        graph = cache(lambda text, file: MilestoneGraph.parse_yaml(text, file=str(file)))
+        graph = cache(lambda text, file: parse_milestones(text, file=str(file)))
         fields: dict[str, Any] = {}
         readers: dict[str, Callable[[Any], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file

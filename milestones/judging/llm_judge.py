@@ -12,11 +12,11 @@ from pydantic import create_model
 
 from arq_graph.errors import require_count
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import Judgement, in_question
+from arq_graph.milestones.judge import Judgement, select_milestones_to_judge
 from arq_graph.milestones.judging.votes import Hearing, Vote, milestone_ids
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
-from arq_graph.milestones.tool_schemas import tool_definitions
+from arq_graph.milestones.tool_schemas import get_tool_definitions
 from arq_graph.milestones.transcript import Event, Message, Result, Transcript
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
@@ -147,7 +147,7 @@ class LLMJudge:
         self.votes = require_count("votes", votes)
         self.reasoner = make_reasoner(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
         self.template = PromptTemplate(PROMPT, PROMPT.parent)
-        self.tools = None if tools is None else tool_definitions(tools)
+        self.tools = None if tools is None else get_tool_definitions(tools)
         self.instructions = instructions
 
     def __call__(
@@ -165,7 +165,7 @@ class LLMJudge:
 
     def _asking(self, hearing: Hearing) -> Generator[list[Question[Any]], Sequence[Vote], Judgement]:
         """Ask about each batch of milestones, once for each vote, all at the same time."""
-        asked = in_question(hearing.graph, hearing.observations)
+        asked = select_milestones_to_judge(hearing.graph, hearing.observations)
         starts = range(0, len(asked), MILESTONES_PER_CALL)
         batches = [asked[start : start + MILESTONES_PER_CALL] for start in starts]
         votes = yield self._questions(hearing, batches)
@@ -178,11 +178,13 @@ class LLMJudge:
         graph, transcript = hearing.graph, hearing.transcript
         told = {
             "instructions": transcript.instructions if self.instructions is None else self.instructions,
-            "tools": _shown_tools(tool_definitions(transcript.tools) if self.tools is None else self.tools),
+            "tools": _shown_tools(
+                get_tool_definitions(transcript.tools) if self.tools is None else self.tools
+            ),
             "milestones": _shown_milestones(graph),
         }
         head = SystemMessage(self.template.render("head", told))
-        steps = [as_json(_shown_step(*each)) for each in transcript.numbered()]
+        steps = [as_json(_shown_step(*each)) for each in transcript.enumerate_events()]
         body = "<steps>[\n" + ",\n".join(steps) + "\n]</steps>\n"
         ids, events = milestone_ids(graph), hearing.observations.events
         seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
@@ -226,7 +228,7 @@ def _shown_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
         kind = "join" if milestone.is_derived else "call" if is_call else "state"
         more = {
             "description": milestone.description,
-            "tool": milestone.called_tool if is_call else None,
+            "tool": milestone.tool_name if is_call else None,
             "arguments": milestone.model_dump(mode="json")["arguments"],
             "dependencies": [ids.get(name, name) for name in milestone.dependencies],
             "requires": milestone.requires if len(milestone.dependencies) > 1 else None,

@@ -9,7 +9,7 @@ from typing import Any
 
 from arq_graph.errors import ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import Judgement, Remark
+from arq_graph.milestones.judge import Judgement, Remark
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Transcript

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones.findings import require_sound
+from arq_graph.milestones.findings import require_measurable
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import Rules
+from arq_graph.milestones.matching import load_rules
 from arq_graph.milestones.reports.records import GraphRecord
 from arq_graph.milestones.transcript import Transcript
 
@@ -48,7 +48,7 @@ def fingerprint_of_graphs(source: GraphSource) -> str:
         return fingerprint(source)
     parts: list[object] = []
     for name, graph in ({"": source} if isinstance(source, MilestoneGraph) else source).items():
-        checks = [function for _, function in graph.once(Rules).functions]
+        checks = [function for _, function in load_rules(graph).functions]
         rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
         parts.append((name, rules, *map(fingerprint, checks)))
     return fingerprint(*parts)
@@ -92,8 +92,8 @@ def graph_chooser(source: GraphSource, names: GraphNames) -> Callable[[Transcrip
     if not given:
         raise SpecError("no milestone graph is given; give one for each use case")
     for name, graph in given.items():
-        require_sound(graph)
-        graph.once(Rules)  # loads the functions that its checks name
+        require_measurable(graph)
+        load_rules(graph)
         names.of(graph, name)
 
     def of_use_case(transcript: Transcript) -> MilestoneGraph:

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.measure import satisfied_by
+from arq_graph.milestones.measure import find_satisfying_dependencies
 from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord, grouped
 from arq_graph.milestones.reports.report import Report, stand_in_notice
@@ -165,7 +165,7 @@ def _status(record: ConversationRecord) -> str:
 def _row(
     record: ConversationRecord, number: int, graph: MilestoneGraph, edges: Mapping[Any, int]
 ) -> dict[str, Any]:
-    ways = satisfied_by(graph, {one.name: one.step for one in record.reached}).items()
+    ways = find_satisfying_dependencies(graph, {one.name: one.step for one in record.reached}).items()
     return {
         **record.model_dump(exclude=_NOT_SHOWN, exclude_defaults=True),
         "graph": number,

@@ -211,8 +211,10 @@ def conversation_record(transcript: Transcript, score: Score, **about: Any) -> C
         possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
         forbidden=tuple(ForbiddenRecord(step=each.event, rule=str(each.rule)) for each in score.forbidden),
         events=len(transcript),
-        turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.measured),
-        calls=sum(isinstance(event, Call) for event in transcript.measured),
+        turns=sum(
+            isinstance(event, Message) and event.speaker == "user" for event in transcript.measured_events
+        ),
+        calls=sum(isinstance(event, Call) for event in transcript.measured_events),
         unanswered_calls=score.observations.unanswered,
         agreement=score.judgement.agreement,
         reasons=score.judgement.reasons,

@@ -19,7 +19,7 @@ from arq_graph.errors import (
 )
 from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import Judge, JudgeError
+from arq_graph.milestones.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import (
     GraphNames,
     GraphSource,
@@ -30,7 +30,7 @@ from arq_graph.milestones.reports.records import BrokenConversation, Conversatio
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
-from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 
@@ -132,8 +132,8 @@ class ScoringRun:
 
 
 def score_transcripts(
-    transcripts: Iterable[Transcript | BrokenRecord],
     graph: GraphSource,
+    transcripts: Iterable[Transcript | BrokenRecord],
     *,
     tools: Any = None,
     judge: Judge | None = None,
@@ -149,9 +149,9 @@ def score_transcripts(
     measured on before the first, what is wrong with the judge itself where it is first asked.
 
     Args:
-        transcripts: What `read_transcripts` gives; memory holds as many as are scored at once.
         graph: One graph for all, one for each use case by its name, or a function that gives each its own, such as
             `gold_graph`.
+        transcripts: What `read_transcripts` gives; memory holds as many as are scored at once.
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
             those that each transcript brings.
         judge: Decides what code cannot; None: such milestones stay undecided.
@@ -172,7 +172,7 @@ def score_transcripts(
     """
     store, graphs = None, GraphNames()
     graph_of = graph_chooser(graph, graphs)
-    settings = {"tools": None if tools is None else argument_schemas(tools), "judge": judge}
+    settings = {"tools": None if tools is None else get_argument_schemas(tools), "judge": judge}
     require_count("concurrency", concurrency)
     if results is not None:
         of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.store import ASKED, failures_told, is_head, opened
-from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
 
@@ -136,10 +136,10 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
         raise InputError(_unknown(record))
     held = reader.read(record)
     said = list(held.pop("messages"))
-    events, instructions = messages.events_of(said)
+    events, instructions = messages.parse_messages(said)
     # The results of an evaluation say how many messages were there before it began.
     before = held.get("history")
-    history = len(messages.events_of(said[:before])[0]) if isinstance(before, int) else 0
+    history = len(messages.parse_messages(said[:before])[0]) if isinstance(before, int) else 0
     named = held.get("id", held.get("conversation_id", held.get("thread_id")))
     task, use_case = held.get("task_id"), held.get("use_case")
     return Transcript(
@@ -171,6 +171,6 @@ def _tools(tools: Any) -> Mapping[str, Mapping[str, Any]]:
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
         return {}
     try:
-        return argument_schemas(tools)
+        return get_argument_schemas(tools)
     except ToolError as error:
         raise InputError(f"its `tools`: {error}") from None

@@ -50,7 +50,7 @@ def read(record: Any) -> dict[str, Any]:
     return dict(record) if isinstance(record, Mapping) else {"messages": record}
 
 
-def events_of(messages: Iterable[Any]) -> tuple[list[Event], str]:
+def parse_messages(messages: Iterable[Any]) -> tuple[list[Event], str]:
     """What happened in chat messages, and what the agent was instructed before."""
     events: list[Event] = []
     instructions: list[str] = []

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.tool_schemas import tool_definitions
+from arq_graph.milestones.tool_schemas import get_tool_definitions
 from arq_graph.milestones.turn_level.actions import Action, ToolCall
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.models.resolve import Bare, chat_model
@@ -53,7 +53,7 @@ def openai_definitions(tools: Any) -> list[dict[str, Any]]:
     anything = {"type": "object", "properties": {}}
     functions = [
         {"description": "", **each, "parameters": anything | each.get("parameters", {})}
-        for each in tool_definitions(tools)
+        for each in get_tool_definitions(tools)
     ]
     return [{"type": "function", "function": function} for function in functions]
 

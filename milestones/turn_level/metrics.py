@@ -16,7 +16,7 @@ from rapidfuzz.distance import Indel
 from arq_graph.milestones.reports.figures import Mean
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.turn_level.actions import Action, Text
-from arq_graph.milestones.values import same_value
+from arq_graph.milestones.values import is_same_value
 
 # Scripts without spaces between words are taken character by character.
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -56,7 +56,7 @@ class StepOutcome(Record):
     def parameters(self) -> bool | None:
         """Whether the calls of a matched step pair up one to one, by tool and arguments, in any order.
 
-        Pre-Act's full parameter match; see `values.same_value`. A schema's default is not filled in: leaving an
+        Pre-Act's full parameter match; see `values.is_same_value`. A schema's default is not filled in: leaving an
         argument out is not the same as giving its default. None where there is nothing to compare: the step is not
         matched, or there is no true call, or a malformed one.
         """
@@ -72,7 +72,9 @@ class StepOutcome(Record):
         for call in truth:
             # Sameness is an equivalence, so the first that fits is as good as any.
             fits = (
-                each for each in left if each.tool == call.tool and same_value(call.arguments, each.arguments)
+                each
+                for each in left
+                if each.tool == call.tool and is_same_value(call.arguments, each.arguments)
             )
             if (fit := next(fits, None)) is None:
                 return False

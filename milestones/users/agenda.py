@@ -95,7 +95,7 @@ class AgendaUser:
             return _Reply("correction", facts=wrong)
         if heard.confirms:
             return _Reply("", "Yes" if self._agrees(heard.text) else "No")
-        if self._intent.done_when is not None and self._intent.done_when.is_in(heard.text):
+        if self._intent.done_when is not None and self._intent.done_when.search(heard.text):
             return self._next()
         parts = [self._answer(each) for each in heard.questions]
         if not parts:

@@ -89,7 +89,7 @@ class SpeakingContext(DecisionContext):
         self.grounding = Grounding()
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
         for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
-            self.grounding.tell(text)
+            self.grounding.add_text(text)
         self.half_request = False
 
     @property
@@ -212,13 +212,13 @@ class SpeakingContext(DecisionContext):
         is_words = isinstance(value, str) and not any(map(str.isdigit, value))
         call = Call(tool.name, {argument.name: value.split() if is_words else value})
         is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
-        if is_default or not self.grounding.invented(call):
+        if is_default or not self.grounding.find_invented_arguments(call):
             return False
         if basis != "does_not_matter" or "placeholder_for_dont_care" not in self.rules.policies:
             return True
         own, choices = Grounding(), as_json((argument.schema or {}).get("enum", ()))
-        own.tell(f"{tool.tool.description} {argument.description} {choices}")
-        return bool(own.invented(call))
+        own.add_text(f"{tool.tool.description} {argument.description} {choices}")
+        return bool(own.find_invented_arguments(call))
 
     def _unsourced(self, said: Any) -> Iterator[Fault]:
         for number, stated in enumerate(getattr(said, "facts", ())):

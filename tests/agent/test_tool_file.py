@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from arq_graph import Agent
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import SpecError
-from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.tool_schemas import get_argument_schemas
 
 PAGE = (Path(__file__).parents[2] / "docs/agent.md").read_text(encoding="utf-8")
 (BANK,) = re.findall(r"```yaml\n# bank_tools.yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -85,7 +85,8 @@ def test_a_model_sees_it_as_a_function_of_the_same_signature(read: Reads) -> Non
         "    payee: {type: string, description: Who gets it.}\n    rush: {type: boolean, default: false}\n"
     )
     schemas = [
-        argument_schemas(agent.toolbox.values()) for agent in (described, Agent("B", "b", tools=[send_money]))
+        get_argument_schemas(agent.toolbox.values())
+        for agent in (described, Agent("B", "b", tools=[send_money]))
     ]
     assert str(schemas[0]) == str(schemas[1])
 

@@ -9,13 +9,13 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import create_guided_agent, errors
-from arq_graph.milestones import MilestoneGraph, Verdict, read_transcript, score
+from arq_graph.milestones import Verdict, parse_milestones, read_transcript, score
 from arq_graph.nodes import TrackProgress
 from tests.apps.desk import desk, late, says
 from tests.brain import act, asked_by, brain, say
 from tests.order_tools import A1
 
-GRAPH = MilestoneGraph.parse_yaml("""\
+GRAPH = parse_milestones("""\
 milestones:
 - {name: Start, type: NFC}
 - {name: get_order, type: FC, description: the order was looked up}
@@ -23,7 +23,7 @@ milestones:
 - {name: Goodbye, type: NFC, check: {said_by: agent, pattern: '(?i)goodbye'}, dependencies: [give_discount]}
 - {name: End, type: NFC, dependencies: [Goodbye]}
 """)
-FOR_A_JUDGE = MilestoneGraph.parse_yaml("""\
+FOR_A_JUDGE = parse_milestones("""\
 milestones:
 - {name: Start, type: NFC}
 - {name: Calmed Down, type: NFC, description: the customer is calm}
@@ -79,10 +79,10 @@ def test_a_judge_is_asked_about_what_code_leaves_a_range():
 
 
 def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
-    endless = MilestoneGraph.parse_yaml("- {name: Start, type: NFC}")
+    endless = parse_milestones("- {name: Start, type: NFC}")
     with pytest.raises(errors.SpecError, match="no milestone named 'End'"):
         create_guided_agent(brain(), desk(), milestones=endless)
-    with pytest.raises(errors.InputError, match=r"MilestoneGraph\.from_yaml"):
+    with pytest.raises(errors.InputError, match=r"read_milestones"):
         TrackProgress("milestones.yaml")  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones import Milestone, MilestoneGraph
+from arq_graph.milestones import Milestone, MilestoneGraph, dump_milestones, read_milestones
 from tests.cli.shop import options
 from tests.milestones.authored import REFUNDS, TOOLS, WORKFLOW
 from tests.reasoning.endpoint import Endpoint, ok
@@ -35,7 +35,7 @@ def test_errors_and_warnings_stand_apart_each_with_its_line(cli, file):
     done = cli("milestones", "check", file)
     assert done.code == 1
     errors, warnings = done.words.split("Warnings (1)")
-    wrong = "'End' depends on 'Agred', which is no milestone; did you mean `Agreed`?"
+    wrong = "'End' depends on 'Agred', which isn't a milestone; did you mean `Agreed`?"
     assert f"Errors (1) line 6 {wrong}" in errors
     assert "line 7 End cannot be reached from 'lost': a dead end" in warnings
 
@@ -95,7 +95,7 @@ def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
     graph = MilestoneGraph(
         [Milestone(name=name, type="NFC", dependencies=needed) for name, needed in ends.items()]
     )
-    lines = drawn(cli, graph.to_yaml())
+    lines = drawn(cli, dump_milestones(graph))
     label = r'[^"\[\](){}<>|`*\\]+'
     nodes = [line for line in lines if re.fullmatch(rf'  m\d+\(\(?"{label}"\)?\)', line)]
     arrows = [line for line in lines if re.fullmatch(r"  m\d+ (-->|-\.->) m\d+", line)]
@@ -124,7 +124,7 @@ def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
         done = cli(*author, *options(endpoint))
         asked = endpoint.requests[0].messages
     assert done.code == 0, done.err
-    graph = MilestoneGraph.from_yaml(Path("graph.yaml"), check=False)
+    graph = read_milestones(Path("graph.yaml"), check=False)
     assert graph.is_unreviewed
     assert graph.generated_by == endpoint.model_name
     assert graph.milestone("refund").requires == "all"

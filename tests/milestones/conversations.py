@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arq_graph.milestones import Call, Message, MilestoneGraph, Result, Transcript
+from arq_graph.milestones import Call, Message, MilestoneGraph, Result, Transcript, parse_milestones
 
 
 def user(text: str) -> list[Any]:
@@ -36,4 +36,4 @@ def conversation(*parts: list[Any], **fields: Any) -> Transcript:
 
 def graph_of(text: str) -> MilestoneGraph:
     """The graph of a milestone file's text."""
-    return MilestoneGraph.parse_yaml(text)
+    return parse_milestones(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import SpecError
-from arq_graph.milestones import MilestoneGraph, Score, Verdict, read_transcript, score
+from arq_graph.milestones import Score, Verdict, parse_milestones, read_transcript, score
 
 GOLDEN = Path(__file__).with_name("golden_scores.json")
 CASES = 300
@@ -119,7 +119,7 @@ def _verdicts(chance: random.Random, graph: dict[str, Any]) -> list[Verdict]:
 def scored(graph: dict[str, Any], messages: list[dict[str, Any]], verdicts: list[Verdict]) -> Score | None:
     """The score of a case; None where the graph cannot be measured on."""
     try:
-        read = MilestoneGraph.parse_yaml(json.dumps(graph))
+        read = parse_milestones(json.dumps(graph))
         return score(read, read_transcript(messages), judge=lambda *_: verdicts)
     except SpecError:
         return None

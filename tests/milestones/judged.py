@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from arq_graph import ScriptedChatModel
-from arq_graph.milestones import MilestoneGraph, Transcript
+from arq_graph.milestones import Transcript, parse_milestones
 from tests.brain import filled, inlined
 from tests.milestones.conversations import agent, called, conversation, user
 
-GRAPH = MilestoneGraph.parse_yaml("""
+GRAPH = parse_milestones("""
 milestones:
 - {name: Start, type: NFC}
 - {name: get_status, type: FC, description: Look up the download.}

@@ -65,7 +65,7 @@ def knows(graph: Any, transcript: Transcript, observations: Any) -> Iterator[Ver
 
 def reported(*talks: Transcript | BrokenRecord) -> Report:
     """A report on these conversations."""
-    return score_transcripts(talks, shop(), judge=knows).report()
+    return score_transcripts(shop(), talks, judge=knows).report()
 
 
 def of(*goals: bool | None, **fields: Any) -> Report:
@@ -79,4 +79,4 @@ def walked(*lengths: int) -> Report:
     said = [
         conversation(user("go"), *map(called, names[:length]), id=str(n)) for n, length in enumerate(lengths)
     ]
-    return score_transcripts(said, steps(*names)).report()
+    return score_transcripts(steps(*names), said).report()

@@ -72,7 +72,7 @@ def made(talks: list[Transcript], **changes: Any) -> Report:
     graph = refund_graph()
     graph.name = "refunds"
     said = [replace(talk, source="talks.jsonl") for talk in talks]
-    run = score_transcripts([*said, *broken], graph)
+    run = score_transcripts(graph, [*said, *broken])
     return run.report().model_copy(update=changes)
 
 
@@ -96,7 +96,7 @@ def hostile_report() -> tuple[Report, list[Transcript]]:
     ]
     graph = MilestoneGraph(milestones, file=HOSTILE)
     graph.name = NAME
-    report = score_transcripts([talk, BrokenRecord(0, InputError(HOSTILE))], graph).report()
+    report = score_transcripts(graph, [talk, BrokenRecord(0, InputError(HOSTILE))]).report()
     judged = {"reasons": {"Judged": HOSTILE}, "agreement": {"Judged": 0.5}, "goal": NAME, "arm": HOSTILE}
     [record] = report.conversations
     changed = {"conversations": (record.model_copy(update=judged),), "stand_ins": (HOSTILE,)}

@@ -44,7 +44,7 @@ def test_they_score_as_before_and_most_arguments_are_grounded(transcripts):
         for id, both in scores.items()
     }
     assert found == json.loads(GOLDEN.read_text())
-    values = sum(len(call.arguments) for one in transcripts for _, call in one.calls())
+    values = sum(len(call.arguments) for one in transcripts for _, call in one.enumerate_calls())
     invented = sum(len(paths) for one, _ in scores.values() for paths in one.invented_arguments.values())
     assert 0 < invented < 0.25 * values
 

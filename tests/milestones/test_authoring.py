@@ -11,7 +11,7 @@ import pytest
 from langchain_core.tools import tool
 
 from arq_graph import ScriptedChatModel, errors
-from arq_graph.milestones import Milestone, MilestoneGraph, author_milestones
+from arq_graph.milestones import Milestone, author_milestones, dump_milestones, parse_milestones
 from tests.milestones.authored import REFUNDS, TOOLS, WORKFLOW, authored, draft
 
 
@@ -36,7 +36,7 @@ def test_a_sound_draft_becomes_a_graph_that_nobody_has_reviewed():
     assert graph.milestone("get_order").tool is None  # it is called what its tool is called
     assert graph.generated_by == "clerk-1"
     assert graph.is_unreviewed
-    again = MilestoneGraph.parse_yaml(graph.to_yaml())
+    again = parse_milestones(dump_milestones(graph))
     assert (again.milestones, again.generated_by) == (graph.milestones, graph.generated_by)
     assert len(model.calls) == 1
 
@@ -59,7 +59,7 @@ MISTAKES = {
         draft("refnd", "FC", "get_order"),
         draft("End", "NFC", "refnd"),
     ),
-    "depends on 'Nowhere', which is no milestone": wrong(End=draft("End", "NFC", "Nowhere")),
+    "depends on 'Nowhere', which isn't a milestone": wrong(End=draft("End", "NFC", "Nowhere")),
     "End cannot be reached": wrong(refund=draft("refund", "FC", "refund"), End=draft("End", "NFC", "refund")),
     "two milestones are named 'get_order'": wrong(Receipt_given=draft("get_order", "FC", "Start")),
     "named exactly as its tool: name it 'refund'": wrong(
@@ -136,9 +136,9 @@ def test_what_a_model_names_a_milestone_can_be_written_and_read():
         draft("End", "NFC", "look again"),
     )
     graph = author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([json.dumps(odd)]))
-    assert MilestoneGraph.parse_yaml(graph.to_yaml()).milestones == graph.milestones
+    assert parse_milestones(dump_milestones(graph)).milestones == graph.milestones
     assert "two lines\x07" in graph
-    assert graph.milestone("look again").called_tool == "get_order"
+    assert graph.milestone("look again").tool_name == "get_order"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
-from arq_graph.milestones import Report, score_transcripts, write_html
+from arq_graph.milestones import Report, check_milestones, score_transcripts, write_html
 from tests.milestones.conversations import called, conversation, graph_of, user
 from tests.milestones.golden_cases import case
 from tests.milestones.reported import shop, talk
@@ -87,7 +87,7 @@ def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page
 
 def test_what_a_table_s_notes_say_is_true_of_what_is_rounded_and_of_worlds_without_success():
     once = conversation(user("hi"), called("find"), called("find"), id="0")
-    report = score_transcripts([once, *(talk(str(n)) for n in range(1, 40))], shop()).report()
+    report = score_transcripts(shop(), [once, *(talk(str(n)) for n in range(1, 40))]).report()
     *others, last = report.conversations
     last = last.model_copy(update={"goal_completed": False, "outcome": {"success": False}})
     shown = page_of(report.model_copy(update={"conversations": (*others, last)})).source
@@ -201,8 +201,8 @@ def test_only_the_pages_own_script_and_style_may_run_and_they_ask_for_nothing(pa
 @settings(max_examples=30)
 def test_every_layout_has_room_for_each_milestone_and_a_bend_in_each_layer_between(seed):
     graph = graph_of(json.dumps(case(seed)[0]))
-    assume(not graph.check().errors)
-    drawn = page_of(score_transcripts([], graph).report()).graph
+    assume(not check_milestones(graph).errors)
+    drawn = page_of(score_transcripts(graph, []).report()).graph
     places = [one["at"] for one in drawn["milestones"]]
     rows: dict[int, list[float]] = {}
     for layer, place in places:
@@ -230,7 +230,7 @@ def test_layers_run_from_start_to_end_a_cycle_runs_back_and_no_lines_cross_witho
 - {name: w, type: FC, dependencies: [v]}
 - {name: End, type: NFC, dependencies: [x, y, z, a]}
 """)
-    at = page_of(score_transcripts([], graph).report()).told("at")
+    at = page_of(score_transcripts(graph, []).report()).told("at")
     layers = {name: layer for name, (layer, _) in at.items()}
     assert layers == {"Start": 0, "a": 1, "b": 1, "c": 1, "x": 2, "y": 2, "z": 2, "v": 3, "w": 4, "End": 4}
     found = sorted("xyz", key=lambda name: at[name][1])

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from arq_graph import errors
-from arq_graph.milestones import MilestoneGraph, Verdict, ascore, score
+from arq_graph.milestones import Verdict, ascore, parse_milestones, score
 from tests.milestones.conversations import agent, called, conversation, graph_of, user
 from tests.milestones.judged import GRAPH, talk
 
@@ -102,7 +102,7 @@ def test_a_veto_takes_a_call_away_by_its_step_or_that_of_its_result_or_all_of_th
 
 
 def test_a_judge_grants_no_call_that_code_did_not_see_and_changes_nothing_that_code_decides():
-    graph = MilestoneGraph.parse_yaml("""
+    graph = parse_milestones("""
 failed_if: stuck
 milestones:
 - {name: Start, type: NFC}

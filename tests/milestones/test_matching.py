@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, patterns, score
+from arq_graph.milestones import (
+    Call,
+    MilestoneGraph,
+    Result,
+    Transcript,
+    parse_milestones,
+    patterns,
+    read_milestones,
+    score,
+)
 from tests.milestones.conversations import agent, called, conversation, user
 
 
@@ -19,7 +28,7 @@ milestones:
 
 
 def graph_of(milestone: str, more: str = "") -> MilestoneGraph:
-    return MilestoneGraph.parse_yaml(text_of(milestone, more))
+    return parse_milestones(text_of(milestone, more))
 
 
 def observed(graph: MilestoneGraph, transcript: Transcript, **options) -> tuple[int, ...]:
@@ -32,7 +41,7 @@ FC = graph_of("type: FC, tool: get_order")
 def test_what_is_no_graph_or_transcript_is_refused_with_the_way_to_one():
     with pytest.raises(InputError, match=r"transcript is a list: .*read_transcript"):
         score(FC, [{"role": "user", "content": "hi"}])
-    with pytest.raises(InputError, match=r"graph is a str: .*from_yaml"):
+    with pytest.raises(InputError, match=r"graph is a str: .*read_milestones"):
         score("goals.yaml", conversation(user("hi")))
 
 
@@ -180,7 +189,7 @@ def checked_by(folder, name: str) -> MilestoneGraph:
     (folder / f"{folder.name}_checks.py").write_text(CHECKS)
     file = folder / "graph.yaml"
     file.write_text(text_of(f"type: NFC, check: '{folder.name}_checks:{name}'"))
-    return MilestoneGraph.from_yaml(file)
+    return read_milestones(file)
 
 
 def test_a_check_may_be_a_function_beside_the_file(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, score
+from arq_graph.milestones.goal import with_goal
 from tests.milestones.conversations import agent, called, conversation, graph_of, user
 
 
@@ -62,7 +63,7 @@ def test_a_branch_that_was_rightly_not_taken_costs_nothing():
 
 
 def test_a_road_that_leaves_the_goal_out_ends_short_of_it():
-    graph = BRANCHES.toward("refund")
+    graph = with_goal(BRANCHES, "refund")
     assert measured(BRANCHES, "get_order", "expedite", "close").goal_completed
     # Way: the road's get_order, refund and close, 1 for refund, which End requires beside it, and End = 5. Left: refund
     # and End, or close and End.
@@ -74,9 +75,9 @@ def test_a_road_that_leaves_the_goal_out_ends_short_of_it():
 
 def test_what_every_road_leads_over_is_required_anyway():
     for goal in ("End", "close", "get_order"):
-        assert BRANCHES.toward(goal) is BRANCHES
+        assert with_goal(BRANCHES, goal) is BRANCHES
     joined = graph("a", "b", "name: both, type: Aggregator, dependencies: [a, b]", end("both"))
-    assert all(joined.toward(goal) is joined for goal in ("a", "both"))
+    assert all(with_goal(joined, goal) is joined for goal in ("a", "both"))
 
 
 def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():

@@ -8,7 +8,15 @@ import json
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from arq_graph.milestones import MilestoneGraph, Transcript, Verdict, read_transcript, score
+from arq_graph.milestones import (
+    MilestoneGraph,
+    Transcript,
+    Verdict,
+    check_milestones,
+    parse_milestones,
+    read_transcript,
+    score,
+)
 from tests.milestones.brute_force import Definition
 from tests.milestones.golden_cases import CASES, GOLDEN, case, golden, scored
 
@@ -23,8 +31,8 @@ def test_random_graphs_and_conversations_score_as_before():
 def drawn(seed: int) -> tuple[MilestoneGraph, Transcript]:
     """A graph that can be measured on, and a conversation."""
     graph, messages, _ = case(seed)
-    read = MilestoneGraph.parse_yaml(json.dumps(graph))
-    assume(not read.check().errors)
+    read = parse_milestones(json.dumps(graph))
+    assume(not check_milestones(read).errors)
     return read, read_transcript(messages)
 
 

@@ -38,7 +38,7 @@ def test_what_is_undecided_is_no_failure_and_the_truth_lies_between_its_two_ends
 def test_a_graph_that_asks_for_nothing_is_in_neither_rate():
     graphs = {"none": MilestoneGraph.from_actions([]), "shop": shop()}
     said = [conversation(user("hello"), id="n", use_case="none"), talk("a", use_case="shop")]
-    summary = score_transcripts(said, graphs).report().summary.overall
+    summary = score_transcripts(graphs, said).report().summary.overall
     assert summary.conversations == 2
     assert summary.nothing_to_complete == summary.goal_completion.unknown == 1
     assert summary.goal_completion.n == summary.progress_rate.n == summary.progress_at_least.n == 1
@@ -134,7 +134,7 @@ def test_a_task_of_a_use_case_with_an_undecided_run_is_in_no_pass_hat_k():
 def test_calls_are_counted_and_where_conversations_stop_most_first():
     twice = conversation(user("1"), called("find", id=1), called("find", id=1), called("look"), id="a")
     ends = [conversation(user("1"), called("buy"), id=str(n)) for n in range(2)]
-    report = score_transcripts([twice, *ends], steps("buy", "find")).report()
+    report = score_transcripts(steps("buy", "find"), [twice, *ends]).report()
     summary = report.summary.overall
     assert (summary.turns.mean, summary.calls.mean) == (1, 5 / 3)
     assert (summary.wasted_calls.mean, summary.repeated_calls.mean) == (1, 1 / 3)

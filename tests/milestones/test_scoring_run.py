@@ -37,7 +37,7 @@ def says_thanks(graph, transcript, observations):
 
 def test_what_was_kept_of_another_conversation_is_not_taken_for_this_one(tmp_path):
     for said in ([bought(1), bought(2)], [bought(1), conversation(user("no mug"), id="c3")]):
-        report = score_transcripts(said, steps("buy"), results=tmp_path / "kept.jsonl").report()
+        report = score_transcripts(steps("buy"), said, results=tmp_path / "kept.jsonl").report()
         assert [one.id for one in report.conversations] == [one.id for one in said]
     # The head, two of the first run, and the one that was new.
     assert len((tmp_path / "kept.jsonl").read_bytes().splitlines()) == 4
@@ -47,7 +47,7 @@ def test_memory_holds_one_conversation():
     many = (conversation(user(f"{number} " * 100_000), called("buy"), id=str(number)) for number in range(60))
     tracemalloc.start()
     try:
-        assert len(score_transcripts(many, steps("buy")).report().conversations) == 60
+        assert len(score_transcripts(steps("buy"), many).report().conversations) == 60
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -59,12 +59,12 @@ def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
     never = map(pytest.fail, ["it is read"])
     unsound = graph_of("[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [gone]}]")
     for graphs, said in (
-        (unsound, "'gone', which is no milestone"),
-        ({"fine": steps("buy"), "unsound": unsound}, "'gone', which is no milestone"),
+        (unsound, "'gone', which isn't a milestone"),
+        ({"fine": steps("buy"), "unsound": unsound}, "'gone', which isn't a milestone"),
         ({}, "no milestone graph"),
     ):
         with pytest.raises(errors.SpecError, match=said):
-            score_transcripts(never, graphs)
+            score_transcripts(graphs, never)
 
 
 def test_each_distinct_graph_that_a_function_gives_has_one_name():
@@ -72,7 +72,7 @@ def test_each_distinct_graph_that_a_function_gives_has_one_name():
     golds = [("7", [buy]), ("7", [buy]), ("8", [buy, pay]), ("7", [pay])]
     said = [bought(n, task=task, extra={"actions": gold}) for n, (task, gold) in enumerate(golds)]
     failed = conversation(called("buy", "Error: sold out"), task="9", extra={"actions": [buy]})
-    report = score_transcripts([*said, failed, bought(5)], gold_graph).report()
+    report = score_transcripts(gold_graph, [*said, failed, bought(5)]).report()
     assert [(one.graph, one.goal_completed) for one in report.conversations] == [
         ("task 7", True),
         ("task 7", True),
@@ -96,7 +96,7 @@ def test_any_exception_about_one_conversation_breaks_it_alone():
         return {}["gone"] if transcript.id == "3" else judged()
 
     said = [replace(talk, source="chats.json") for talk in talks(5)]
-    report = score_transcripts(said, own_graph, judge=judge).report()
+    report = score_transcripts(own_graph, said, judge=judge).report()
     assert [one.id for one in report.conversations] == ["0", "4"]
     assert [one.error for one in report.broken] == [
         "chats.json: record 1: too slow",
@@ -121,7 +121,7 @@ def test_what_concerns_every_conversation_ends_the_run_instead_of_breaking_thous
         raise error
 
     with pytest.raises(type(error), match=str(error)):
-        score_transcripts(talks(1000), judged(), judge=unreachable).report()
+        score_transcripts(judged(), talks(1000), judge=unreachable).report()
     assert len(asked) == times
 
 
@@ -133,13 +133,13 @@ def test_a_model_that_answers_now_and_then_is_within_reach():
             raise errors.RefusalError("no", "no")
         return says_thanks(graph, transcript, observations)
 
-    report = score_transcripts(talks(30), judged(), judge=sometimes).report()
+    report = score_transcripts(judged(), talks(30), judge=sometimes).report()
     assert (len(report.conversations), len(report.broken)) == (5, 25)
 
 
 def test_what_is_wrong_with_the_judge_itself_is_no_broken_record():
     with pytest.raises(errors.InputError, match="gave no verdicts"):
-        score_transcripts(talks(3), judged(), judge=lambda *_: "yes").report()
+        score_transcripts(judged(), talks(3), judge=lambda *_: "yes").report()
 
 
 async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_than_asked_for():
@@ -162,15 +162,15 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
             read += 1
             yield one
 
-    run = score_transcripts(many(), judged(), judge=judge, concurrency=4)
+    run = score_transcripts(judged(), many(), judge=judge, concurrency=4)
     report = await run.areport(done=lambda _: seen.append(read))
     assert (most, seen[0]) == (4, 4)
     assert [one.id for one in report.conversations] == [str(number) for number in range(20)]
     with pytest.raises(errors.InputError, match=r"await areport"):
-        score_transcripts(talks(1), judged(), judge=LLMJudge(ScriptedChatModel([]))).report()
-    assert len(score_transcripts(talks(20), judged()).report().conversations) == 20
+        score_transcripts(judged(), talks(1), judge=LLMJudge(ScriptedChatModel([]))).report()
+    assert len(score_transcripts(judged(), talks(20)).report().conversations) == 20
     with pytest.raises(errors.InputError, match="concurrency must be a whole number"):
-        score_transcripts(talks(1), judged(), concurrency=0)
+        score_transcripts(judged(), talks(1), concurrency=0)
 
 
 async def test_what_was_scored_is_handed_on_before_an_error_ends_the_run_and_no_task_is_left_behind():
@@ -183,6 +183,6 @@ async def test_what_was_scored_is_handed_on_before_an_error_ends_the_run_and_no_
 
     seen = []
     with pytest.raises(errors.ModelRequestError):
-        await score_transcripts(talks(9), judged(), judge=judge, concurrency=4).areport(done=seen.append)
+        await score_transcripts(judged(), talks(9), judge=judge, concurrency=4).areport(done=seen.append)
     assert 0 in [one.record for one in seen]
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -26,7 +26,7 @@ def scored(file: Path, graph=None, **depends_on: str) -> tuple[Report, list[str]
         return knows(graph, transcript, observations)
 
     shaping = {"the judge": "j", **depends_on}
-    run = score_transcripts([*TALKS, *BROKEN], graph or shop(), judge=ask, results=file, depends_on=shaping)
+    run = score_transcripts(graph or shop(), [*TALKS, *BROKEN], judge=ask, results=file, depends_on=shaping)
     return run.report(), asked
 
 
@@ -42,11 +42,11 @@ def test_each_result_is_on_disk_when_it_is_given_and_no_other_run_has_the_file_m
     def look(_):
         lines.append(len(file.read_bytes().splitlines()))
         with pytest.raises(InputError, match="in use by another run"):
-            score_transcripts(TALKS, steps("find"), results=file)
+            score_transcripts(steps("find"), TALKS, results=file)
 
-    score_transcripts(TALKS, steps("find"), results=file).report(done=look)
+    score_transcripts(steps("find"), TALKS, results=file).report(done=look)
     assert lines == [2, 3, 4, 5, 6]
-    assert len(score_transcripts(TALKS, steps("find"), results=file).report().conversations) == 5
+    assert len(score_transcripts(steps("find"), TALKS, results=file).report().conversations) == 5
 
 
 @settings(max_examples=30, deadline=None)

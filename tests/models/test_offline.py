@@ -28,7 +28,7 @@ from arq_graph import (
     respond,
     verify,
 )
-from arq_graph.milestones import LLMJudge, Message, MilestoneGraph, Transcript, score
+from arq_graph.milestones import LLMJudge, Message, Transcript, parse_milestones, score
 
 NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
 NAMES = st.sampled_from(["order_id", "score", "message", "finished", "value", "action", "steps"])
@@ -104,7 +104,7 @@ async def test_it_says_what_it_does_not_understand_in_words_too() -> None:
 
 
 def test_as_a_judge_it_decides_nothing() -> None:
-    graph = MilestoneGraph.parse_yaml("""
+    graph = parse_milestones("""
 - {name: Start, type: NFC}
 - {name: Helped, type: NFC, description: The agent offers to try again later., dependencies: [Start]}
 - {name: End, type: NFC, dependencies: [Helped]}

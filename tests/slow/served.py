@@ -20,7 +20,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Agent, Guideline, Matching, ScriptedChatModel, create_guided_agent
 from arq_graph.middleware import GuidelineMiddleware
-from arq_graph.milestones import MilestoneGraph, Verdict
+from arq_graph.milestones import Verdict, parse_milestones
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
 from tests.agreement.test_two_agents import shared
@@ -76,7 +76,7 @@ def close_shop(day: str) -> str:
     return "closed"
 
 
-CLOSING = MilestoneGraph.parse_yaml("""\
+CLOSING = parse_milestones("""\
 milestones:
 - {name: Start, type: NFC}
 - {name: Closed, type: NFC, check: 'tests.slow.served:was_called'}

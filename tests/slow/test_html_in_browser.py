@@ -108,7 +108,7 @@ def experiment(opened):
             for (case, arm), events in ANSWERS.items()
         ]
         graphs = {case: wanted.graph(["look"]) for case, wanted in WANTED.items()}
-        report = score_transcripts(talks, graphs).report()
+        report = score_transcripts(graphs, talks).report()
         about = [
             {
                 "scenario": case,
@@ -348,7 +348,7 @@ def test_hostile_words_stay_words(opened):
 
 def test_each_of_many_graphs_can_be_found(opened):
     talks = [conversation(called("look"), id=f"talk {at}", use_case=f"task {at}") for at in range(30)]
-    page = opened(score_transcripts(talks, {one.use_case: steps("look") for one in talks}).report())
+    page = opened(score_transcripts({one.use_case: steps("look") for one in talks}, talks).report())
     assert page.locator("#graph-select option").count() == 30
     page.locator("#graph-select").select_option("7")
     page.locator("#inspector h2", has_text="task 7").wait_for()

@@ -10,7 +10,15 @@ from typing import Any
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from arq_graph import Agent, milestones
-from arq_graph.milestones import MilestoneGraph, Scenario, Score, Suite, read_transcript, score
+from arq_graph.milestones import (
+    MilestoneGraph,
+    Scenario,
+    Score,
+    Suite,
+    read_milestones,
+    read_transcript,
+    score,
+)
 
 FOLDER = Path(milestones.__file__).parent / "suites" / "use_cases"
 
@@ -22,7 +30,7 @@ def suite_of(use_case: str) -> Suite:
 
 @cache
 def graph_of(use_case: str) -> MilestoneGraph:
-    return MilestoneGraph.from_yaml(FOLDER / f"{use_case}.milestones.yaml")
+    return read_milestones(FOLDER / f"{use_case}.milestones.yaml")
 
 
 class Desk:

@@ -13,7 +13,15 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph import Agent, create_guided_agent
 from arq_graph.experiments.arms import load_arms
-from arq_graph.milestones import Scenario, Suite, evaluate, evaluate_turns, read_transcript, score
+from arq_graph.milestones import (
+    Scenario,
+    Suite,
+    check_milestones,
+    evaluate,
+    evaluate_turns,
+    read_transcript,
+    score,
+)
 from tests.milestones.evaluated import Answers, deed
 from tests.suites.desks import FOLDER, Desk, graph_of, held, measured, suite_of
 from tests.suites.roads import ROADS
@@ -238,7 +246,7 @@ def test_a_conversation_begins_in_a_world_that_nobody_has_touched() -> None:
 
 @pytest.mark.parametrize("use_case", USE_CASES)
 def test_a_graph_has_nothing_doubtful(use_case: str) -> None:
-    assert not graph_of(use_case).check(suite_of(use_case).scenarios[0].tools)
+    assert not check_milestones(graph_of(use_case), suite_of(use_case).scenarios[0].tools)
 
 
 @pytest.mark.parametrize("use_case", USE_CASES)

@@ -71,7 +71,7 @@ class JudgeError(InputError):
     """What was given as a judge is none, or cannot be asked in this way: no conversation can be judged by it."""
 
 
-def in_question(graph: MilestoneGraph, observations: Observations) -> tuple[Milestone, ...]:
+def select_milestones_to_judge(graph: MilestoneGraph, observations: Observations) -> tuple[Milestone, ...]:
     """The milestones on which a judge's word can matter, in the graph's order. Cost O(E log V + observations).
 
     They are the NFCs that nothing decided and the FCs whose calls may be vetoed, as far as they could be
