@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from arq_graph.cli.screen import printable
+from arq_graph.cli.screen import make_printable
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord
 from arq_graph.milestones.reports.figures import Fourfold
@@ -41,7 +41,7 @@ def tables(file: Path) -> Iterator[Table | Text]:
         raise InputError("; ".join(str(one.error) for one in read[:3] if isinstance(one, BrokenRecord)))
     for broken in read:
         if isinstance(broken, BrokenRecord):
-            yield Text(printable(f"left out: {broken.error}"))
+            yield Text(make_printable(f"left out: {broken.error}"))
     tasks = {run.transcript.task for run in runs}
     yield _figures(runs, f"{len(runs)} conversations on {len(tasks)} tasks (95% intervals, drawn by task)")
     yield _agreement(runs)
@@ -129,5 +129,5 @@ def _differences(runs: Sequence[Run]) -> Table:
 def _left_out(runs: Sequence[Run]) -> Table:
     made = table("Of which tools the missing calls are that change nothing", "tool", "conversations")
     for tool, count in tools_left_out(runs).most_common():
-        made.add_row(Text(printable(tool)), str(count))
+        made.add_row(Text(make_printable(tool)), str(count))
     return made

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
-WRONG_INPUT = 1
-NO_ANSWER = 3
-WAITING = 4
-INTERRUPTED = 130
+from arq_graph.cli.exit_codes import INTERRUPTED, WRONG_INPUT
+
+_EXTRA_PACKAGES = {"typer": "typer", "rich": "rich", "dotenv": "python-dotenv"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -20,11 +20,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: Always; `docs/command.md` says what each exit code means.
     """
     try:
-        from arq_graph.cli.app import app
-        from arq_graph.cli.screen import tolerate_any_text
+        from arq_graph.cli.app import run_app
 
-        tolerate_any_text()
-        app(args=None if arguments is None else list(arguments), prog_name="arq-graph")
+        run_app(arguments)
+    except ModuleNotFoundError as error:
+        package = _EXTRA_PACKAGES.get(error.name or "")
+        if package is None:
+            raise
+        message = f'the command needs the package {package}: pip install "arq_graph[cli]"'
+        print(f"error: {message}", file=sys.stderr)
+        raise SystemExit(WRONG_INPUT) from None
     except KeyboardInterrupt:
-        # While the libraries are still loading.
+        # The libraries are still loading, so nothing else handles it yet.
         raise SystemExit(INTERRUPTED) from None

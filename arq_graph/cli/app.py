@@ -1,4 +1,4 @@
-"""The commands by name; each is imported when it is called, because the libraries underneath take a second to load."""
+"""The commands by name; each is imported when it is called, because its libraries take a second to load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -15,10 +15,11 @@ from typing import Annotated, Any
 
 import typer
 from dotenv import dotenv_values
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from arq_graph.cli import INTERRUPTED, NO_ANSWER, WRONG_INPUT
-from arq_graph.cli.screen import diagnostics, note, show_error, warn, words
+from arq_graph.cli.command import CommandGroup, register_command
+from arq_graph.cli.exit_codes import INTERRUPTED, NO_ANSWER, WRONG_INPUT, AnnouncedInterrupt
+from arq_graph.cli.screen import note, safe_text, show_error, stderr_console, tolerate_any_text, warn
 from arq_graph.errors import ArqGraphError, ReasoningError
 
 _COMMANDS = {
@@ -39,13 +40,14 @@ _COMMANDS = {
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
     "milestones": "Check, draw or draft milestone files, which say what a conversation has to reach.",
 }
-# The others have the name of the command.
 _MODULES = {"graph": "check", "prepare": "check", "schema": "check"}
+"""The modules of commands that have another name than their module."""
+
 _KEY = "OPENAI_API_KEY"
-_ADDRESSES = ("ARQ_GRAPH_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE")
+_ENDPOINT_VARIABLES = ("ARQ_GRAPH_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE")
 
 
-class Commands(TyperGroup):
+class Commands(CommandGroup):
     """Lists the commands without importing them; each is a function of the same name."""
 
     def __init__(self, **settings: Any) -> None:
@@ -53,8 +55,8 @@ class Commands(TyperGroup):
         self.commands = {name: TyperCommand(name, help=line) for name, line in _COMMANDS.items()}
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, after the settings are read: what it imports may look at them."""
-        with warnings.catch_warnings(), _reported(debug=ctx.params["_debug"]):
+        """Run a command, after .env is loaded: the modules that it imports may read the environment."""
+        with warnings.catch_warnings(), _report_errors(debug=ctx.params["_debug"]):
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
             _load_env_file()
             result = super().invoke(ctx)
@@ -63,78 +65,84 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find a command by its name, and import it."""
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, _imported(str(name)), rest
+        name, _, remaining_args = super().resolve_command(ctx, args)
+        return name, _load_command(str(name)), remaining_args
 
 
-def _imported(name: str) -> Any:
-    function = name.replace("-", "_")
-    with diagnostics().status("loading …"):
-        found = getattr(import_module(f"arq_graph.cli.{_MODULES.get(name, function)}"), function)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False)
-        alone.command(name)(found)
-        return typer.main.get_command(alone)
-    return typer.main.get_group(found)
+def _load_command(name: str) -> Any:
+    function_name = name.replace("-", "_")
+    with stderr_console().status("loading …"):
+        module = import_module(f"arq_graph.cli.{_MODULES.get(name, function_name)}")
+    command = getattr(module, function_name)
+    if isinstance(command, typer.Typer):
+        return typer.main.get_group(command)
+    command_app = typer.Typer(add_completion=False)
+    register_command(command_app, name, command)
+    return typer.main.get_command(command_app)
 
 
 def _load_env_file() -> None:
     has_own_key = _KEY in os.environ
     try:
-        found = dotenv_values(".env", interpolate=False, encoding="utf-8-sig")
-        taken = {name: value for name, value in found.items() if value is not None and name not in os.environ}
-        os.environ.update(taken)
+        entries = dotenv_values(".env", interpolate=False, encoding="utf-8-sig")
+        new_entries = {}
+        for name, value in entries.items():
+            if value is not None and name not in os.environ:
+                new_entries[name] = value
+        os.environ.update(new_entries)
     except (OSError, ValueError) as error:
         warn(f".env cannot be read: {error}")
         return
-    for name in _ADDRESSES:
-        if has_own_key and name in taken:
+    for name in _ENDPOINT_VARIABLES:
+        if has_own_key and name in new_entries:
             warn(
-                f".env sets {name} to {taken[name]}: the {_KEY} of your environment will be sent there. Unset it, or "
-                "give --base-url, if that is not what you want."
+                f".env sets {name} to {new_entries[name]}: the {_KEY} of your environment will be sent there. Unset "
+                "it, or give --base-url, if that is not what you want."
             )
 
 
 @contextmanager
-def _reported(*, debug: bool) -> Iterator[None]:
-    """Turn whatever goes wrong into a message on standard error and an exit code."""
+def _report_errors(*, debug: bool) -> Iterator[None]:
+    """Turn an error into a message on standard error and an exit code."""
     try:
         yield
     except KeyboardInterrupt as error:
-        if not error.args:  # it has not been said yet
+        if not isinstance(error, AnnouncedInterrupt):
             note("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:  # whoever reads the output has gone: Typer ends without a word
-        raise
+    except BrokenPipeError:
+        raise  # nobody reads the output any more: Typer ends without a message
     except (Exception, SystemExit) as error:
-        if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
-            raise
+        if hasattr(error, "exit_code"):
+            raise  # Typer's own: the command line is wrong, or the command is done
         if debug:
-            diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
-        show_error(error, _message(error))
-        _end_output()
-        raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
+            stderr_console().print(safe_text("".join(traceback.format_exception(error))), soft_wrap=True)
+        show_error(error, _describe(error))
+        _flush_output()
+        code = NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT
+        raise typer.Exit(code) from None
 
 
-def _end_output() -> None:
+def _flush_output() -> None:
     with suppress(OSError, ValueError):
         try:
             sys.stdout.flush()
-        except OSError:  # what is still buffered would fail once more at exit
+        except OSError:
+            # What is still buffered would fail once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _message(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, ArqGraphError):
         return str(error)
     if isinstance(error, SystemExit):
         return f"a module or tool of the agent ended the program (exit code {error.code})"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full: {error.filename or 'the output'} could not be written"
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    last_frame = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"unexpected {type(error).__name__}: {error} in {last.filename}, line {last.lineno}. This should not happen: "
-        "`arq-graph --debug …` shows where it comes from."
+        f"unexpected {type(error).__name__}: {error} in {last_frame.filename}, line {last_frame.lineno}. This should "
+        "not happen: `arq-graph --debug …` shows where it comes from."
     )
 
 
@@ -152,8 +160,14 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def run_app(arguments: Sequence[str] | None) -> None:
+    """Run the command line, or that of the process for None; always ends with `SystemExit`."""
+    tolerate_any_text()
+    app(args=None if arguments is None else list(arguments), prog_name="arq-graph")
+
+
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"arq-graph {version('arq_graph')}")
         raise typer.Exit
 

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
 
-from arq_graph.cli import INTERRUPTED, options
-from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
-from arq_graph.cli.explain import explanation_of
-from arq_graph.cli.screen import ask, is_terminal, labelled, note, output, sentence, show_error, words
-from arq_graph.cli.turn import Outcome, customer_said, outcome_of, reply_of
+from arq_graph.cli import options
+from arq_graph.cli.dialogue import Dialogue, DialogueOptions, open_dialogue
+from arq_graph.cli.exit_codes import INTERRUPTED
+from arq_graph.cli.explain import explain_turn
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.screen import (
+    is_interactive,
+    join_parts,
+    label_grid,
+    note,
+    prompt,
+    safe_text,
+    show_error,
+    stdout_console,
+)
+from arq_graph.cli.turn_record import TurnOutcome
+from arq_graph.cli.turn_view import customer_view, outcome_view, reply_view
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is saved."
+_DESCRIPTION_LIMIT = 300
 
 
 def chat(
@@ -31,75 +44,84 @@ def chat(
 ) -> None:
     """Talk to an agent in the terminal.
 
-    You are asked to approve calls that wait for an operator. Ctrl-C and Ctrl-D leave; the thread can be continued, and
-    an unfinished turn is finished first.
+    You are asked to approve calls that wait for an operator. Ctrl-C and Ctrl-D leave. You can continue the thread
+    later; a turn that is left unfinished is finished first.
     """
-    choice = options.choose_model(model, base_url, model_arg)
-    setup = Setup(agent, choice, mode, strategy, milestones, thread, db)
-    with opened_dialogue(setup, operator=ask_operator) as dialogue:
+    model_choice = choose_model(model, base_url, model_arg)
+    settings = DialogueOptions(agent, model_choice, mode, strategy, milestones, thread, db)
+    with open_dialogue(settings, operator=ask_operator) as dialogue:
+        _show_header(dialogue, model_choice.name)
+
+        def show(outcome: TurnOutcome) -> None:
+            for part in outcome_view(outcome, dialogue.agent):
+                stdout_console().print(part)
+
         try:
-            _begin(dialogue, setup.choice.name)
-            while (text := _heard()) not in ("/quit", "/exit"):
-                if text == "/why":
-                    _explain(dialogue)
-                elif text:
-                    _answer(dialogue, lambda text=text: dialogue.say(text))  # type: ignore[misc]
-                elif dialogue.is_unfinished:
-                    _answer(dialogue, dialogue.finish)
+            dialogue.run(_read_messages(dialogue), show, show_failure=_show_failure)
         except EOFError:
-            output().print()
-        except KeyboardInterrupt as error:
-            if not error.args:  # at the prompt, where nothing has been said yet
-                output().print()
-                dialogue.say_way_on()
-            raise typer.Exit(INTERRUPTED) from None
-        if dialogue.said():
-            dialogue.say_way_on()
+            stdout_console().print()
+        if dialogue.customer_texts:
+            dialogue.show_resume_command()
 
 
-def _begin(dialogue: Dialogue, model: str) -> None:
-    console = output()
-    console.print(sentence(words(dialogue.agent.name, "bold"), f" · {model} · thread {dialogue.thread}"))
-    if is_terminal():
-        console.print(words(_HINT, "dim"))
-    last = dialogue.last_turn()
-    if last is None:
+def _show_header(dialogue: Dialogue, model: str) -> None:
+    console = stdout_console()
+    name = safe_text(dialogue.agent.name, "bold")
+    console.print(join_parts(name, f" · {model} · thread {dialogue.thread}"))
+    if is_interactive():
+        console.print(safe_text(_HINT, "dim"))
+    turn = dialogue.last_turn
+    if turn is None:
         return
     console.print()
-    console.print(customer_said(last.customer))
-    if dialogue.is_unfinished:
+    console.print(customer_view(turn.customer))
+    if dialogue.is_turn_unfinished:
         note("This turn was left unfinished; it is finished now.")
-        _answer(dialogue, dialogue.finish)
-    elif last.reply is not None:
-        console.print(reply_of(last))
+    elif turn.reply is not None:
+        console.print(reply_view(turn))
 
 
-def _heard() -> str:
-    output().print()
-    return ask("> ").strip()
+def _read_messages(dialogue: Dialogue) -> Iterator[str | None]:
+    """Yield what is typed until /quit; None finishes an unfinished turn, at the beginning or after an empty line."""
+    console = stdout_console()
+    if dialogue.is_turn_unfinished:
+        console.print()
+        yield None
+    while (text := _read_line(dialogue)) not in ("/quit", "/exit"):
+        if text == "/why":
+            _explain_last_turn(dialogue)
+        elif text:
+            console.print()
+            yield text
+        elif dialogue.is_turn_unfinished:
+            console.print()
+            yield None
 
 
-def _answer(dialogue: Dialogue, step: Callable[[], Outcome | None]) -> None:
-    output().print()
+def _read_line(dialogue: Dialogue) -> str:
+    stdout_console().print()
     try:
-        outcome = step()
-    except ArqGraphError as error:
-        if not is_terminal():
-            raise
-        show_error(error, str(error))
-        note("Press Enter to try again, or write something else to continue without a reply.")
-        return
-    for part in outcome_of(outcome, dialogue.agent) if outcome else ():
-        output().print(part)
+        return prompt("> ").strip()
+    except KeyboardInterrupt:
+        stdout_console().print()
+        dialogue.show_resume_command()
+        raise typer.Exit(INTERRUPTED) from None
 
 
-def _explain(dialogue: Dialogue) -> None:
-    turn = dialogue.last_turn()
+def _show_failure(error: ArqGraphError) -> None:
+    if not is_interactive():
+        raise error
+    show_error(error, str(error))
+    note("Press Enter to try again, or write something else to continue without a reply.")
+
+
+def _explain_last_turn(dialogue: Dialogue) -> None:
+    turn = dialogue.last_turn
     if turn is None:
         note("There is no reply yet.")
         return
-    for part in explanation_of(turn, dialogue.about):
-        output().print(part)
+    for part in explain_turn(turn, dialogue.thread_note):
+        stdout_console().print(part)
 
 
 def approve_all(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -108,23 +130,34 @@ def approve_all(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def ask_operator(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Ask whoever sits at the terminal about each call."""
-    decisions = [_decision(call, f"{number} of {len(calls)}") for number, call in enumerate(calls, start=1)]
-    output().print()
+    """Ask the person at the terminal to approve or reject each call."""
+    decisions = []
+    for number, call in enumerate(calls, start=1):
+        _show_call(call, f"{number} of {len(calls)}")
+        decisions.append(_ask_decision())
+    stdout_console().print()
     return decisions
 
 
-def _decision(call: Mapping[str, Any], place: str) -> dict[str, Any]:
-    console = output()
-    asked = words("Operator, please decide: ", "bold yellow")
+def _show_call(call: Mapping[str, Any], position: str) -> None:
+    console = stdout_console()
     console.print()
-    console.print(sentence(asked, f"may {call['name']} run? ", words(f"({place})", "dim")))
-    if call.get("description"):
-        console.print(words(call["description"].strip().split("\n\n")[0], "dim", 300))
-    shown = ((name, json.dumps(value, ensure_ascii=False)) for name, value in call["args"].items())
-    console.print(labelled((name, "dim", [words(value)]) for name, value in shown))
-    while (said := ask("[a]pprove or [r]eject? ").strip().lower()) not in ("a", "approve", "r", "reject"):
-        console.print(words("Answer with a or r.", "yellow"))
-    if said.startswith("a"):
-        return {"type": "approve"}
-    return {"type": "reject", "message": ask("Why not? (may be empty) ").strip() or None}
+    request = safe_text("Operator, please decide: ", "bold yellow")
+    console.print(join_parts(request, f"may {call['name']} run? ", safe_text(f"({position})", "dim")))
+    description = (call.get("description") or "").strip().split("\n\n")[0]
+    if description:
+        console.print(safe_text(description, "dim", _DESCRIPTION_LIMIT))
+    rows = []
+    for name, value in call["args"].items():
+        rows.append((name, "dim", [safe_text(json.dumps(value, ensure_ascii=False))]))
+    console.print(label_grid(rows))
+
+
+def _ask_decision() -> dict[str, Any]:
+    while True:
+        answer = prompt("[a]pprove or [r]eject? ").strip().lower()
+        if answer in ("a", "approve"):
+            return {"type": "approve"}
+        if answer in ("r", "reject"):
+            return {"type": "reject", "message": prompt("Why not? (may be empty) ").strip() or None}
+        stdout_console().print(safe_text("Answer with a or r.", "yellow"))

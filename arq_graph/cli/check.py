@@ -15,10 +15,11 @@ from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.agents import create_guided_agent
-from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_model
-from arq_graph.cli.progress import Progress
-from arq_graph.cli.screen import named, output, sentence, titled, warn, words
-from arq_graph.cli.turn import guideline_text
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs
+from arq_graph.cli.progress_display import StepDisplay
+from arq_graph.cli.screen import heading, join_parts, name_grid, safe_text, stdout_console, warn
+from arq_graph.cli.turn_view import guideline_text
 from arq_graph.milestones.evaluation.suite import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import get_tool_name
@@ -39,26 +40,26 @@ def check(agent: AgentFile) -> None:
     """Read an agent's file as a run would, and show what is in it."""
     read = Agent.from_yaml(agent)
     create_guided_agent(ScriptedChatModel([]), read)  # compiling asks no model
-    console = output()
-    console.print(words(read.name, "bold"))
-    console.print(words(read.profile.strip(), "dim"))
+    console = stdout_console()
+    console.print(safe_text(read.name, "bold"))
+    console.print(safe_text(read.profile.strip(), "dim"))
     parts = {
         "Guidelines": [(guideline.id, list(_guideline(guideline))) for guideline in read.guidelines],
         "Tools": [(name, list(_tool(read, tool))) for name, tool in read.toolbox.items()],
-        "Glossary": [(term.name, [words(term.description)]) for term in read.glossary],
-        "Variables": [(variable.name, [words(variable.description)]) for variable in read.variables],
+        "Glossary": [(term.name, [safe_text(term.description)]) for term in read.glossary],
+        "Variables": [(variable.name, [safe_text(variable.description)]) for variable in read.variables],
     }
     for title, rows in parts.items():
         if rows:
-            console.print(titled(f"{title} ({len(rows)})"))
-            console.print(named(rows))
+            console.print(heading(f"{title} ({len(rows)})"))
+            console.print(name_grid(rows))
     console.print()
     if unprepared := sum(map(is_open, read.guidelines)):
         warn(
             f"{unprepared} of {len(read.guidelines)} guidelines are unprepared: what never changes about them is asked "
             f"again in every turn; `arq-graph prepare {agent}` asks it once"
         )
-    console.print(words(f"{agent} can be run.", "green"))
+    console.print(safe_text(f"{agent} can be run.", "green"))
 
 
 def prepare(
@@ -68,21 +69,23 @@ def prepare(
     choice = choose_model(model, base_url, model_arg)
     unprepared = Agent.from_yaml(agent)
     asked_model = choice.chat_model()
-    with Progress().shown("asking about the guidelines"):
+    with StepDisplay().show("asking about the guidelines"):
         prepared = unprepared.prepare(asked_model)
-    console = output()
+    console = stdout_console()
     pairs = zip(unprepared.guidelines, prepared.guidelines, strict=True)
     asked = [after for before, after in pairs if is_open(before)]
     for each in asked:
         kept_up = "kept up" if each.continuous else "done once"
         tools = "a tool's result can" if each.sensitive_to_tools else "no tool's result can"
-        console.print(sentence(words(each.id, "cyan"), f"  {kept_up}; {tools} call for it"))
+        console.print(join_parts(safe_text(each.id, "cyan"), f"  {kept_up}; {tools} call for it"))
     every = len(prepared.guidelines)
     if not asked:
-        console.print(words(f"Nothing was left to ask: all {every} guidelines are settled."))
+        console.print(safe_text(f"Nothing was left to ask: all {every} guidelines are settled."))
         return
     kept = prepared_path(prepared.file or agent)
-    console.print(words(f"{len(asked)} of {every} guidelines were asked about; the answers are in {kept}."))
+    console.print(
+        safe_text(f"{len(asked)} of {every} guidelines were asked about; the answers are in {kept}.")
+    )
 
 
 def graph(agent: AgentFile) -> None:
@@ -102,7 +105,7 @@ def schema(
 
 
 def _guideline(guideline: Guideline) -> Iterator[Text]:
-    yield words(guideline_text(guideline.condition_text, guideline.action))
+    yield safe_text(guideline_text(guideline.condition_text, guideline.action))
     notes = [f"calls {', '.join(map(get_tool_name, guideline.tools))}"] if guideline.tools else []
     for relation in ("entails", "depends_on", "overrides"):
         targets = getattr(guideline, relation)
@@ -112,7 +115,7 @@ def _guideline(guideline: Guideline) -> Iterator[Text]:
     if guideline.continuous is not None:
         notes.append("kept up" if guideline.continuous else "done once")
     if notes:
-        yield words(" · ".join(notes), "dim")
+        yield safe_text(" · ".join(notes), "dim")
 
 
 def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
@@ -120,12 +123,12 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
         f"{each.name}: {each.type}" + ("" if each.required else ", optional")
         for each in ToolArguments(tool).arguments
     )
-    yield words(tool.description, limit=_SHORT)
-    yield words(f"takes {listed or 'nothing'}", "dim")
+    yield safe_text(tool.description, limit=_SHORT)
+    yield safe_text(f"takes {listed or 'nothing'}", "dim")
     confirmed = agent.confirm.get(tool.name)
     asks = f" · asks the {confirmed.by} first" if confirmed else ""
     granted = ", ".join(agent.grants[tool.name])
     always = "always available" if tool.name in agent.always_available else f"for {granted}"
-    yield words(f"{always}{asks}", "dim")
+    yield safe_text(f"{always}{asks}", "dim")
     if confirmed and confirmed.by == "customer":
-        yield words(f'asked as: "{format_example_question(agent, tool.name)}"', "dim")
+        yield safe_text(f'asked as: "{format_example_question(agent, tool.name)}"', "dim")

@@ -9,9 +9,10 @@ from typing import Annotated
 from rich.console import RenderableType
 from typer import Argument, Exit
 
-from arq_graph.cli import WRONG_INPUT, tables
+from arq_graph.cli import tables
+from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.options import AsJson
-from arq_graph.cli.screen import output, print_json, sentence, warning, words
+from arq_graph.cli.screen import join_parts, print_json, safe_text, stdout_console, warning_text
 from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.comparison import Comparison
 from arq_graph.milestones.reports.comparison import compare as compared
@@ -35,7 +36,7 @@ def compare(
     if as_json:
         print_json({"a": str(a), "b": str(b), **comparison.model_dump(mode="json")})
     else:
-        console = output()
+        console = stdout_console()
         for part in _parts(comparison, (a, b)):
             console.print(part)
     if not comparison.overall.pairs:
@@ -44,28 +45,28 @@ def compare(
 
 def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[RenderableType]:
     if notice := stand_in_notice(comparison.stand_ins):
-        yield words(notice, "yellow")
+        yield safe_text(notice, "yellow")
     sizes = (comparison.conversations_a, comparison.conversations_b)
     broken = (comparison.broken_a, comparison.broken_b)
     for name, file, size, unread in zip("AB", files, sizes, broken, strict=True):
         lost = f", {tables.counted(unread, 'record')} could not be scored" if unread else ""
-        yield sentence(words(name, "bold"), f"  {tables.counted(size, 'conversation')}{lost}  {file}")
-    yield words(tables.counted(comparison.overall.pairs, "pair"))
+        yield join_parts(safe_text(name, "bold"), f"  {tables.counted(size, 'conversation')}{lost}  {file}")
+    yield safe_text(tables.counted(comparison.overall.pairs, "pair"))
     for name, only in zip("AB", (comparison.only_a, comparison.only_b), strict=True):
         if only:
-            yield words(
+            yield safe_text(
                 f"only in {name}: {tables.counted(len(only), 'conversation')} ({tables.listed(only)})",
                 "yellow",
             )
     if comparison.overall.pairs:
         yield from _measured(comparison)
     else:
-        yield warning(
+        yield warning_text(
             "there is nothing to compare. A pair has the same use case and task, or the same use case and id."
         )
     if comparison.different_graphs:
         differ = tables.listed(comparison.different_graphs)
-        yield warning(f"the two reports were not measured alike: {differ} differ.")
+        yield warning_text(f"the two reports were not measured alike: {differ} differ.")
 
 
 def _measured(comparison: Comparison) -> Iterator[RenderableType]:
@@ -84,7 +85,7 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
             yield ""
             yield tables.columns(title, ("A", "B", *DIFFERENCE), rows)
     yield ""
-    yield from (words(line, "dim") for line in _remarks(comparison))
+    yield from (safe_text(line, "dim") for line in _remarks(comparison))
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:

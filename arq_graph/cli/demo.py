@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -13,18 +14,23 @@ from typer import Option
 
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
-from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
+from arq_graph.cli.dialogue import DialogueOptions, open_dialogue
 from arq_graph.cli.evaluation import conversing, require_all_run, said_in, show
-from arq_graph.cli.run import read_customer_turns
-from arq_graph.cli.screen import output, sentence, show_command, words
+from arq_graph.cli.model_choice import OFFLINE, ModelChoice, choose_model
+from arq_graph.cli.run import read_customer_messages
+from arq_graph.cli.screen import join_parts, safe_text, show_command, stdout_console
 from arq_graph.cli.tables import counted
-from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
+from arq_graph.cli.threads import DEFAULT_FILE
+from arq_graph.cli.turn_record import TurnOutcome
+from arq_graph.cli.turn_view import LEGEND, customer_view, outcome_view
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, tables_of
 
+_ARMS = ["guided", "pre-act"]
+_PAGE = DEFAULT_FILE.with_name("demo.html")
 _TABLES = (CUSTOMERS_GOAL, BY_USER, PROGRESS)
 _FIGURES = (
     "A helpful customer says what is asked, a perturbed one has no numbers, an unhelpful one guesses wrongly. "
@@ -46,58 +52,72 @@ def demo(
 ) -> None:
     """Watch the shipped order desk in a conversation, then with simulated users; needs no key."""
     folder = Path(str(files("arq_graph.examples.order_desk")))
-    choice = options.choose_model(model, base_url, model_arg)
-    _hold(Setup(folder / "agent.yaml", choice, milestones=folder / "milestones.yaml"))
-    if evaluation is None and choice.spec != options.OFFLINE:
-        said = "Simulated users were left out, because they take many calls: --evaluation runs them."
-        output().print(words(said, "dim"))
+    model_choice = choose_model(model, base_url, model_arg)
+    _show_conversation(folder, model_choice)
+    if evaluation is None and model_choice.spec != OFFLINE:
+        remark = "Simulated users were left out, because they take many calls: --evaluation runs them."
+        stdout_console().print(safe_text(remark, "dim"))
     elif evaluation is not False:
-        _evaluate(folder / "suite.yaml", choice, DEFAULT_FILE.with_name("demo.html"), ["guided", "pre-act"])
+        _show_evaluation(folder / "suite.yaml", model_choice)
 
 
-def _hold(setup: Setup) -> None:
-    console = output()
-    with opened_dialogue(setup, operator=approve_all) as dialogue:
-        title = f" · {setup.choice.name} · thread {dialogue.thread}"
-        console.print(sentence(words(dialogue.agent.name, "bold"), title))
-        for line in (dialogue.agent.profile.strip(), LEGEND):
-            console.print(words(line, "dim"))
-        turns = read_customer_turns(setup.file.with_name("conversation.txt"))
-        for turn, text in enumerate(turns, start=1):
-            console.print()
-            console.print(Rule(Text(f" {turn} "), align="left", style="dim"))
-            console.print(customer_said(text))
-            console.print()
-            for part in outcome_of(dialogue.say(text), dialogue.agent):
+def _show_conversation(folder: Path, model_choice: ModelChoice) -> None:
+    console = stdout_console()
+    settings = DialogueOptions(
+        folder / "agent.yaml", model_choice, milestones_file=folder / "milestones.yaml"
+    )
+    with open_dialogue(settings, operator=approve_all) as dialogue:
+        name = safe_text(dialogue.agent.name, "bold")
+        console.print(join_parts(name, f" · {model_choice.name} · thread {dialogue.thread}"))
+        console.print(safe_text(dialogue.agent.profile.strip(), "dim"))
+        console.print(safe_text(LEGEND, "dim"))
+
+        def show(outcome: TurnOutcome) -> None:
+            for part in outcome_view(outcome, dialogue.agent):
                 console.print(part)
+
+        messages = read_customer_messages(folder / "conversation.txt")
+        dialogue.run(_show_messages(messages), show)
+    console.print()
+    console.print(safe_text("Why did it say that?"))
+    show_command(console, "arq-graph", "explain")
+    console.print(safe_text("Talk to it yourself:"))
+    show_command(console, "arq-graph", "chat", settings.agent_file, *settings.resume_options)
+
+
+def _show_messages(messages: list[str]) -> Iterator[str]:
+    """Yield each message after it is shown with the number of its turn."""
+    console = stdout_console()
+    for turn, message in enumerate(messages, start=1):
         console.print()
-        console.print(words("Why did it say that?"))
-        show_command(console, "arq-graph", "explain")
-        console.print(words("Talk to it yourself:"))
-        show_command(console, "arq-graph", "chat", setup.file, *setup.options)
+        console.print(Rule(Text(f" {turn} "), align="left", style="dim"))
+        console.print(customer_view(message))
+        console.print()
+        yield message
 
 
-def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: list[str]) -> None:
+def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
+    console = stdout_console()
     suite = Suite.from_yaml(suite_file)
-    apps = load_arms(tried, folder=suite_file.parent)
-    console = output()
-    count = len(suite.scenarios)
-    said = f"{counted(count, 'simulated customer')}, each with the desk as {' and as '.join(tried)}"
+    apps = load_arms(_ARMS, folder=suite_file.parent)
+    customers = counted(len(suite.scenarios), "simulated customer")
     console.print()
-    console.print(words(said, "bold"))
-    with tempfile.TemporaryDirectory() as kept:
-        file = Path(kept) / "results.jsonl"
+    console.print(safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.jsonl"
         with conversing(suite, apps, {}, "") as done:
-            report = evaluate(suite, apps, model=choice.chat_model(), results=file, done=done)
-        page.parent.mkdir(parents=True, exist_ok=True)
-        write_html(page, report, said_in(report, file), title="The order desk and its simulated customers")
+            report = evaluate(suite, apps, model=model_choice.chat_model(), results=results, done=done)
+        _PAGE.parent.mkdir(parents=True, exist_ok=True)
+        write_html(
+            _PAGE, report, said_in(report, results), title="The order desk and its simulated customers"
+        )
     console.print()
-    show(report, (each for each in tables_of(report) if each.title in _TABLES), way_on="")
+    show(report, [table for table in tables_of(report) if table.title in _TABLES], way_on="")
     require_all_run([report], way_on="")
     console.print()
-    console.print(words(_FIGURES, "dim"))
-    console.print(words("Every conversation, and where each of them stopped:"))
-    console.print(words(f"  {page}", "bold"), soft_wrap=True)
-    console.print(words("Run more conversations:"))
-    again = ("--arms", ",".join(tried), "--runs", 3, "--results", page.with_name("evaluation.jsonl"))
-    show_command(console, "arq-graph", "evaluate", suite_file, *again)
+    console.print(safe_text(_FIGURES, "dim"))
+    console.print(safe_text("Every conversation, and where each of them stopped:"))
+    console.print(safe_text(f"  {_PAGE}", "bold"), soft_wrap=True)
+    console.print(safe_text("Run more conversations:"))
+    settings = ("--arms", ",".join(_ARMS), "--runs", 3, "--results", _PAGE.with_name("evaluation.jsonl"))
+    show_command(console, "arq-graph", "evaluate", suite_file, *settings)

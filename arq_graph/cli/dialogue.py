@@ -1,14 +1,13 @@
-"""A conversation with a compiled agent in one thread, turn by turn, and the file that keeps threads."""
+"""Run a conversation with a compiled agent in one of its threads: the loop of `chat`, `run` and `demo`."""
 
 from __future__ import annotations
 
 import re
 import secrets
 import shlex
-import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,231 +15,224 @@ from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
-from pydantic import BaseModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
 from arq_graph.apps.settings import StrategyName
-from arq_graph.cli.options import ModelChoice
-from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
-from arq_graph.cli.screen import diagnostics, note, show_command
-from arq_graph.cli.turn import Outcome, Turn, customer_messages, last_turn
-from arq_graph.errors import InputError, ReasoningError
+from arq_graph.cli.model_choice import ModelChoice
+from arq_graph.cli.progress_display import StepDisplay, leave_on_ctrl_c
+from arq_graph.cli.screen import note, show_command, stderr_console
+from arq_graph.cli.threads import ThreadNote, Threads, open_threads
+from arq_graph.cli.turn_record import Turn, TurnOutcome, customer_messages, read_last_turn
+from arq_graph.errors import ArqGraphError, ReasoningError
 from arq_graph.milestones.graph_file import read_milestones
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import track_usage
 
-DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
-_INSTALL = 'pip install "arq_graph[cli]"'
-_NOTE = "arq_graph"
+_CONTINUE = "The thread is saved. Continue with:"
+_NAME_LENGTH = 40
 
 Operator = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, Any]]]
-"""Decides on calls that wait."""
+"""Decides on the calls that wait for an operator, in their order."""
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What to converse with, and where it is kept."""
+class DialogueOptions:
+    """The options of `chat` and `run`."""
 
-    file: Path
-    choice: ModelChoice
+    agent_file: Path
+    model: ModelChoice
     mode: Mode = "arq"
     strategy: StrategyName = "tools"
-    milestones: Path | None = None
+    milestones_file: Path | None = None
     thread: str | None = None
-    db: Path | None = None
+    threads_file: Path | None = None
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """The options that name the file of threads, and shape the graph: a turn is finished in the one it began in."""
-        strategy = self.strategy if self.strategy != "tools" else None
-        given = {"--db": self.db, "--milestones": self.milestones, "--strategy": strategy}
-        return tuple(word for option, value in given.items() if value for word in (option, str(value)))
+    def resume_options(self) -> list[str]:
+        """The options that name the file of threads or shape the graph: a turn is finished in the graph it began in."""
+        words: list[str] = []
+        if self.threads_file:
+            words += ["--db", str(self.threads_file)]
+        if self.milestones_file:
+            words += ["--milestones", str(self.milestones_file)]
+        if self.strategy != "tools":
+            words += ["--strategy", self.strategy]
+        return words
 
-    def command(self, thread: str, conversation: Path | None = None) -> tuple[str, ...]:
-        """The command that goes on with a thread: a chat, or a run over the rest of a conversation."""
-        held = ("run", str(self.file), "--conversation", str(conversation))
-        name = held if conversation else ("chat", str(self.file))
-        return ("arq-graph", *name, "--thread", thread, *self.options)
+    def chat_command(self, thread: str) -> list[str]:
+        """Return the command that continues a thread in a chat."""
+        return ["arq-graph", "chat", str(self.agent_file), "--thread", thread, *self.resume_options]
 
-
-class ThreadNote(BaseModel):
-    """What is kept about a thread beside its checkpoints: what its last turn was made with."""
-
-    agent: str
-    file: str
-    model: str
-    mode: str
-    guidelines: dict[str, tuple[str | None, str | None]]
-
-    @classmethod
-    def of(cls, thread: str, threads: BaseCheckpointSaver[Any]) -> ThreadNote | None:
-        """What was noted about a thread; None for one of another program."""
-        found = threads.get_tuple(_beside(thread))
-        return cls.model_validate_json(str(found.metadata.get(_NOTE))) if found else None
-
-    def keep(self, thread: str, threads: BaseCheckpointSaver[Any]) -> None:
-        """Note it, in the place of what was noted before."""
-        # Not as metadata of a run: LangGraph writes that to every checkpoint, and here are the texts of all guidelines.
-        noted: Any = {_NOTE: self.model_dump_json()}
-        threads.put(_beside(thread), {**empty_checkpoint(), "id": "0"}, noted, {})
-
-
-def _beside(thread: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": _NOTE}}
+    def run_command(self, thread: str, conversation: Path) -> list[str]:
+        """Return the command that continues a thread with the rest of a conversation."""
+        command = ["arq-graph", "run", str(self.agent_file), "--conversation", str(conversation)]
+        return [*command, "--thread", thread, *self.resume_options]
 
 
 @dataclass
 class Dialogue:
-    """One thread of an agent."""
+    """A conversation with an agent in one thread.
+
+    Attributes:
+        app: The compiled agent.
+        agent: Its specification.
+        thread: The thread's id.
+        thread_note: What is noted about the thread.
+        threads: The file of threads.
+        operator: Decides on calls that wait for an operator; None leaves them waiting.
+        resume_command: The command that continues the thread.
+    """
 
     app: CompiledStateGraph[Any, Any, Any, Any]
     agent: Agent
     thread: str
-    about: ThreadNote
-    threads: BaseCheckpointSaver[Any]
+    thread_note: ThreadNote
+    threads: Threads
     operator: Operator | None
-    way_on: tuple[str, ...]
-    _progress: Progress = field(default_factory=Progress)
+    resume_command: list[str]
+    _display: StepDisplay = field(default_factory=StepDisplay)
+
+    def run(
+        self,
+        messages: Iterable[str | None],
+        show: Callable[[TurnOutcome], None],
+        *,
+        show_failure: Callable[[ArqGraphError], None] | None = None,
+    ) -> None:
+        """Send the customer's messages one after the other, and show the outcome of each turn.
+
+        Args:
+            messages: The messages; None in the place of one finishes the turn that was left unfinished.
+            show: Called with the outcome of each turn.
+            show_failure: Called with the error of a turn that failed, and then the next message is sent. Without it
+                the error is raised.
+        """
+        for message in messages:
+            try:
+                outcome = self._finish_turn() if message is None else self._send(message)
+            except ArqGraphError as error:
+                if show_failure is None:
+                    raise
+                show_failure(error)
+                continue
+            if outcome is not None:
+                show(outcome)
+
+    @property
+    def is_turn_unfinished(self) -> bool:
+        """Whether a turn was begun and not ended."""
+        return bool(self._state.tasks)  # `next` leaves out tasks whose results are saved
+
+    @property
+    def customer_texts(self) -> list[str]:
+        """The texts of the customer's messages so far."""
+        return [message.text for message in customer_messages(self._state.values)]
+
+    @property
+    def last_turn(self) -> Turn | None:
+        """The last turn, or None before the first."""
+        return read_last_turn(self._state.values, self.agent.name)
+
+    def show_resume_command(self) -> None:
+        """Print on standard error how to continue the thread."""
+        note(_CONTINUE)
+        show_command(stderr_console(), *self.resume_command)
 
     @property
     def _config(self) -> RunnableConfig:
-        return {"configurable": {"thread_id": self.thread}, "callbacks": [self._progress]}
+        return {"configurable": {"thread_id": self.thread}, "callbacks": [self._display]}
 
     @property
     def _state(self) -> StateSnapshot:
         return self.app.get_state(self._config)
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether a turn was begun and not ended."""
-        return bool(self._state.tasks)  # `next` leaves out tasks whose results are saved
-
-    def said(self) -> list[str]:
-        """What the customer said so far."""
-        return [message.text for message in customer_messages(self._state.values)]
-
-    def last_turn(self) -> Turn | None:
-        """The last turn; None before the first."""
-        return last_turn(self._state.values, self.agent.name)
-
-    def finish(self) -> Outcome | None:
-        """Finish the turn that was left unfinished; None if there is none."""
-        if not self.is_unfinished:
+    def _finish_turn(self) -> TurnOutcome | None:
+        if not self.is_turn_unfinished:
             return None
-        return self._run(lambda: resume_or_invoke(self.app, None, self._config, durability="sync"))
+        return self._run_turn(lambda: resume_or_invoke(self.app, None, self._config, durability="sync"))
 
-    def say(self, text: str) -> Outcome:
-        """Say something as the customer; an unfinished turn is given up."""
+    def _send(self, text: str) -> TurnOutcome:
+        """Send a message of the customer; an unfinished turn is abandoned."""
         message = HumanMessage(clean(text), id=str(uuid4()))
-        return self._run(lambda: self._invoke({"messages": [message]}))
+        return self._run_turn(lambda: self._invoke({"messages": [message]}))
 
-    def say_way_on(self) -> None:
-        """Say how to go on with the thread, on standard error."""
-        note("The thread is saved. Continue with:")
-        show_command(diagnostics(), *self.way_on)
+    def _run_turn(self, invoke: Callable[[], object]) -> TurnOutcome:
+        self.thread_note.save(self.thread, self.threads)
+        start = time.monotonic()
+        with leave_on_ctrl_c(self._announce_interrupt), track_usage() as usage, self._display.show("reading"):
+            invoke()
+            waiting_calls = self._ask_operator()
+        turn = self.last_turn
+        assert turn is not None  # it was begun with a message
+        return TurnOutcome(turn, waiting_calls, usage, time.monotonic() - start)
+
+    def _ask_operator(self) -> Sequence[Mapping[str, Any]]:
+        """Resume the turn with the operator's decisions; return the calls that still wait if there is no operator."""
+        while interrupts := self._state.interrupts:
+            calls: list[Mapping[str, Any]] = interrupts[0].value["action_requests"]
+            if self.operator is None:
+                return calls
+            with self._display.pause():
+                decisions = self.operator(calls)
+            self._invoke(Command(resume={"decisions": decisions}))
+        return []
 
     def _invoke(self, input: Any) -> None:
         self.app.invoke(input, self._config, durability="sync")
 
-    def _run(self, step: Callable[[], Any]) -> Outcome:
-        self.about.keep(self.thread, self.threads)
-        started = time.monotonic()
-        with leaving_on_ctrl_c(self._leave), track_usage() as used, self._progress.shown("reading"):
-            step()
-            waiting = self._ask_operator()
-        turn = self.last_turn()
-        assert turn is not None  # it was begun with a message
-        return Outcome(turn, waiting, used, time.monotonic() - started)
-
-    def _ask_operator(self) -> tuple[Mapping[str, Any], ...]:
-        while interrupts := self._state.interrupts:
-            calls = tuple(interrupts[0].value["action_requests"])
-            if self.operator is None:
-                return calls
-            with self._progress.paused():
-                decisions = self.operator(calls)
-            self._invoke(Command(resume={"decisions": decisions}))
-        return ()
-
-    def _leave(self) -> None:
+    def _announce_interrupt(self) -> None:
         note("Interrupted.")
-        self.say_way_on()
+        self.show_resume_command()
 
 
 @contextmanager
-def opened_dialogue(
-    setup: Setup, *, operator: Operator | None = None, conversation: Path | None = None
+def open_dialogue(
+    options: DialogueOptions, *, operator: Operator | None = None, conversation: Path | None = None
 ) -> Iterator[Dialogue]:
-    """Read an agent, compile it, and open one of its threads."""
-    agent = Agent.from_yaml(setup.file)
-    milestones = read_milestones(setup.milestones) if setup.milestones else None
-    name = re.sub("[^a-z0-9]+", "-", agent.name.lower()).strip("-")[:40]
-    thread = setup.thread or f"{name or 'thread'}-{secrets.token_hex(3)}"
-    model = setup.choice.chat_model()
-    about = ThreadNote(
+    """Read an agent, compile it, and open one of its threads.
+
+    Args:
+        options: The agent, its model, and the thread.
+        operator: Decides on calls that wait for an operator; None leaves them waiting.
+        conversation: The file of the customer's messages, if they come from a file.
+    """
+    agent = Agent.from_yaml(options.agent_file)
+    milestones = read_milestones(options.milestones_file) if options.milestones_file else None
+    thread = options.thread or _new_thread_id(agent.name)
+    if conversation is None:
+        resume_command = options.chat_command(thread)
+    else:
+        resume_command = options.run_command(thread, conversation)
+    model = options.model.chat_model()
+    thread_note = ThreadNote(
         agent=agent.name,
-        file=str(setup.file),
-        model=setup.choice.name,
-        mode=setup.mode,
+        file=str(options.agent_file),
+        model=options.model.name,
+        mode=options.mode,
         guidelines={rule.id: (rule.condition_text, rule.action) for rule in agent.guidelines},
     )
-    with opened_threads(setup.db) as threads:
+    with open_threads(options.threads_file) as threads:
         app = create_guided_agent(
             model,
             agent,
-            strategy=setup.strategy,
-            mode=setup.mode,
+            strategy=options.strategy,
+            mode=options.mode,
             milestones=milestones,
             checkpointer=threads,
         )
-        way_on = setup.command(thread, conversation)
         try:
-            yield Dialogue(app, agent, thread, about, threads, operator, way_on)
+            yield Dialogue(app, agent, thread, thread_note, threads, operator, resume_command)
         except ReasoningError as error:
-            error.add_note("The thread is saved. Continue with:")
-            error.add_note(f"  {shlex.join(way_on)}")
+            error.add_note(_CONTINUE)
+            error.add_note(f"  {shlex.join(resume_command)}")
             raise
 
 
-@contextmanager
-def opened_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
-    """Open the file of threads, which is made if it does not exist."""
-    try:
-        from langgraph.checkpoint.sqlite import SqliteSaver
-    except ImportError:
-        raise InputError(f"saving conversations needs another package: {_INSTALL}") from None
-    path = file or DEFAULT_FILE
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ignore = path.parent / ".gitignore"
-        if file is None and not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
-        # The saver has a lock of its own; nodes that run at the same time write from their threads.
-        connection = sqlite3.connect(str(path), check_same_thread=False)
-        saver = SqliteSaver(connection)
-        saver.setup()
-    except (OSError, sqlite3.Error) as error:
-        raise InputError(
-            f"{path} cannot be used as a file of threads: {error}; name another one with --db"
-        ) from error
-    with closing(connection):
-        yield saver
-
-
-@contextmanager
-def existing_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
-    """Open a file of threads to read it."""
-    path = file or DEFAULT_FILE
-    if not path.is_file():
-        raise InputError(
-            f"there is no file of threads {path}: run a conversation first with `arq-graph demo` or `arq-graph chat "
-            "AGENT.yaml` in this folder, or name the file with --db"
-        )
-    with opened_threads(path) as threads:
-        yield threads
+def _new_thread_id(agent_name: str) -> str:
+    name = re.sub("[^a-z0-9]+", "-", agent_name.lower()).strip("-")[:_NAME_LENGTH]
+    return f"{name or 'thread'}-{secrets.token_hex(3)}"

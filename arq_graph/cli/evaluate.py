@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from arq_graph.cli import evaluation, options
+from arq_graph.cli.input_files import check_output_files, find_readable_files
 from arq_graph.cli.screen import note
 from arq_graph.cli.tables import write_outputs
 from arq_graph.milestones.evaluation.runner import evaluate as evaluated
@@ -55,10 +56,11 @@ def evaluate(
     """
     asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url)
     how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "resume": resume}
-    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
+    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": evaluation.read_prices(prices, max_cost)}
     kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
     (read,) = evaluation.narrowed([Suite.from_yaml(suite)], only or ())
-    options.require_usable([kept, json, html], [suite])
+    find_readable_files([suite])
+    check_output_files([kept, json, html], [suite])
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
     way_on = evaluation.way_on_from(kept)
     how |= {"runs": runs or 1, "results": kept, "record": record}

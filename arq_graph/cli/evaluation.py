@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +14,8 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from typer import BadParameter
 
-from arq_graph.cli import options
-from arq_graph.cli.progress import way_on_said
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.progress_display import resumable_progress_bar
 from arq_graph.cli.screen import note, warn
 from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
@@ -52,9 +53,9 @@ def asked_of(
     """The models that the options choose, and what results depend on."""
     if votes > 1 and not judge:
         raise BadParameter("--votes says how often to ask the judge: name one with --judge")
-    choices = {"model": options.choose_model(model, base_url, model_arg)}
+    choices = {"model": choose_model(model, base_url, model_arg)}
     named = {"user_model": user_model, "judge": judge}
-    choices |= {role: options.choose_model(name, base_url) for role, name in named.items() if name}
+    choices |= {role: choose_model(name, base_url) for role, name in named.items() if name}
     names = {ASKED[role]: each.name for role, each in choices.items()}
     return {role: each.chat_model() for role, each in choices.items()} | {"depends_on": names}
 
@@ -65,6 +66,31 @@ def judged(asked: Mapping[str, Any], votes: int) -> dict[str, Any]:
         return dict(asked)
     depends_on = asked["depends_on"] | ({VOTES: str(votes)} if votes > 1 else {})
     return {**asked, "judge": LLMJudge(asked["judge"], votes=votes), "depends_on": depends_on}
+
+
+def read_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
+    """Parse --prices: what a million input and output tokens cost, by model.
+
+    Raises:
+        BadParameter: The prices are written in another way, or --max-cost has none.
+    """
+    if max_cost is not None and not (text and max_cost > 0):
+        raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10, and more than 0")
+    prices: dict[str, tuple[float, float]] = {}
+    if not text:
+        return prices
+    for entry in text.split(","):
+        match = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", entry.strip())
+        if match is None:
+            raise BadParameter(f"--prices {entry}: it must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
+        prices[match[1]] = (float(match[2]), float(match[3]))
+    return prices
+
+
+def refuse_useless(why: str, given: Mapping[str, object]) -> None:
+    """Refuse options that would change nothing; a value that is false was not given."""
+    if useless := [name for name, value in given.items() if value]:
+        raise BadParameter(f"{why}: leave out {', '.join(useless)}, which would change nothing")
 
 
 def way_on_from(kept: Path) -> str:
@@ -145,7 +171,7 @@ def conversing(
 ) -> Iterator[Done]:
     """Inside the block conversations are run: progress is shown, and whatever ends it says how to go on."""
     count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1)))
-    with way_on_said(way_on, "conversing", count, "went wrong") as advance:
+    with resumable_progress_bar(way_on, "conversing", count, "went wrong") as advance:
         yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
 
 

@@ -94,7 +94,7 @@ def experiment(
         asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
         asking |= {"--judge": judge, "--votes": votes > 1, "--base-url": base_url}
         asking |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
-        options.refuse_useless("--replay asks no model", asking)
+        evaluation.refuse_useless("--replay asks no model", asking)
         if replay.resolve() == record.resolve():
             raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
     for each in ablate or ():
@@ -103,7 +103,7 @@ def experiment(
     if wrong := [each for each in blueprint or () if not all(each.partition(":"))]:
         raise BadParameter(f"--blueprint {wrong[0]}: it must be written MODULE:CLASS")
     how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "resume": resume}
-    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": options.read_prices(prices, max_cost)}
+    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": evaluation.read_prices(prices, max_cost)}
     evaluation.refuse_arms(suites or ())
     read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
     file_of = {suite.name: file for file, suite in read.items()}

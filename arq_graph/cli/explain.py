@@ -1,8 +1,9 @@
-"""`arq-graph explain`: why the agent said what it said last."""
+"""`arq-graph explain`: show why the agent gave its last reply."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 from rich.console import RenderableType
@@ -10,21 +11,40 @@ from rich.text import Text
 from typer import Option
 
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
-from arq_graph.cli import turn as view
-from arq_graph.cli.dialogue import ThreadNote, existing_threads
-from arq_graph.cli.options import AsJson, Database
-from arq_graph.cli.screen import entry, output, print_json, sentence, show_command, spoken, titled, words
-from arq_graph.cli.turn import Turn
+from arq_graph.cli import options
+from arq_graph.cli.screen import (
+    heading,
+    join_parts,
+    list_entry,
+    message_text,
+    print_json,
+    safe_text,
+    show_command,
+    stdout_console,
+)
+from arq_graph.cli.threads import ThreadNote, Threads, open_existing_threads
+from arq_graph.cli.turn_record import Turn, read_last_turn
+from arq_graph.cli.turn_view import (
+    LEGEND,
+    call_line,
+    customer_view,
+    guideline_text,
+    move_line,
+    plan_lines,
+    progress_line,
+    reply_view,
+    tool_run_line,
+)
 from arq_graph.errors import InputError
 
-_LONG = 2_000
-_DECIDED = {
+_LIMIT = 2_000
+_ORIGIN_LABELS = {
     "code": "  decided by code",
     "relation": "  decided by a relation",
     "failure": "  could not be judged",
 }
-_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
-_NOT_RUN = {
+_STATUS_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
+_DECISION_LABELS = {
     "run": "is to be called",
     "missing": "an argument is missing",
     "invalid": "an argument is invalid",
@@ -37,116 +57,159 @@ def explain(
     thread: Annotated[
         str | None, Option("--thread", "-t", metavar="ID", help="The thread. Default: the one used last.")
     ] = None,
-    db: Database = None,
-    as_json: AsJson = False,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""
-    with existing_threads(db) as threads:
-        if (last := next(threads.list(None, limit=1), None)) is None:
-            raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
-        latest = last.config["configurable"]["thread_id"]
-        id = thread or latest
-        found = threads.get_tuple({"configurable": {"thread_id": id}})
-        about = ThreadNote.of(id, threads)
-    turn = view.last_turn(found.checkpoint["channel_values"]) if found else None
+    with open_existing_threads(db) as threads:
+        latest_thread = _find_latest_thread(threads)
+        thread = thread or latest_thread
+        checkpoint = threads.get_tuple({"configurable": {"thread_id": thread}})
+        thread_note = ThreadNote.load(thread, threads)
+    turn = read_last_turn(checkpoint.checkpoint["channel_values"]) if checkpoint else None
     if turn is None:
-        said = (
-            f"no thread {id!r} is saved here; the latest is {latest!r}: name one with --thread, or start one"
+        raise InputError(
+            f"no thread {thread!r} is saved here; the latest is {latest_thread!r}: name one with --thread, or start one"
         )
-        raise InputError(said)
     if as_json:
-        made_with = about.model_dump(exclude={"guidelines"}) if about else {}
-        print_json({"thread": id, **made_with, **turn.model_dump(mode="json")})
+        made_with = thread_note.model_dump(exclude={"guidelines"}) if thread_note else {}
+        print_json({"thread": thread, **made_with, **turn.model_dump(mode="json")})
         return
-    console = output()
-    name = words(about.agent if about else "Thread", "bold")
-    model = f" · {about.model} · mode {about.mode}" if about else ""
-    console.print(sentence(name, f"{model} · thread {id}, turn {turn.turn}"))
+    console = stdout_console()
+    console.print(_title(thread, turn, thread_note))
     console.print()
-    for part in explanation_of(turn, about):
+    for part in explain_turn(turn, thread_note):
         console.print(part)
-    if turn.reply is None and about:
+    if turn.reply is None and thread_note:
         console.print()
-        console.print(words("The turn is unfinished. Continue with:"))
-        where = ["--db", db] if db else []
-        show_command(console, "arq-graph", "chat", about.file, "--thread", id, *where)
+        console.print(safe_text("The turn is unfinished. Continue with:"))
+        _show_chat_command(thread_note.file, thread, db)
 
 
-def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableType]:
-    """Every judgement, decision and revision of a turn."""
-    yield view.customer_said(turn.customer)
-    yield view.reply_of(turn) if turn.reply is not None else words("There is no reply yet.", "yellow")
-    active = len(turn.active)
-    yield titled(f"Guidelines: {active} active, {len(turn.guidelines) - active} not")
+def _find_latest_thread(threads: Threads) -> str:
+    latest = next(threads.list(None, limit=1), None)
+    if latest is None:
+        raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
+    thread: str = latest.config["configurable"]["thread_id"]
+    return thread
+
+
+def _title(thread: str, turn: Turn, thread_note: ThreadNote | None) -> Text:
+    position = f" · thread {thread}, turn {turn.turn}"
+    if thread_note is None:
+        return join_parts(safe_text("Thread", "bold"), position)
+    model = f" · {thread_note.model} · mode {thread_note.mode}"
+    return join_parts(safe_text(thread_note.agent, "bold"), model, position)
+
+
+def _show_chat_command(agent_file: str, thread: str, db: Path | None) -> None:
+    command: list[object] = ["arq-graph", "chat", agent_file, "--thread", thread]
+    if db:
+        command += ["--db", db]
+    show_command(stdout_console(), *command)
+
+
+def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[RenderableType]:
+    """Lay out every judgement, decision and revision of a turn."""
+    yield customer_view(turn.customer)
+    yield reply_view(turn) if turn.reply is not None else safe_text("There is no reply yet.", "yellow")
+    active_count = len(turn.active)
+    yield heading(f"Guidelines: {active_count} active, {len(turn.guidelines) - active_count} not")
+    texts = thread_note.guidelines if thread_note else {}
     for match in sorted(turn.guidelines, key=lambda match: not match.active):
-        yield _guideline(match, about.guidelines.get(match.guideline) if about else None)
+        yield _guideline_entry(match, texts.get(match.guideline))
     if turn.plan is not None:
-        yield titled(f"Plan: version {turn.plan.version}")
-        yield from view.plan_lines(turn.plan)
+        yield heading(f"Plan: version {turn.plan.version}")
+        yield from plan_lines(turn.plan)
     if turn.moves:
-        yield titled("Moves")
+        yield heading("Moves")
         for move in turn.moves:
-            yield view.move_line(move)
-            yield from (sentence("  ", words(fault, "yellow")) for fault in move.faults)
-    yield titled("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
-    yield from _tools(turn)
-    sent = "the last was sent" if len(turn.revisions) > 1 else "the first was sent"
-    yield titled(f"Revisions: {sent if turn.revisions else 'none yet'}")
+            yield move_line(move)
+            for fault in move.faults:
+                yield join_parts("  ", safe_text(fault, "yellow"))
+    yield heading("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
+    yield from _tool_entries(turn)
+    yield heading(f"Revisions: {_describe_sent_revision(turn)}")
     for number, revision in enumerate(turn.revisions, start=1):
-        yield _revision(revision, number)
+        yield _revision_entry(revision, number)
     if turn.reply is not None:
-        yield titled(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
+        yield heading(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
     if turn.progress is not None:
-        yield titled("Progress")
-        yield view.progress_line(turn.progress)
+        yield heading("Progress")
+        yield progress_line(turn.progress)
     yield ""
-    yield words(view.LEGEND, "dim")
+    yield safe_text(LEGEND, "dim")
 
 
-def _guideline(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:
-    applied = match.previously_applied if match.previously_applied in ("partially", "fully") else None
-    head = sentence(
-        words(match.guideline, "bold cyan" if match.active else "cyan"),
-        f"  score {match.score}" if match.score is not None else "",
-        words(_DECIDED.get(match.origin, ""), "dim"),
-        words("  continuous" if match.continuous else "", "dim"),
-        words(f"  {applied} applied before" if applied else "", "dim"),
-    )
-    lines = [words(view.guideline_text(*texts), "dim")] if texts is not None else []
-    lines += [words(match.rationale, limit=_LONG)] if match.rationale else []
-    lines += [words(remark, "yellow") for remark in match.remarks]
-    return entry("●" if match.active else "○", "green" if match.active else "dim", head, *lines)
+def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:
+    title = safe_text(match.guideline, "bold cyan" if match.active else "cyan")
+    if match.score is not None:
+        title.append_text(safe_text(f"  score {match.score}"))
+    title.append_text(safe_text(_ORIGIN_LABELS.get(match.origin, ""), "dim"))
+    if match.continuous:
+        title.append_text(safe_text("  continuous", "dim"))
+    if match.previously_applied in ("partially", "fully"):
+        title.append_text(safe_text(f"  {match.previously_applied} applied before", "dim"))
+    lines = [title]
+    if texts is not None:
+        lines.append(safe_text(guideline_text(*texts), "dim"))
+    if match.rationale:
+        lines.append(safe_text(match.rationale, limit=_LIMIT))
+    for remark in match.remarks:
+        lines.append(safe_text(remark, "yellow"))
+    if match.active:
+        return list_entry("●", "green", *lines)
+    return list_entry("○", "dim", *lines)
 
 
-def _tools(turn: Turn) -> Iterator[RenderableType]:
-    """What was called, each with the decision that led to it, and then the decisions that led to no call."""
-    rest = list(turn.tool_decisions)
+def _tool_entries(turn: Turn) -> Iterator[RenderableType]:
+    """Lay out each call with the decision that led to it, then the decisions that led to no call."""
+    remaining = list(turn.tool_decisions)
     for run in turn.tool_calls:
-        lines = [view.run_line(run, _LONG)]
-        reason = next((each for each in rest if each.kind == "run" and each.tool == run.tool), None)
-        if reason is not None:
-            rest.remove(reason)
-            lines.append(_why(reason))
-        yield entry(*_MARKS[run.status], *lines)
-    for decision in rest:
-        tool = words(decision.tool, "bold")
-        call = view.call_line(decision.tool, decision.arguments) if decision.arguments else tool
-        lines = [sentence(call, f"  {_NOT_RUN[decision.kind]}")]
-        if decision.argument:
-            lines.append(words(f"{decision.argument}: {decision.description}"))
-        if decision.problem:
-            lines.append(words(decision.problem, "yellow", _LONG))
-        yield entry("○", "dim", *lines, _why(decision))
+        lines = [tool_run_line(run, _LIMIT)]
+        decision = _find_run_decision(remaining, run.tool)
+        if decision is not None:
+            remaining.remove(decision)
+            lines.append(_decision_reason(decision))
+        yield list_entry(*_STATUS_MARKS[run.status], *lines)
+    for decision in remaining:
+        yield list_entry("○", "dim", *_decision_lines(decision))
 
 
-def _why(decision: ToolInsight) -> Text:
+def _find_run_decision(decisions: list[ToolInsight], tool: str) -> ToolInsight | None:
+    for decision in decisions:
+        if decision.kind == "run" and decision.tool == tool:
+            return decision
+    return None
+
+
+def _decision_lines(decision: ToolInsight) -> Iterator[Text]:
+    call = safe_text(decision.tool, "bold")
+    if decision.arguments:
+        call = call_line(decision.tool, decision.arguments)
+    yield join_parts(call, f"  {_DECISION_LABELS[decision.kind]}")
+    if decision.argument:
+        yield safe_text(f"{decision.argument}: {decision.description}")
+    if decision.problem:
+        yield safe_text(decision.problem, "yellow", _LIMIT)
+    yield _decision_reason(decision)
+
+
+def _decision_reason(decision: ToolInsight) -> Text:
     score = f"score {decision.score}. " if decision.score is not None else ""
-    return words(score + decision.rationale, "dim", _LONG)
+    return safe_text(score + decision.rationale, "dim", _LIMIT)
 
 
-def _revision(revision: Revision, number: int) -> RenderableType:
-    lines = [spoken(revision.content, _LONG)]
-    lines += [words(violation, "yellow") for violation in revision.violations]
+def _describe_sent_revision(turn: Turn) -> str:
+    if not turn.revisions:
+        return "none yet"
+    return "the first was sent" if len(turn.revisions) == 1 else "the last was sent"
+
+
+def _revision_entry(revision: Revision, number: int) -> RenderableType:
+    lines = [message_text(revision.content, _LIMIT)]
+    for violation in revision.violations:
+        lines.append(safe_text(violation, "yellow"))
     if revision.followed:
-        lines.append(words(f"says that it follows {', '.join(revision.followed)}", "dim"))
-    return entry(str(number), "green" if revision.sent else "dim", *lines)
+        lines.append(safe_text(f"says that it follows {', '.join(revision.followed)}", "dim"))
+    return list_entry(str(number), "green" if revision.sent else "dim", *lines)

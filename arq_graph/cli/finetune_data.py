@@ -16,9 +16,10 @@ from typer import Option
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import options
-from arq_graph.cli.progress import progress_bar
+from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
+from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.score import read_files
-from arq_graph.cli.screen import output, warn, words
+from arq_graph.cli.screen import safe_text, stdout_console, warn
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.experiments.finetuning import UNFILLED, TurnExamples, make_finetuning_examples
@@ -51,10 +52,11 @@ def finetune_data(
     No record contains the reasons for the plans of stage 2. The command asks for them in FILE.reasons.jsonl, beside the
     examples: fill them in there, and run the same command again.
     """
-    known = options.read_tools(agent, tools)
+    known = read_tools(agent, tools)
     spec = Agent.from_yaml(agent) if agent else None
     reasons = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
-    read = options.require_usable([out, validation, reasons], transcripts)
+    read = find_readable_files(transcripts)
+    check_output_files([out, validation, reasons], transcripts)
     if any(file and file.exists() and not file.is_file() for file in (out, validation, reasons)):
         raise InputError("examples and reasons are kept in files that can be read again: name regular files")
     written = _written(reasons) if reasons else {}
@@ -105,7 +107,7 @@ def finetune_data(
     made = f"{counted(len(tokens), 'example')} from {len(used):,} of {of}"
     also = f", {counts['validation']:,} of them in {validation}" if validation else ""
     also += f"; {again:,} more were the same as others" if (again := counts["row"] - len(tokens)) else ""
-    output().print(words(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
+    stdout_console().print(safe_text(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
     if counts["stand_in"]:
         came = f"{counted(counts['stand_in'], 'example')} came from the offline stand-in"
         warn(f"{came}: it shows that the recipe works, but do not train on what it says")

@@ -1,4 +1,4 @@
-"""`arq-graph run`: run a conversation whose customer turns are in a file."""
+"""`arq-graph run`: run a conversation whose customer messages are in a file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Annotated
 from langchain_core.messages import HumanMessage, convert_to_messages
 from typer import Exit, Option
 
-from arq_graph.cli import WAITING, options
+from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
-from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
+from arq_graph.cli.dialogue import Dialogue, DialogueOptions, open_dialogue
+from arq_graph.cli.exit_codes import WAITING
+from arq_graph.cli.input_files import read_text
+from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.screen import note, print_json
-from arq_graph.cli.turn import Outcome
+from arq_graph.cli.turn_record import TurnOutcome
 from arq_graph.errors import InputError
 from arq_graph.reasoning.sections import clean
 
@@ -27,8 +30,8 @@ def run(
             "--conversation",
             "-c",
             metavar="FILE",
-            help="What the customer says: one message per line, or texts and chat messages as JSON or JSON Lines. "
-            "Write - to read standard input.",
+            help="The customer's messages: one per line, or texts and chat messages as JSON or JSON Lines. Write - to "
+            "read standard input.",
         ),
     ],
     model: options.Model = None,
@@ -47,56 +50,71 @@ def run(
 
     If the run is interrupted, the same command with the --thread that it printed continues it.
     """
-    choice = options.choose_model(model, base_url, model_arg)
-    setup = Setup(agent, choice, mode, strategy, milestones, thread, db)
-    turns = read_customer_turns(conversation)
+    model_choice = choose_model(model, base_url, model_arg)
+    settings = DialogueOptions(agent, model_choice, mode, strategy, milestones, thread, db)
+    messages = read_customer_messages(conversation)
     operator = approve_all if approve else None
-    with opened_dialogue(setup, operator=operator, conversation=conversation) as dialogue:
-        note(f"{dialogue.agent.name} · {setup.choice.name} · thread {dialogue.thread}")
-        held = dialogue.said()
-        if held and held == turns[: len(held)]:
-            note(
-                f"The thread already holds the first {len(held)} of the {len(turns)} turns: continuing from there."
-            )
-            turns = turns[len(held) :]
-        resumed = dialogue.finish()
-        if resumed is not None:
-            _report(dialogue, setup, resumed)
-        for text in turns:
-            _report(dialogue, setup, dialogue.say(text))
+    with open_dialogue(settings, operator=operator, conversation=conversation) as dialogue:
+        note(f"{dialogue.agent.name} · {model_choice.name} · thread {dialogue.thread}")
+        remaining = _skip_sent_messages(messages, dialogue.customer_texts)
+        chat_command = settings.chat_command(dialogue.thread)
+        dialogue.run([None, *remaining], lambda outcome: _print_outcome(outcome, dialogue, chat_command))
 
 
-def read_customer_turns(path: Path) -> list[str]:
-    """What the customer says, turn by turn: a message a line; JSON or JSON Lines hold texts and chat messages."""
-    text = options.read_text(path, "conversation")
-    turns = [line.strip() for line in text.split("\n") if line.strip()]
+def read_customer_messages(path: Path) -> list[str]:
+    """Read the customer's messages from a file: one per line, or texts and chat messages as JSON or JSON Lines."""
+    text = read_text(path, "conversation")
     if path.suffix in (".json", ".jsonl"):
-        try:
-            entries = json.loads(text) if path.suffix == ".json" else map(json.loads, turns)
-            messages = convert_to_messages(entries)
-        except Exception as error:  # whatever LangChain meets in what is no message
-            why = str(error).partition("\n")[0]
-            raise InputError(f"{path} is not JSON of texts or chat messages: {why}") from error
-        # Those of anybody else are left out, so that a recorded conversation can be held again.
-        turns = [message.text for message in messages if isinstance(message, HumanMessage)]
-    if not turns:
-        raise InputError(f"{path} holds nothing that a customer says; write one message per line")
-    return [clean(turn) for turn in turns]
+        messages = _parse_messages(path, text)
+    else:
+        messages = _nonempty_lines(text)
+    if not messages:
+        raise InputError(f"{path} holds no message of a customer: write one message per line")
+    return [clean(message) for message in messages]
 
 
-def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
-    turn, used = outcome.turn, outcome.used
-    usage = {module: {"calls": of.calls, **(of.usage or {})} for module, of in used.by_module.items()}
-    told = turn.model_dump(mode="json")
-    record = {"thread": dialogue.thread, **told, "calls": used.calls, "usage": usage}
-    if not outcome.waiting:
+def _parse_messages(path: Path, text: str) -> list[str]:
+    try:
+        if path.suffix == ".json":
+            entries = json.loads(text)
+        else:
+            entries = [json.loads(line) for line in _nonempty_lines(text)]
+        messages = convert_to_messages(entries)
+    except Exception as error:  # LangChain raises errors of several kinds
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path} is not JSON of texts or chat messages: {reason}") from error
+    # The messages of others are left out, so that a recorded conversation can be run again.
+    return [message.text for message in messages if isinstance(message, HumanMessage)]
+
+
+def _nonempty_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _skip_sent_messages(messages: list[str], sent: list[str]) -> list[str]:
+    if not sent or sent != messages[: len(sent)]:
+        return messages
+    note(
+        f"The thread already holds the first {len(sent)} of the {len(messages)} turns: continuing from there."
+    )
+    return messages[len(sent) :]
+
+
+def _print_outcome(outcome: TurnOutcome, dialogue: Dialogue, chat_command: list[str]) -> None:
+    usage = {}
+    for module, module_usage in outcome.usage.by_module.items():
+        usage[module] = {"calls": module_usage.calls, **(module_usage.usage or {})}
+    calls = outcome.usage.calls
+    turn = outcome.turn.model_dump(mode="json")
+    record = {"thread": dialogue.thread, **turn, "calls": calls, "usage": usage}
+    if not outcome.waiting_calls:
         print_json(record)
-        note(f"turn {turn.turn}: {used.calls} model calls, {outcome.seconds:.1f} s")
+        note(f"turn {outcome.turn.turn}: {calls} model calls, {outcome.seconds:.1f} s")
         return
-    approve, decide = [*dialogue.way_on, "--approve"], setup.command(dialogue.thread)
+    approve_command = [*dialogue.resume_command, "--approve"]
     what_to_do = (
-        f"a tool call waits for an operator: approve all of them with `{shlex.join(approve)}`, or decide with "
-        f"`{shlex.join(decide)}`"
+        f"a tool call waits for an operator: approve all of them with `{shlex.join(approve_command)}`, or decide with "
+        f"`{shlex.join(chat_command)}`"
     )
     print_json({**record, "what_to_do": what_to_do})
     note(what_to_do)

@@ -13,11 +13,14 @@ from typer import BadParameter, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.cli import NO_ANSWER, options
-from arq_graph.cli.dialogue import ThreadNote, existing_threads
-from arq_graph.cli.progress import way_on_said
+from arq_graph.cli import options
+from arq_graph.cli.exit_codes import NO_ANSWER
+from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
+from arq_graph.cli.model_choice import ModelChoice, choose_model
+from arq_graph.cli.progress_display import resumable_progress_bar
 from arq_graph.cli.screen import note, warn
 from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report, write_outputs
+from arq_graph.cli.threads import ThreadNote, open_existing_threads
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.event_loop import run_in_loop
@@ -64,11 +67,12 @@ def score(
     With --json or --html, results are saved as they come, and the same command continues a run that was stopped. If a
     record cannot be scored, the others still are, and the exit code is 1.
     """
-    known = options.read_tools(agent, tools)
+    known = read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
-    files = options.require_usable([json, html], transcripts)
+    files = find_readable_files(transcripts)
+    check_output_files([json, html], transcripts)
     graphs = _read_graphs(milestones, known)
-    choice = options.choose_model(judge, base_url) if judge else None
+    choice = choose_model(judge, base_url) if judge else None
     asked = choice.chat_model() if choice else None
     decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions) if asked else None
     shaping = {
@@ -128,7 +132,7 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
     if not is_database:
         yield from read_transcripts(file)
         return
-    with existing_threads(file) as threads:
+    with open_existing_threads(file) as threads:
         listed = [one.config["configurable"] for one in threads.list(None)]
         names = dict.fromkeys(one["thread_id"] for one in listed if not one["checkpoint_ns"])
         for index, name in enumerate(names):
@@ -136,7 +140,7 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
             assert held is not None  # it was listed
             try:
                 read = read_transcript(held.checkpoint["channel_values"].get("messages", ()), id=name)
-                about = ThreadNote.of(name, threads)
+                about = ThreadNote.load(name, threads)
                 stand_ins = ("the agent's model",) if about and is_stand_in(about.model) else ()
                 yield replace(read, stand_ins=stand_ins, source=str(file), record=index)
             except InputError as error:
@@ -164,13 +168,13 @@ def _scored(run: ScoringRun, total: int | None) -> Report:
     if store is not None and run.kept:
         note(f"Continuing: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
     way_on = f"What was scored is saved in {store.file}: the same command continues." if store else ""
-    with way_on_said(way_on, "scoring", total, "broken") as advance:
+    with resumable_progress_bar(way_on, "scoring", total, "broken") as advance:
         scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
         return run_in_loop(scoring, "areport")
 
 
 def _say_undecided(
-    result: Report, judge: options.ModelChoice | None, store: RunStore | None, unanswered: int
+    result: Report, judge: ModelChoice | None, store: RunStore | None, unanswered: int
 ) -> None:
     ranges = (one for one in result.conversations if one.progress_range and one.progress_rate is None)
     names = list(dict.fromkeys(name for one in ranges for name in one.undecided))

@@ -1,4 +1,4 @@
-"""What is printed, and how it stays readable: any text, any encoding, with and without colour, at any width."""
+"""Print to the terminal so that any text stays readable: in any encoding, at any width, with and without colour."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import errno
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -18,36 +18,40 @@ from arq_graph.reasoning.sections import visible
 
 LABEL_WIDTH = 8
 
-_shown: list[Callable[[], None]] = []
+_MESSAGE_LIMIT = 4_000
+_ECHO_LIMIT = 300
+
+Row = tuple[str, str, Sequence[RenderableType]]
+"""A label, its style, and the lines beside it."""
 
 
 def tolerate_any_text() -> None:
-    """Let the standard streams write and read whatever there is, in whatever encoding they have."""
+    """Let the standard streams write and read any text in whatever encoding they have."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace" if stream is sys.stdin else "backslashreplace")
 
 
 class Screen(Console):
-    """A console that lets a broken pipe be seen: its own way would look like a tool that ends the program."""
+    """A console that raises `BrokenPipeError`; rich would end the program, as a tool of the agent might."""
 
     def on_broken_pipe(self) -> None:
-        """Whoever reads has gone."""
+        """Raise an error because nobody reads the output any more."""
         raise BrokenPipeError(errno.EPIPE, "the reader has gone")
 
 
-def output() -> Console:
-    """Where results are printed."""
+def stdout_console() -> Console:
+    """Return the console for results."""
     return Screen(highlight=False, emoji=False, markup=False)
 
 
-def diagnostics() -> Console:
-    """Where everything else is printed."""
+def stderr_console() -> Console:
+    """Return the console for notes, warnings, errors and progress."""
     return Screen(stderr=True, highlight=False, emoji=False, markup=False)
 
 
-def printable(text: str, limit: int | None = None) -> str:
-    """Text that cannot drive the terminal; with a limit on one line, and no longer than it."""
+def make_printable(text: str, limit: int | None = None) -> str:
+    """Escape the characters that drive a terminal; with a limit, return one line of at most so many characters."""
     if limit is not None:
         text = " ".join(text.split())
         if len(text) > limit:
@@ -55,61 +59,73 @@ def printable(text: str, limit: int | None = None) -> str:
     return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def words(text: str, style: str = "", limit: int | None = None) -> Text:
-    """Words in a style; nothing in them is taken for markup."""
-    return Text(printable(text, limit), style=style)
+def safe_text(text: str, style: str = "", limit: int | None = None) -> Text:
+    """Return printable text in a style; nothing in it is taken for markup."""
+    return Text(make_printable(text, limit), style=style)
 
 
-def spoken(text: str, limit: int = 4_000) -> Text:
-    """What somebody said, shortened only where it is very long."""
-    rest = len(text) - limit
-    return words(text if rest <= 0 else f"{text[:limit]}… ({rest:,} more characters)")
+def message_text(text: str, limit: int = _MESSAGE_LIMIT) -> Text:
+    """Return a message with its line breaks, shortened only if it is very long."""
+    extra = len(text) - limit
+    if extra <= 0:
+        return safe_text(text)
+    return safe_text(f"{text[:limit]}… ({extra:,} more characters)")
 
 
-def sentence(*parts: str | Text) -> Text:
-    """Parts, joined without anything between them."""
-    return Text.assemble(*(part if isinstance(part, Text) else words(part) for part in parts))
+def join_parts(*parts: str | Text) -> Text:
+    """Join parts without anything between them."""
+    joined = Text()
+    for part in parts:
+        joined.append_text(part if isinstance(part, Text) else safe_text(part))
+    return joined
 
 
-def warning(text: str) -> Text:
-    """A warning, marked as one."""
-    return sentence(words("warning: ", "yellow"), text)
+def heading(title: str, style: str = "bold") -> Text:
+    """Return the title of a section, below an empty line."""
+    return safe_text(f"\n{title}", style)
+
+
+def warning_text(message: str) -> Text:
+    """Return a message that is marked as a warning."""
+    return join_parts(safe_text("warning: ", "yellow"), message)
 
 
 def warn(message: str) -> None:
     """Print a warning to standard error."""
-    diagnostics().print(warning(message))
+    stderr_console().print(warning_text(message))
 
 
 def note(message: str) -> None:
     """Print a note to standard error."""
-    diagnostics().print(words(message, "dim"))
+    stderr_console().print(safe_text(message, "dim"))
 
 
 def show_error(error: BaseException, message: str) -> None:
-    """Print an error, and what was noted on it, such as how to go on, to standard error."""
-    console = diagnostics()
-    console.print(sentence(words("error: ", "bold red"), message))
+    """Print an error to standard error, with the notes that were added to it, such as how to continue."""
+    console = stderr_console()
+    console.print(join_parts(safe_text("error: ", "bold red"), message))
     for remark in getattr(error, "__notes__", ()):
         if not remark.startswith("During task with name"):  # LangGraph's, about its own ids
-            console.print(words(remark), soft_wrap=True)
+            console.print(safe_text(remark), soft_wrap=True)
 
 
-Row = tuple[str, str, Sequence[RenderableType]]
+def show_command(console: Console, *parts: object) -> None:
+    """Print a command to copy, on one line however long it is."""
+    console.print(Text(f"  {shlex.join(map(str, parts))}", style="bold"), soft_wrap=True)
 
 
-def labelled(rows: Iterable[Row]) -> Table:
-    """Rows of a label, its style, and lines that stay beside it however narrow the terminal is."""
+def label_grid(rows: Iterable[Row]) -> Table:
+    """Lay out labels with lines that stay beside them however narrow the terminal is."""
     return _grid(rows, 2, justify="right", no_wrap=True, min_width=LABEL_WIDTH)
 
 
-def named(rows: Iterable[tuple[str, Sequence[RenderableType]]]) -> Table:
-    """Rows of a name and what there is to say about it."""
+def name_grid(rows: Iterable[tuple[str, Sequence[RenderableType]]]) -> Table:
+    """Lay out names with what there is to say about them."""
     return _grid(((name, "cyan", lines) for name, lines in rows), 2, overflow="fold", max_width=22)
 
 
-def entry(mark: str, style: str, *lines: RenderableType) -> Table:
-    """A list entry: a mark, and lines beside it."""
+def list_entry(mark: str, style: str, *lines: RenderableType) -> Table:
+    """Lay out an entry of a list: a mark, and lines beside it."""
     return _grid([(mark, style, lines)], 1, no_wrap=True)
 
 
@@ -118,55 +134,31 @@ def _grid(rows: Iterable[Row], gap: int, **first_column: Any) -> Table:
     grid.add_column(**first_column)
     grid.add_column(overflow="fold")
     for label, style, lines in rows:
-        grid.add_row(words(label, style), Group(*lines))
+        grid.add_row(safe_text(label, style), Group(*lines))
     return grid
 
 
-def titled(title: str, style: str = "bold") -> Text:
-    """The title of a part of a page, below an empty line."""
-    return words(f"\n{title}", style)
-
-
-def show_command(console: Console, *parts: object) -> None:
-    """Print a command to copy, on one line however long it is."""
-    console.print(Text(f"  {shlex.join(map(str, parts))}", style="bold"), soft_wrap=True)
-
-
-def settle() -> None:
-    """End whatever progress is shown, and leave its line where it is; what is printed next stands below it."""
-    while _shown:
-        _shown.pop()()
-
-
-@contextmanager
-def on_screen(stop: Callable[[], None]) -> Iterator[None]:
-    """Inside the block something is shown that `stop` ends; `settle` may have to end it earlier."""
-    _shown.append(stop)
-    try:
-        yield
-    finally:
-        if stop in _shown:
-            _shown.remove(stop)
-            stop()
-
-
 def print_json(record: Mapping[str, Any]) -> None:
-    """Print one object on a line of standard output, for programs, and hand it on at once."""
-    # What an encoding cannot say would be no JSON; UTF-8 lacks only lone surrogates, whose escapes are.
-    in_utf8 = "utf" in (sys.stdout.encoding or "").lower()
-    print(json.dumps(record, ensure_ascii=not in_utf8, default=str), flush=True)
+    """Print an object on one line of standard output, and flush it for the program that reads it."""
+    # Escapes that an encoding needs would not be JSON. UTF-8 lacks only lone surrogates, and their escapes are JSON.
+    is_utf8 = "utf" in (sys.stdout.encoding or "").lower()
+    print(json.dumps(record, ensure_ascii=not is_utf8, default=str), flush=True)
 
 
-def is_terminal() -> bool:
-    """Whether somebody types."""
+def is_interactive() -> bool:
+    """Return whether somebody types at the terminal."""
     return sys.stdin.isatty()
 
 
-def ask(question: str) -> str:
-    """Ask whoever sits at the terminal, or whatever is piped in, for one line; raises `EOFError` where none is left."""
+def prompt(question: str) -> str:
+    """Ask for one line of standard input, and show a line that was piped in.
+
+    Raises:
+        EOFError: There are no more lines.
+    """
     with suppress(ImportError):
         import readline  # noqa: F401  (lines can be edited)
     answer = input(question)
-    if not is_terminal():
-        output().print(words(answer, limit=300))
+    if not is_interactive():
+        stdout_console().print(safe_text(answer, limit=_ECHO_LIMIT))
     return answer

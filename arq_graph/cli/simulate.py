@@ -1,18 +1,31 @@
-"""`arq-graph simulate`: one conversation in the terminal, turn by turn, with the milestones as they are reached."""
+"""`arq-graph simulate`: watch one conversation turn by turn, with the milestones as they are reached."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated
 
+from rich.console import RenderableType
 from typer import Exit, Option
 
 from arq_graph.agent.modules import told
-from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
+from arq_graph.cli import options
 from arq_graph.cli.evaluation import say_doubts
-from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
-from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
-from arq_graph.cli.turn import progress_line
+from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.progress_display import StepDisplay, leave_on_ctrl_c
+from arq_graph.cli.screen import (
+    LABEL_WIDTH,
+    Row,
+    join_parts,
+    label_grid,
+    message_text,
+    note,
+    safe_text,
+    show_error,
+    stdout_console,
+)
+from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms
@@ -28,99 +41,146 @@ from arq_graph.milestones.users.spec import Kind
 from arq_graph.nodes.progress_tracker import make_progress_record
 from arq_graph.reasoning.usage import track_usage
 
-_RESULT_SHOWN = 300
+_RESULT_LIMIT = 300
+_LISTED_SCENARIOS = 8
 
 
 def simulate(
     suite: options.SuiteFile,
-    scenario: Annotated[str | None, Option(metavar="NAME", help="Default: the first scenario.")] = None,
+    scenario: Annotated[
+        str | None, Option("--scenario", metavar="NAME", help="Default: the first scenario.")
+    ] = None,
     arm: Annotated[
-        str, Option(metavar="NAME", help="What plays the agent, as for `evaluate`: guided, react, pre-act, …")
+        str,
+        Option("--arm", metavar="NAME", help="The agent, as for `evaluate`: guided, react, pre-act, …"),
     ] = "guided",
     kind: Annotated[
         Kind | None, Option("--kind", help="What the user knows. Default: as the scenario says.")
     ] = None,
-    seed: Annotated[int | None, Option(help="The seed. Default: that of the suite's first run.")] = None,
+    seed: Annotated[
+        int | None,
+        Option("--seed", metavar="N", help="The seed. Default: that of the suite's first run."),
+    ] = None,
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
     base_url: options.BaseUrl = None,
 ) -> None:
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
-    choice = options.choose_model(model, base_url, model_arg)
-    users = options.choose_model(user_model, base_url) if user_model else None
-    read = Suite.from_yaml(suite)
-    tried = _scenario(read, scenario, kind)
-    one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
-    asked = choice.chat_model()
-    say_doubts(asked, [arm], [])
-    arms = Arms(load_arms([arm], folder=suite.absolute().parent), asked)
-    arms.comparable(read.replace(scenarios=[tried]))  # refuses what the arm cannot answer
-    made = arms.make(one)
-    user = tried.make_user(one.seed, users.chat_model() if users else None)
-    history = tried.messages_before
-    before = len(read_transcript(history)) if history else 0
-    console = output()
-    console.print(words(f"{tried.name} · {arm} · {choice.name} · seed {one.seed}", "dim"))
-    progress = Progress()
-    reached = {START: 0}
-    shown = 0
-
-    def measured(held: Conversation, events: int) -> Score:
-        so_far = Transcript(tuple(held.events[:events]), history=min(before, events))
-        return score(tried.measured_on, so_far, tools=tried.tools)
-
-    def show(held: Conversation) -> None:
-        nonlocal shown, reached
-        with progress.paused():
-            for number, event in enumerate(held.events[shown:], start=shown + 1):
-                console.print(labelled([_row(event)]))
-                before, reached = reached, dict(measured(held, number).reached)
-                for name in [each for each in reached if each not in before]:
-                    console.print(sentence(" " * (LABEL_WIDTH + 2), words(f"✓ {name}", "green")))
-        shown = max(shown, len(held.events))
-
-    with leaving_on_ctrl_c(lambda: note("Interrupted.")), progress.shown("conversing"), track_usage() as used:
-        held = converse(
-            made.app, user, limits=tried.limits, watch=show, history=history, variables=tried.variables
+    model_choice = choose_model(model, base_url, model_arg)
+    user_choice = choose_model(user_model, base_url) if user_model else None
+    whole_suite = Suite.from_yaml(suite)
+    chosen = _choose_scenario(whole_suite, scenario, kind)
+    if seed is None:
+        seed = seed_of(whole_suite.seed, chosen.name, 1)
+    agent_model = model_choice.chat_model()
+    say_doubts(agent_model, [arm], [])
+    arms = Arms(load_arms([arm], folder=suite.absolute().parent), agent_model)
+    arms.comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
+    made = arms.make(Planned(arm, chosen, 1, seed))
+    user = chosen.make_user(seed, user_choice.chat_model() if user_choice else None)
+    stdout_console().print(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
+    display = StepDisplay()
+    view = _ConversationView(chosen, display)
+    with leave_on_ctrl_c(lambda: note("Interrupted.")), display.show("conversing"), track_usage() as usage:
+        conversation = converse(
+            made.app,
+            user,
+            limits=chosen.limits,
+            watch=view.show_new_events,
+            history=chosen.messages_before,
+            variables=chosen.variables,
         )
-    show(held)
-    console.print()
-    console.print(words(_end(held), "dim"))
-    if held.events:
-        end = measured(held, len(held.events))
-        console.print(progress_line(make_progress_record(tried.measured_on, end)))
-        if tried.goal is not None:
-            missed = "undecided" if tried.goal in end.possibly_reached else "not reached"
-            console.print(
-                words(f"customer's goal: {tried.goal}: {'reached' if tried.goal in reached else missed}")
-            )
-    if held.failure is not None:
-        show_error(held.failure, told(held.failure))
-        raise Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else WRONG_INPUT)
+    view.show_new_events(conversation)
+    view.show_result(conversation)
+    failure = conversation.failure
+    if failure is not None:
+        show_error(failure, told(failure))
+        raise Exit(NO_ANSWER if is_out_of_reach(failure, usage.failures) else WRONG_INPUT)
 
 
-def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
-    """The first scenario, or that of a name, which may leave out the kind; with a user of this kind."""
-    wanted = [one for one in suite.scenarios if name in (None, one.name, one.name.rpartition(" (")[0])]
-    if not wanted:
-        known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
-        raise InputError(f"there is no scenario {name!r}; there are {known}")
-    one = next((one for one in wanted if one.kind == kind), wanted[0])
-    return one.replace(user=one.user.replace(kind=kind)) if kind and one.user else one
+def _choose_scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
+    """Return the first scenario, or that of a name, which may leave out the kind; with a user of the kind."""
+    candidates = []
+    for scenario in suite.scenarios:
+        if name in (None, scenario.name, scenario.name.rpartition(" (")[0]):
+            candidates.append(scenario)
+    if not candidates:
+        names = ", ".join(repr(scenario.name) for scenario in suite.scenarios[:_LISTED_SCENARIOS])
+        raise InputError(f"there is no scenario {name!r}; there are {names}")
+    for scenario in candidates:
+        if scenario.kind == kind:
+            return scenario
+    scenario = candidates[0]
+    if kind is None or scenario.user is None:
+        return scenario
+    return scenario.replace(user=scenario.user.replace(kind=kind))
 
 
-def _row(event: Event) -> Row:
+class _ConversationView:
+    """Prints the events of a conversation as they come, and the milestones that each event reaches."""
+
+    def __init__(self, scenario: Scenario, display: StepDisplay) -> None:
+        self.scenario = scenario
+        self.display = display
+        history = scenario.messages_before
+        self.history_events = len(read_transcript(history)) if history else 0
+        self.shown_events = 0
+        self.reached = {START: 0}
+
+    def show_new_events(self, conversation: Conversation) -> None:
+        with self.display.pause():
+            for event in conversation.events[self.shown_events :]:
+                self.shown_events += 1
+                _print(label_grid([_event_row(event)]))
+                self._show_new_milestones(conversation)
+
+    def _show_new_milestones(self, conversation: Conversation) -> None:
+        reached = dict(self._score(conversation, self.shown_events).reached)
+        for name in reached:
+            if name not in self.reached:
+                _print(join_parts(" " * (LABEL_WIDTH + 2), safe_text(f"✓ {name}", "green")))
+        self.reached = reached
+
+    def show_result(self, conversation: Conversation) -> None:
+        _print("")
+        _print(safe_text(_describe_end(conversation), "dim"))
+        if not conversation.events:
+            return
+        result = self._score(conversation, len(conversation.events))
+        _print(progress_line(make_progress_record(self.scenario.measured_on, result)))
+        goal = self.scenario.goal
+        if goal is not None:
+            _print(safe_text(f"customer's goal: {goal}: {self._describe_goal(goal, result)}"))
+
+    def _describe_goal(self, goal: str, result: Score) -> str:
+        if goal in self.reached:
+            return "reached"
+        return "undecided" if goal in result.possibly_reached else "not reached"
+
+    def _score(self, conversation: Conversation, event_count: int) -> Score:
+        events = tuple(conversation.events[:event_count])
+        transcript = Transcript(events, history=min(self.history_events, event_count))
+        return score(self.scenario.measured_on, transcript, tools=self.scenario.tools)
+
+
+def _print(part: RenderableType) -> None:
+    stdout_console().print(part)
+
+
+def _event_row(event: Event) -> Row:
     if isinstance(event, Message):
         style = "bold cyan" if event.speaker == "user" else "bold"
-        return event.speaker, style, [spoken(event.text)]
+        return event.speaker, style, [message_text(event.text)]
     if isinstance(event, Call):
-        given = event.malformed or json.dumps(dict(event.arguments), ensure_ascii=False, default=str)
-        return "calls", "magenta", [words(f"{event.tool} {given}", limit=_RESULT_SHOWN)]
-    return "result", "dim", [words(event.text, limit=_RESULT_SHOWN)]
+        arguments = event.malformed
+        if not arguments:
+            arguments = json.dumps(dict(event.arguments), ensure_ascii=False, default=str)
+        return "calls", "magenta", [safe_text(f"{event.tool} {arguments}", limit=_RESULT_LIMIT)]
+    return "result", "dim", [safe_text(event.text, limit=_RESULT_LIMIT)]
 
 
-def _end(held: Conversation) -> str:
-    seconds = sum(held.turn_seconds) / max(1, len(held.turn_seconds))
-    end = f"{ENDS[held.ended or 'user']}: {held.turns} messages of the user"
-    return f"{end}, {held.usage.calls} model calls, {seconds:.2f} s a turn"
+def _describe_end(conversation: Conversation) -> str:
+    seconds = sum(conversation.turn_seconds) / max(1, len(conversation.turn_seconds))
+    end = f"{ENDS[conversation.ended or 'user']}: {conversation.turns} messages of the user"
+    return f"{end}, {conversation.usage.calls} model calls, {seconds:.2f} s a turn"

@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from typer import Exit
 
-from arq_graph.cli import WRONG_INPUT
-from arq_graph.cli.screen import note, output, printable, warn, warning, words
+from arq_graph.cli.exit_codes import WRONG_INPUT
+from arq_graph.cli.screen import make_printable, note, safe_text, stdout_console, warn, warning_text
 from arq_graph.milestones.reports import shown
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation
@@ -35,19 +35,19 @@ def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Seque
     most = min(_NAME_WIDTH, get_terminal_size().columns // 2)
     whole = all(" " not in name and len(name) <= most for name, _ in rows)
     title = fill(title, max([_TITLE_WIDTH, *(min(len(name), _NAME_WIDTH) for name, _ in rows)]))
-    table.add_column(words(title), max_width=_NAME_WIDTH, no_wrap=whole, overflow="fold", style="cyan")
+    table.add_column(safe_text(title), max_width=_NAME_WIDTH, no_wrap=whole, overflow="fold", style="cyan")
     room = max(1, get_terminal_size().columns // (len(headings) + 1) - 2)
     # At hyphens too, where rich would break anywhere.
     for heading in (fill(each, room, break_long_words=False) for each in headings):
-        table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
+        table.add_column(safe_text(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:
-        table.add_row(name, *map(words, figures))
+        table.add_row(name, *map(safe_text, figures))
     return table
 
 
 def one_line(name: str) -> str:
     """A name from a file, on one line and not endless."""
-    return printable(name, 60)
+    return make_printable(name, 60)
 
 
 def counted(count: int, one: str) -> str:
@@ -84,30 +84,30 @@ def show_report(report: Report, tables: Iterable[shown.Table], *, of: str = "", 
         of: The suite's name.
         judged: Whether somebody decides what code cannot; else it is said how.
     """
-    console = output()
+    console = stdout_console()
     if notice := stand_in_notice(report.stand_ins):
-        console.print(words(notice, "yellow"))
+        console.print(safe_text(notice, "yellow"))
     of = f" of {of}" if of else ""
     failed = f", {counted(len(report.failed), 'record')} could not be scored" if report.failed else ""
-    console.print(words(f"{counted(len(report.conversations), 'conversation')}{of}{failed}", "bold"))
+    console.print(safe_text(f"{counted(len(report.conversations), 'conversation')}{of}{failed}", "bold"))
     for table in tables:
         console.print()
         console.print(columns(table.title, table.columns, ((row.name, row.cells) for row in table.rows)))
         for line in table.notes:
-            console.print(Padding(words(line, "dim"), (0, 0, 0, 2)))
+            console.print(Padding(safe_text(line, "dim"), (0, 0, 0, 2)))
     _show_errors(report, console)
     undecided = report.summary.overall.goal_completion.unknown - report.summary.overall.nothing_to_complete
     if undecided:
         way = "" if judged else "; give --judge to have them decided"
-        console.print(words(f"{counted(undecided, 'conversation')} undecided{way}.", "yellow"))
+        console.print(safe_text(f"{counted(undecided, 'conversation')} undecided{way}.", "yellow"))
     if (agreement := report.summary.overall.agreement.mean) is not None:
-        console.print(words(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))
+        console.print(safe_text(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))
     unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
     for file in unreviewed[:_SHOWN]:
         console.print(
-            warning(
-                f"{printable(file, _PATH)} was generated, and nobody has reviewed it. What it asks for may not be what "
-                "matters: read it, then write `reviewed: {by: …, date: …}` into it."
+            warning_text(
+                f"{make_printable(file, _PATH)} was generated, and nobody has reviewed it. What it asks for may not be "
+                "what matters: read it, then write `reviewed: {by: …, date: …}` into it."
             )
         )
 
@@ -140,7 +140,7 @@ def _show_errors(report: Report, console: Console) -> None:
             wrong.setdefault((one.arm or "all", reason), []).append(one.id)
     if wrong:
         every = counted(sum(map(len, wrong.values())), "conversation")
-        console.print(words(f"{every} ended in an error; what came before it is measured:", "yellow"))
+        console.print(safe_text(f"{every} ended in an error; what came before it is measured:", "yellow"))
     for (arm, reason), ids in sorted(wrong.items(), key=lambda each: -len(each[1]))[:_SHOWN]:
-        line = f"{one_line(arm)}: {len(ids):,}: {printable(reason, _REASON)} ({listed(ids)})"
-        console.print(words(line, "yellow"))
+        line = f"{one_line(arm)}: {len(ids):,}: {make_printable(reason, _REASON)} ({listed(ids)})"
+        console.print(safe_text(line, "yellow"))

@@ -11,8 +11,10 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli import options
-from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import note, output, print_json, warn, words
+from arq_graph.cli.input_files import read_tools
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.progress_display import progress_bar
+from arq_graph.cli.screen import note, print_json, safe_text, stdout_console, warn
 from arq_graph.cli.tables import columns, counted, incomplete, show_broken
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
@@ -64,7 +66,7 @@ def turns(
     final answer. No tool runs. With --out, the same command asks again about steps that ended in an error; the exit
     code is 1 if there are any.
     """
-    known = options.read_tools(agent, tools)
+    known = read_tools(agent, tools)
     steps, broken = read_steps(dataset, limit)
     if not steps:
         said = f"; the first broken record: {broken[0].error}" if broken else ""
@@ -72,7 +74,7 @@ def turns(
     recorded = (step.transcript for step in steps)
     if known is None and not any(each.tools or each.extra.get("tools") for each in recorded):
         warn(_NO_TOOLS)
-    choice = options.choose_model(model, base_url, model_arg)
+    choice = choose_model(model, base_url, model_arg)
     asked: Any = choice.chat_model()
     name, who = choice.name, "none"
     if agent is not None:
@@ -109,9 +111,9 @@ def turns(
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:
-    console = output()
+    console = stdout_console()
     said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
-    console.print(words(said, "bold"), soft_wrap=True)
+    console.print(safe_text(said, "bold"), soft_wrap=True)
     calls, answers, matches = metrics.tool_calls, metrics.final_answers, metrics.parameter_match
     figures = (
         ("action recall", metrics.action_recall.rate, metrics.action_recall.n, "steps"),

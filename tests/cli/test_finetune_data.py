@@ -289,7 +289,7 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
     ("given", "why"),
     [
         ("--tools names.json", "a name alone tells a model nothing of a tool; give OpenAI tool definitions"),
-        ("--tools function.json", "function.json: no list of tools"),
+        ("--tools function.json", "function.json: not a list of tools"),
         ("--tools gone.yaml", "gone.yaml: the file of tools cannot be read"),
         ("--tools tools.yaml:get_ordr", "the file has no tool 'get_ordr'; did you mean `get_order`"),
         ("--tools desk:get_order --tools desk:get_ordr", "no 'get_ordr'; did you mean `get_order`"),
@@ -298,7 +298,7 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
             "desk:get_order and tools.yaml have different tools called",
         ),
         ("--tools milestones.yaml", "it looks like a milestone file"),
-        ("no-results", "no-results cannot be read: no .jsonl file is in it"),
+        ("no-results", "no-results cannot be read: it holds no .jsonl file"),
         (". --tools agent.yaml", "data.jsonl would stand in a folder that is read"),
         ("--validation pipe.jsonl", "name regular files"),
     ],

@@ -46,7 +46,7 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
             for line in ("prepare agent.yaml", "simulate suite.yaml", "turns step.json")
         ),
         ("chat agent.yaml --db agent.yaml", "file of threads"),
-        ("run agent.yaml -c blank.txt", "holds nothing"),
+        ("run agent.yaml -c blank.txt", "holds no message of a customer"),
         ("run agent.yaml -c odd.jsonl", "odd.jsonl is not JSON of texts or chat messages: Unsupported"),
         ("score gone.json --milestones milestones.yaml", "gone.json cannot be read"),
         (f"{SCORE} --json no/such/out.json", "cannot be written"),
@@ -61,7 +61,7 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
         ),
         (f"{AUTHOR} graph.yaml --workflow latin.txt", "not UTF-8"),
         (f"{AUTHOR} ways.txt --workflow ways.txt", "is there already"),
-        (f"{AUTHOR} graph.yaml --workflow ways.txt --tools ways.txt", "no list of tools (expected value"),
+        (f"{AUTHOR} graph.yaml --workflow ways.txt --tools ways.txt", "not a list of tools (expected value"),
         (f"{AUTHOR} graph.yaml --workflow ways.txt --tools nameless.json", "a tool without a name"),
     ],
 )

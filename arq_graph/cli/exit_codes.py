@@ -1,0 +1,12 @@
+"""The exit codes of `arq-graph`; `docs/command.md` explains them."""
+
+from __future__ import annotations
+
+WRONG_INPUT = 1
+NO_ANSWER = 3
+WAITING = 4
+INTERRUPTED = 130
+
+
+class AnnouncedInterrupt(KeyboardInterrupt):
+    """Ctrl-C, after the command has said that it was interrupted."""

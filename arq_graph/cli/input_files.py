@@ -1,0 +1,114 @@
+"""Read the files that options name, and check that files can be read and written before a model is paid."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+from typer import BadParameter
+
+from arq_graph.agent import yaml_file
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import InputError, SpecError, ToolError
+from arq_graph.milestones.store import files_in
+from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
+
+
+def read_text(file: Path, kind: str) -> str:
+    """Read a file of some kind, or standard input for `-`."""
+    if str(file) == "-":
+        return sys.stdin.read()
+    return yaml_file.read_text(file, what=kind)
+
+
+def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | None:
+    """Return the tools that --agent or --tools names, or None if neither is given."""
+    if agent is not None and tools:
+        raise BadParameter("--agent and --tools both name the tools: give one of them")
+    if agent is not None:
+        return list(Agent.from_yaml(agent).toolbox.values())
+    if not tools:
+        return None
+    sources: dict[str, tuple[str, Any]] = {}
+    for source in tools:
+        for tool in _read_tool_source(source):
+            name = get_tool_name(tool)
+            earlier_source, earlier_tool = sources.setdefault(name, (source, tool))
+            if get_tool_definitions([tool]) != get_tool_definitions([earlier_tool]):
+                raise InputError(
+                    f"{earlier_source} and {source} have different tools called {name!r}: give one of them"
+                )
+    return [tool for _, tool in sources.values()]
+
+
+def _read_tool_source(source: str) -> list[Any]:
+    """Return the tools of an agent's file, of a YAML or JSON file of tools, or of a reference as agents have it."""
+    file = Path(source)
+    if file.suffix.lower() in (".yaml", ".yml"):
+        values = yaml_file.Document(read_text(file, "file of tools"), source).values
+        if not _is_tool_file(values):
+            return list(Agent.from_yaml(file).toolbox.values())
+        return _load_references([f"{source}:{name}" for name in values])
+    if ":" not in source or file.exists():
+        return _read_json_tools(file)
+    return _load_references([source])
+
+
+def _is_tool_file(values: Any) -> bool:
+    """Tell a file of tools from an agent's file, which has a name that is a text."""
+    if not values or not isinstance(values, dict):
+        return False
+    return all(isinstance(value, dict) for value in values.values())
+
+
+def _load_references(references: list[str]) -> list[Any]:
+    """Load tools as an agent's file in the current folder would name them."""
+    document = json.dumps({"name": "tools", "profile": "tools", "tools": references})
+    return list(yaml_file.parse_model(document, Agent, source="--tools").toolbox.values())
+
+
+def _read_json_tools(file: Path) -> list[Any]:
+    text = read_text(file, "list of tools")
+    try:
+        tools = from_json(text)
+        if isinstance(tools, dict):
+            tools = tools.get("tools", tools)
+        if isinstance(tools, dict):
+            tools = [{"name": name, "parameters": dict(schema)} for name, schema in tools.items()]
+        get_argument_schemas(tools)
+    except (ValueError, TypeError, ToolError) as error:
+        raise SpecError(
+            f"not a list of tools ({error}); write tool names, OpenAI tool definitions, or schemas by name, as JSON",
+            file=str(file),
+        ) from None
+    return list(tools)
+
+
+def find_readable_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files, with those of a folder one by one; raise an error if one doesn't exist."""
+    files = files_in(paths, without_turns=True)
+    for file in files:
+        if file.is_dir():
+            raise InputError(f"{file} cannot be read: it holds no .jsonl file")
+        if not file.exists():
+            raise InputError(f"{file} cannot be read: there is no such file{yaml_file.alike(file)}")
+    return files
+
+
+def check_output_files(outputs: Sequence[Path | None], inputs: Sequence[Path] = ()) -> None:
+    """Raise an error if a file can't be written, or would change what is read."""
+    files = [output for output in outputs if output is not None]
+    input_folders = [path.resolve() for path in inputs if path.is_dir()]
+    for file in files:
+        if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
+            raise InputError(f"{file} cannot be written: name a file in a folder that exists")
+        if file.resolve().parent in input_folders:
+            raise InputError(f"{file} would stand in a folder that is read: write it to another one")
+    resolved = [file.resolve() for file in [*files_in(inputs, without_turns=True), *files]]
+    if len(set(resolved)) < len(resolved):
+        raise BadParameter("what is read and what is written must be different files; one is named twice")

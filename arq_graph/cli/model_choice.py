@@ -1,0 +1,84 @@
+"""Choose the model that a command asks, from its options and the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from pydantic_core import from_json
+from typer import BadParameter
+
+from arq_graph.cli.screen import note
+from arq_graph.models.resolve import chat_model
+
+OFFLINE = "offline"
+_DEFAULT_WITH_KEY = "openai:gpt-4o"
+_KEY = "OPENAI_API_KEY"
+_NO_KEY = (
+    "No model and no key is set: the offline model answers, which compares words and understands nothing. Set "
+    "OPENAI_API_KEY for a real one, or give --model, with --base-url for a server of your own."
+)
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The model that a command asks."""
+
+    spec: str
+    base_url: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The model as it is shown."""
+        if self.spec == OFFLINE:
+            return "offline model"
+        name = self.spec
+        if self.arguments:
+            arguments = [f"{name}={json.dumps(value)}" for name, value in self.arguments.items()]
+            name = f"{name} ({', '.join(arguments)})"
+        return f"{name} at {self.base_url}" if self.base_url else name
+
+    def chat_model(self) -> BaseChatModel:
+        """Make the model."""
+        return chat_model(self.spec, base_url=self.base_url, arguments=self.arguments)
+
+
+def choose_model(
+    model: str | None, base_url: str | None, arguments: Sequence[str] | None = None, *, notify: bool = True
+) -> ModelChoice:
+    """Choose the model from the options, else from `ARQ_GRAPH_MODEL`, else from the keys that are set.
+
+    Args:
+        model: The value of --model.
+        base_url: The value of --base-url.
+        arguments: The values of --model-arg.
+        notify: Whether to print which model is asked if neither an option nor the environment names it.
+    """
+    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
+    if endpoint and not spec:
+        raise BadParameter(
+            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or ARQ_GRAPH_MODEL"
+        )
+    if not spec:
+        spec = _DEFAULT_WITH_KEY if os.environ.get(_KEY) else OFFLINE
+        if notify:
+            note(_NO_KEY if spec == OFFLINE else f"{_KEY} is set: asking {spec}; --model names another.")
+    if spec == OFFLINE:
+        endpoint = None  # the address is for other models: of users, or of a judge
+    return ModelChoice(spec, endpoint, dict(map(_parse_argument, arguments or ())))
+
+
+def _parse_argument(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise BadParameter(f"--model-arg {text}: it must be written NAME=VALUE")
+    try:
+        return name.strip(), from_json(value)
+    except ValueError:
+        return name.strip(), value

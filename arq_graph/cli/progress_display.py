@@ -1,0 +1,201 @@
+"""Show in the terminal what is going on and how far it has come, and leave on Ctrl-C meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.status import Status
+
+from arq_graph.cli.exit_codes import INTERRUPTED, AnnouncedInterrupt
+from arq_graph.cli.screen import note, safe_text, stderr_console
+from arq_graph.errors import ReasoningError
+
+_CLEANUP_SECONDS = 1.0
+_NODE_LABELS = {
+    "match": "matching guidelines",
+    "call_tools": "deciding on tools",
+    "plan": "planning",
+    "speak": "thinking of the next move",
+    "approve": "asking the operator",
+    "tools": "running tools",
+    "match_again": "looking again at what the results change",
+    "call_tools_again": "looking again at what the results change",
+    "message": "writing the reply",
+}
+
+_stop_functions: list[Callable[[], None]] = []
+"""The functions that stop the displays which are on screen."""
+
+
+class _RetryLogHandler(logging.Handler):
+    """Prints that a model did not answer and is asked again soon, also where there is no terminal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        stderr_console().print(safe_text(record.getMessage(), "yellow"))
+
+
+class StepDisplay(BaseCallbackHandler):
+    """A line in the terminal that names the step under way."""
+
+    run_inline = True  # in async runs, too: it only notes a name
+    ignore_chat_model = True  # the node has named the step
+
+    def __init__(self) -> None:
+        self._status = Status("", console=stderr_console())
+
+    @contextmanager
+    def show(self, step: str) -> Iterator[None]:
+        """Show the line inside the block, and print what the library logs about retries."""
+        self._status.update(f"{step} …")
+        logger = logging.getLogger("arq_graph")
+        handler = _RetryLogHandler()
+        logger.setLevel(logging.INFO)
+        logger.addHandler(handler)
+        try:
+            with self._status, _stoppable(self._status.stop):
+                yield
+        finally:
+            logger.removeHandler(handler)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Take the line away inside the block; after an error it stays away."""
+        self._status.stop()
+        yield
+        self._status.start()
+
+    def on_chain_start(self, *args: Any, metadata: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        """Name the step of the node that starts."""
+        node = (metadata or {}).get("langgraph_node", "")
+        if node in _NODE_LABELS:
+            self._status.update(f"{_NODE_LABELS[node]} …")
+
+
+@contextmanager
+def leave_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
+    """Leave on Ctrl-C even while threads wait for a model, which could hold the program for a minute.
+
+    Every finished step is on disk by then, so nothing is lost. Steps under way get a second to clean up; another Ctrl-C
+    takes that second away.
+
+    Args:
+        announce: Prints that the command was interrupted, and how to resume it.
+    """
+
+    def exit_now(*_: object) -> None:
+        os.write(2, b"\n")  # below the ^C
+        os._exit(INTERRUPTED)
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGINT, exit_now)
+        _stop_displays()
+        timer = threading.Timer(_CLEANUP_SECONDS, os._exit, [INTERRUPTED])
+        timer.daemon = True
+        timer.start()
+        announce()
+        raise AnnouncedInterrupt
+
+    previous_handler = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is leave:
+            signal.signal(signal.SIGINT, previous_handler)
+
+
+@contextmanager
+def progress_bar(activity: str, total: int | None, failure: str) -> Iterator[Callable[[bool], None]]:
+    """Show a bar, or print a line for each tenth where there is no terminal.
+
+    Args:
+        activity: The activity under way, such as "scoring".
+        total: The number of items, if it is known.
+        failure: What failed items are called, such as "broken".
+
+    Yields:
+        A function to call after each item, with whether it failed.
+    """
+    console = stderr_console()
+    bar = Progress(
+        SpinnerColumn("line"),
+        TextColumn(activity),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(" of "),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[failures]}", style="yellow"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    task = bar.add_task(activity, total=total, failures="")
+    done_count = 0
+    failure_count = 0
+
+    def advance(has_failed: bool) -> None:
+        nonlocal done_count, failure_count
+        done_count += 1
+        failure_count += has_failed
+        failures = f"{failure_count:,} {failure}" if failure_count else ""
+        bar.update(task, advance=1, failures=failures)
+        if bar.disable and total and _completes_a_tenth(done_count, total):
+            line = f"{activity}: {done_count:,} of {total:,}"
+            note(f"{line}, {failures}" if failures else line)
+
+    with bar, _stoppable(bar.stop):
+        yield advance
+
+
+@contextmanager
+def resumable_progress_bar(
+    resume_hint: str, activity: str, total: int | None, failure: str
+) -> Iterator[Callable[[bool], None]]:
+    """Show a progress bar; after Ctrl-C or an error of the model, also say how to resume."""
+
+    def announce() -> None:
+        note(f"Interrupted. {resume_hint}".strip())
+
+    with leave_on_ctrl_c(announce), progress_bar(activity, total, failure) as advance:
+        try:
+            yield advance
+        except ReasoningError as error:
+            if resume_hint:
+                error.add_note(resume_hint)
+            raise
+
+
+def _completes_a_tenth(done: int, total: int) -> bool:
+    return done < total and done * 10 // total > (done - 1) * 10 // total
+
+
+def _stop_displays() -> None:
+    """Stop the displays that are on screen and leave their last line; what is printed next stands below it."""
+    while _stop_functions:
+        stop = _stop_functions.pop()
+        stop()
+
+
+@contextmanager
+def _stoppable(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop a display at the end of the block, unless `_stop_displays` has stopped it earlier."""
+    _stop_functions.append(stop)
+    try:
+        yield
+    finally:
+        if stop in _stop_functions:
+            _stop_functions.remove(stop)
+            stop()

@@ -1,0 +1,158 @@
+"""Read a turn from the state of a thread: guidelines, tool calls, revisions and the reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from pydantic import BaseModel, computed_field
+
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
+from arq_graph.reasoning.usage import UsageTracker
+
+
+class ToolRun(BaseModel):
+    """A tool call and its result."""
+
+    tool: str
+    arguments: dict[str, Any]
+    status: Literal["success", "error", "pending"]
+    result: str | None
+
+
+class Turn(BaseModel, frozen=True):
+    """One turn of a thread; `run` and `explain --json` print it as JSON.
+
+    Attributes:
+        turn: Its number, from 1.
+        customer: The customer's message.
+        reply: The agent's reply, or None if the turn is unfinished.
+        guidelines: The result of the matching for each guideline.
+        tool_calls: The tool calls with their results.
+        tool_decisions: The decisions on each tool that was considered.
+        revisions: The candidates for the reply.
+        plan: The last plan, if the strategy makes plans.
+        moves: The moves, if the strategy speaks and acts in turns.
+        progress: The progress on the milestones, if they are measured.
+    """
+
+    turn: int
+    customer: str
+    reply: str | None
+    guidelines: tuple[GuidelineMatch, ...]
+    tool_calls: tuple[ToolRun, ...]
+    tool_decisions: tuple[ToolInsight, ...]
+    revisions: tuple[Revision, ...]
+    plan: Plan | None
+    moves: tuple[Move, ...]
+    progress: Progress | None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Ids of the active guidelines."""
+        return tuple(match.guideline for match in self.guidelines if match.active)
+
+    @property
+    def sent_revision(self) -> Revision | None:
+        """The candidate that became the reply."""
+        return next((revision for revision in self.revisions if revision.sent), None)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Ids of the active guidelines that the reply follows."""
+        revision = self.sent_revision
+        if revision is None:
+            return ()
+        return tuple(id for id in self.active if id in revision.followed)
+
+
+@dataclass(frozen=True)
+class TurnOutcome:
+    """The result of running a turn.
+
+    Attributes:
+        turn: The turn as it is now.
+        waiting_calls: The calls that wait for an operator.
+        usage: The model calls that it took.
+        seconds: The time that it took.
+    """
+
+    turn: Turn
+    waiting_calls: Sequence[Mapping[str, Any]]
+    usage: UsageTracker
+    seconds: float
+
+
+def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
+    """Return the customer's messages in the state of a thread."""
+    return [message for message in values.get("messages") or () if isinstance(message, HumanMessage)]
+
+
+def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | None:
+    """Return the last turn in the state of a thread, or None before the first.
+
+    Args:
+        values: The values of the state.
+        agent: The agent whose records are read; None reads those of all agents.
+    """
+    questions = customer_messages(values)
+    if not questions:
+        return None
+    question = questions[-1]
+    messages: list[AnyMessage] = values["messages"]
+    answers = messages[messages.index(question) + 1 :]
+
+    def records(channel: str) -> list[Any]:
+        return [record for record in values.get(channel) or () if agent in (None, record["agent"])]
+
+    def turn_records(channel: str) -> list[Any]:
+        return [record for record in records(channel) if record["turn"] == question.id]
+
+    guidelines: list[GuidelineMatch] = []
+    for record in turn_records("guideline_matches"):
+        guidelines += GuidelineMatch.model_validate(record).expand()
+    return Turn(
+        turn=len(questions),
+        customer=question.text,
+        reply=_read_reply(answers),
+        guidelines=tuple(guidelines),
+        tool_calls=_read_tool_runs(answers),
+        tool_decisions=turn_records("tool_insights"),
+        revisions=turn_records("revisions"),
+        plan=_last(turn_records("plan")),
+        moves=turn_records("moves"),
+        progress=_last(records("progress")),
+    )
+
+
+def _last(records: Sequence[Any]) -> Any:
+    return records[-1] if records else None
+
+
+def _read_reply(messages: Sequence[AnyMessage]) -> str | None:
+    last = _last(messages)
+    if not isinstance(last, AIMessage) or last.tool_calls:
+        return None
+    return last.text
+
+
+def _read_tool_runs(messages: Sequence[AnyMessage]) -> tuple[ToolRun, ...]:
+    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    runs = []
+    for message in messages:
+        if not isinstance(message, AIMessage):
+            continue
+        for call in message.tool_calls:
+            result = results.get(call["id"] or "")
+            run = ToolRun(
+                tool=call["name"],
+                arguments=call["args"],
+                status=result.status if result else "pending",
+                result=result.text if result else None,
+            )
+            runs.append(run)
+    return tuple(runs)

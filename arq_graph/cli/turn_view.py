@@ -1,0 +1,177 @@
+"""Lay out a turn for the terminal: the customer's message, what led to the reply, and the reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolInsight
+from arq_graph.cli.screen import (
+    Row,
+    join_parts,
+    label_grid,
+    make_printable,
+    message_text,
+    name_grid,
+    safe_text,
+)
+from arq_graph.cli.turn_record import ToolRun, Turn, TurnOutcome
+
+LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
+_MOVE_LABELS = {"think": "thought", "speak": "said", "act": "called"}
+_SHORT = 110
+_LONG = 240
+
+
+def customer_view(text: str) -> Table:
+    """Lay out the customer's message."""
+    return label_grid([("Customer", "bold green", [message_text(text)])])
+
+
+def reply_view(turn: Turn) -> Table:
+    """Lay out the reply and what is wrong with it."""
+    rows: list[Row] = [("Agent", "bold cyan", [message_text(turn.reply or "")])]
+    if turn.sent_revision is not None:
+        for violation in turn.sent_revision.violations:
+            rows.append(("but", "yellow", [safe_text(violation, "yellow")]))
+    return label_grid(rows)
+
+
+def outcome_view(outcome: TurnOutcome, agent: Agent) -> Iterator[RenderableType]:
+    """Lay out what led to the reply, the reply, and the calls, tokens and time that it took."""
+    turn = outcome.turn
+    trace_rows = list(_trace_rows(turn, agent))
+    if trace_rows:
+        yield label_grid(trace_rows)
+        yield ""
+    if outcome.waiting_calls:
+        names = ", ".join(call["name"] for call in outcome.waiting_calls)
+        yield label_grid([("waits", "bold yellow", [safe_text(f"for an operator to approve {names}")])])
+        return
+    yield reply_view(turn)
+    if turn.progress is not None:
+        yield label_grid([("progress", "dim", [progress_line(turn.progress)])])
+    yield label_grid([("", "", [_effort_line(outcome)])])
+
+
+def _effort_line(outcome: TurnOutcome) -> Text:
+    calls = outcome.usage.calls
+    tokens = outcome.usage.total["total_tokens"]
+    parts = []
+    if outcome.turn.followed:
+        parts.append(f"follows {', '.join(outcome.turn.followed)}")
+    if calls:
+        parts.append("1 model call" if calls == 1 else f"{calls} model calls")
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    parts.append(f"{outcome.seconds:.1f} s")
+    return safe_text(" · ".join(parts), "dim")
+
+
+def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
+    active = [(match.guideline, [_match_reason(match, agent)]) for match in turn.guidelines if match.active]
+    if active:
+        yield "active", "dim", [name_grid(active)]
+    dropped = [match for match in turn.guidelines if match.matched and not match.active]
+    if dropped:
+        yield "dropped", "dim", [name_grid((match.guideline, [_drop_reason(match)]) for match in dropped)]
+    if turn.plan is not None:
+        yield "plan", "dim", list(plan_lines(turn.plan))
+    if turn.moves:
+        yield "moves", "dim", [move_line(move) for move in turn.moves]
+    if turn.tool_calls:
+        yield "tools", "dim", [tool_run_line(run, _LONG) for run in turn.tool_calls]
+    incomplete = [decision for decision in turn.tool_decisions if decision.kind in ("missing", "invalid")]
+    if incomplete:
+        yield "missing", "yellow", [_incomplete_call_line(decision) for decision in incomplete]
+    unconfirmed = [decision for decision in turn.tool_decisions if decision.kind == "confirm"]
+    if unconfirmed:
+        lines = [call_line(decision.tool, decision.arguments) for decision in unconfirmed]
+        yield "to agree", "yellow", lines
+
+
+def _match_reason(match: GuidelineMatch, agent: Agent) -> Text:
+    if match.origin == "relation" and match.remarks:
+        return safe_text(match.remarks[-1], limit=_SHORT)
+    condition = agent.guideline(match.guideline).condition_text
+    return safe_text(match.rationale or guideline_text(condition), limit=_SHORT)
+
+
+def _drop_reason(match: GuidelineMatch) -> Text:
+    return safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)
+
+
+def _incomplete_call_line(decision: ToolInsight) -> Text:
+    problem = decision.problem if decision.kind == "invalid" else decision.description
+    explanation = safe_text(f"{decision.kind}. {make_printable(problem, _SHORT)}", "dim")
+    argument = decision.argument or "the arguments"
+    return join_parts(safe_text(decision.tool, "bold"), f": {argument} ", explanation)
+
+
+def guideline_text(condition: str | None, action: str | None = None) -> str:
+    """Return a guideline as people read it."""
+    text = "always" if condition is None else f"when {condition}"
+    return f"{text}: {action}" if action else text
+
+
+def call_line(tool: str, arguments: Mapping[str, Any]) -> Text:
+    """Lay out a call as one would write it in code."""
+    parts = []
+    for name, value in arguments.items():
+        parts.append(f"{name}={json.dumps(value, ensure_ascii=False, default=str)}")
+    return join_parts(safe_text(tool, "bold"), "(", safe_text(", ".join(parts), limit=_LONG), ")")
+
+
+def tool_run_line(run: ToolRun, limit: int) -> Text:
+    """Lay out a call and its result, of which at most `limit` characters are shown."""
+    call = call_line(run.tool, run.arguments)
+    if run.result is None:
+        return join_parts(call, safe_text(" … no result yet", "yellow"))
+    mark = safe_text(" → ", "green") if run.status == "success" else safe_text(" ✗ ", "red")
+    return join_parts(call, mark, safe_text(run.result, limit=limit))
+
+
+def plan_lines(plan: Plan) -> Iterator[Text]:
+    """Lay out what was done, what changed in the plan, and its next steps."""
+    if plan.previous_steps:
+        yield safe_text(f"so far: {make_printable(plan.previous_steps, _LONG)}", "dim")
+    for change in plan.changes:
+        what = make_printable(change.what, _SHORT).rstrip(".")
+        yield safe_text(f"changed: {what}, as {make_printable(change.why, _SHORT)}", "yellow")
+    for number, step in enumerate(plan.steps, start=1):
+        tool = safe_text(f"  {step.tool}", "bold") if step.tool else ""
+        yield join_parts(f"{number}. ", safe_text(step.description, limit=_SHORT), tool)
+        yield safe_text(f"   {make_printable(step.reason, _SHORT)}", "dim")
+    for fault in plan.faults:
+        yield safe_text(fault, "yellow", _LONG)
+
+
+def move_line(move: Move) -> Text:
+    """Lay out a move of a strategy that speaks and acts in turns."""
+    label = move.category.replace("_", " ") if move.category else _MOVE_LABELS[move.kind]
+    style = "dim" if move.kind == "think" else ""
+    return join_parts(safe_text(f"{label}: ", "dim"), safe_text(move.text, style, _LONG))
+
+
+def progress_line(progress: Progress) -> Text:
+    """Lay out how far the conversation got, and which milestones could come next."""
+    if progress.progress_range is None:
+        rate = "nothing to measure"
+    else:
+        bounds = dict.fromkeys(progress.progress_range)
+        rate = " to ".join(f"{bound:.0%}" for bound in bounds)
+    line = safe_text(rate, "bold")
+    if progress.goal_completed:
+        line.append_text(safe_text(" goal completed", "green"))
+    elif progress.next:
+        names = ", ".join(milestone.name for milestone in progress.next)
+        line.append_text(safe_text(f" · next: {make_printable(names, _SHORT)}", "dim"))
+    if progress.forbidden:
+        line.append_text(safe_text(f" · forbidden: {', '.join(progress.forbidden)}", "red"))
+    return line
