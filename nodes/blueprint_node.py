@@ -24,8 +24,8 @@ from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blocks import text_block
 from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
-from arq_graph.reasoning.schema import LeftOut, left_out
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
 from arq_graph.reasoning.templates import PromptTemplate
@@ -134,8 +134,8 @@ class BlueprintNode(Node, Generic[B]):
         )
         self.mode: Mode = self.reasoner.settings.mode
         self.blueprint = blueprint
-        if self.reasoner.settings.without:
-            left_out(self.reasoner.settings.without, *self.asks(blueprint))
+        if derive := self.reasoner.settings.derive:
+            derive.require_queries(*self.asks(blueprint))
         self.template = PromptTemplate(template, PROMPTS)
         self.messages_key = messages_key
         self._write = dict(write or {})
@@ -307,7 +307,7 @@ class AgentNode(BlueprintNode[B]):
     def render_head(self, **values: Any) -> str:
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""
         settings = self.reasoner.settings
-        examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.without)
+        examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.derive)
         return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
 
     def collect_facts(
@@ -332,20 +332,21 @@ class AgentNode(BlueprintNode[B]):
 
 @cache
 def load_examples(
-    name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode, without: LeftOut
+    name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode, derive: ResponseOnly | None
 ) -> list[dict[str, Any]]:
     """The worked examples of a data file as a mode's prompt shows them; their tools make the answers' blueprint.
 
     In `arq` mode the prompt shows the filled queries, save those that are left out; in `cot` and `direct` the response
     alone.
     """
-    return [
-        {
-            "situation": situation,
-            "answer": dump_in_mode(blueprint_of(tools).model_validate(answer), mode, without),
-        }
-        for situation, answer, tools in _examples(name)
-    ]
+    examples = []
+    for situation, answer, tools in _examples(name):
+        blueprint = blueprint_of(tools)
+        if derive:
+            blueprint = derive.derive(blueprint)
+        shown = dump_in_mode(blueprint.model_validate(answer), mode)
+        examples.append({"situation": situation, "answer": shown})
+    return examples
 
 
 @cache

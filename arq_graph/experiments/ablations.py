@@ -15,7 +15,7 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.blueprint_node import AgentNode
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
-from arq_graph.reasoning.schema import LeftOut, left_out, queries_within
+from arq_graph.reasoning.derived import ResponseOnly, find_fields
 
 REFERENCES: Mapping[str, StrategyName] = {"arq": "tools", "arq-pre-act": "pre-act", "arq-respact": "respact"}
 """The arms that ablations are held against, and their strategies."""
@@ -26,7 +26,7 @@ class Ablation(NamedTuple):
     """The arm that another one otherwise is, and the queries that it lacks, by the module of the step."""
 
     reference: str
-    without: Mapping[str, LeftOut]
+    without: Mapping[str, ResponseOnly]
 
 
 def ablation_of(name: str) -> Ablation | None:
@@ -39,9 +39,13 @@ def ablation_of(name: str) -> Ablation | None:
     if reference not in REFERENCES or not queries:
         return None
     steps = _steps(reference)
-    left_out(queries, *(blueprint for node in steps.values() for blueprint in node.asks()))
-    lacking = {module: LeftOut(queries).intersection(_queries(node)) for module, node in steps.items()}
-    return Ablation(reference, {module: names for module, names in lacking.items() if names})
+    blueprints = [blueprint for node in steps.values() for blueprint in node.asks()]
+    ResponseOnly(without=queries).require_queries(*blueprints)
+    without = {}
+    for module, node in steps.items():
+        if own_queries := set(_queries(node)).intersection(queries):
+            without[module] = ResponseOnly(without=own_queries)
+    return Ablation(reference, without)
 
 
 def ablations(ablated: str) -> list[str]:
@@ -64,7 +68,7 @@ def ablations(ablated: str) -> list[str]:
     for part in filter(None, named.split(",")):
         chosen = [part] if part in queries else [query for query in queries if part in query]
         if not chosen:
-            is_known = part in queries_within(*node.asks())
+            is_known = part in find_fields(*node.asks())
             why = "part of its response. Its queries are" if is_known else "not one of its queries"
             raise InputError(
                 f"the step {step} cannot be asked without {part!r}, which is {why}: {', '.join(queries)}"
@@ -80,4 +84,4 @@ def _steps(reference: str) -> dict[str, type[AgentNode[Any]]]:
 
 
 def _queries(node: type[AgentNode[Any]]) -> list[str]:
-    return [name for name, is_query in queries_within(*node.asks()).items() if is_query]
+    return [name for name, is_query in find_fields(*node.asks()).items() if is_query]

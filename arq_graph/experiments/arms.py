@@ -31,10 +31,10 @@ from arq_graph.nodes.judgements import Judgement
 from arq_graph.nodes.message_reviser import MessageBlueprint
 from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import Reasoner, make_reasoner
-from arq_graph.reasoning.schema import LeftOut
 
-Without = Mapping[str, LeftOut]
+Without = Mapping[str, ResponseOnly]
 _NOTHING: Without = {}
 
 
@@ -123,9 +123,9 @@ def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING
 
 def _models(model: Any, by_response: bool, without: Without) -> dict[str, Any]:
     """Whom the steps ask, by their keys in `create_guided_agent`."""
-    asked = make_reasoner(model, "agent", response_only=True) if by_response else model
+    asked = make_reasoner(model, "agent", derive=ResponseOnly()) if by_response else model
     models = dict.fromkeys(("matcher", "strategy", "message"), asked)
-    lacking = {module: make_reasoner(asked, "agent", without=names) for module, names in without.items()}
+    lacking = {module: make_reasoner(asked, "agent", derive=derive) for module, derive in without.items()}
     return models | {module if module in models else "strategy": each for module, each in lacking.items()}
 
 

@@ -26,6 +26,7 @@ from arq_graph.errors import (
 from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
 from arq_graph.reasoning.blocks import cache_mark, join_text_blocks, mark_for_cache
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
+from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.failures import Failure, classify_failure
 from arq_graph.reasoning.methods import Method
 from arq_graph.reasoning.replies import (
@@ -38,7 +39,6 @@ from arq_graph.reasoning.replies import (
     sum_of,
     text_of,
 )
-from arq_graph.reasoning.schema import NOTHING, LeftOut
 from arq_graph.reasoning.transport import MAX_TRIES, Steps, Transport, with_more_tokens, with_temperature
 
 _log = logging.getLogger(__name__)
@@ -61,8 +61,7 @@ class AskSettings:
     timeout: float
     backoff: float
     on_unsatisfied: Literal["return", "raise"]
-    response_only: bool = False
-    without: LeftOut = NOTHING
+    derive: ResponseOnly | None = None
 
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, Mode)
@@ -86,9 +85,9 @@ class Asking(Generic[B]):
         self.settings = settings
         self.max_candidates = question.max_candidates or settings.max_candidates
         self._growing = GrowingAnswer(question.on_partial) if question.on_partial else None
-        self._schema = schema_in_mode(question.blueprint, settings.mode, settings.without)
-        by_response = settings.without if settings.response_only or settings.without else None
-        self._read = partial(read_answer, question.blueprint, settings.mode, by_response)
+        blueprint = settings.derive.derive(question.blueprint) if settings.derive else question.blueprint
+        self._schema = schema_in_mode(blueprint, settings.mode)
+        self._read = partial(read_answer, blueprint, settings.mode)
         self._name = question.blueprint.__name__
         self._asked = self._asking = f"{settings.module} asking {question.name or self._name}"
         self._attempts: list[Attempt] = []

@@ -1,10 +1,10 @@
-"""Queries: what a field of a blueprint asks, and in which stage (ARQ paper, section 4)."""
+"""Queries: what a field of a blueprint asks, in which stage and in which form (ARQ paper, section 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 Kind = Literal["reinstate", "query", "respond", "verify"]
 _STAGES: Final[dict[Kind, int]] = {"reinstate": 0, "query": 0, "respond": 1, "verify": 2}
 
+Mode = Literal["arq", "cot", "direct"]
 When = Callable[[Any], bool] | None
 
 
@@ -24,12 +25,38 @@ class Query:
     when: When = None
     must_be: Any = ...
 
-    def problem(self, value: object) -> str:
-        """Why a verification's answer is not the one that `must_be` names; "" if it is, or none is named."""
-        if self.must_be is ... or (self.must_be(value) if callable(self.must_be) else value == self.must_be):
+    def find_problem(self, value: object) -> str:
+        """Return why a verification's answer isn't the one that `must_be` demands, or ""."""
+        if self.must_be is ...:
             return ""
-        wanted = "is not acceptable" if callable(self.must_be) else f"must be {self.must_be!r}"
-        return f'"{self.question}" was answered {value!r}, which {wanted}'
+        if callable(self.must_be):
+            is_accepted, demand = self.must_be(value), "is not acceptable"
+        else:
+            is_accepted, demand = value == self.must_be, f"must be {self.must_be!r}"
+        return "" if is_accepted else f'"{self.question}" was answered {value!r}, which {demand}'
+
+
+class Form(NamedTuple):
+    """The part of a blueprint, and of the blueprints inside it, that a model is asked for.
+
+    Args:
+        mode: "arq": all queries. "cot": one free reasoning, then the response. "direct": the response alone.
+        without: Names of queries that mode "arq" leaves out.
+        response_only: Whether code sees the response alone, whatever else the model was asked for.
+    """
+
+    mode: Mode = "arq"
+    without: frozenset[str] = frozenset()
+    response_only: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every query is asked."""
+        return self.mode == "arq" and not self.without
+
+    def includes(self, name: str, query: Query) -> bool:
+        """Return whether the field of this name is asked for."""
+        return query.kind == "respond" or (self.mode == "arq" and name not in self.without)
 
 
 def reinstate(question: str, *, when: When = None, **constraints: Any) -> Any:
@@ -42,7 +69,7 @@ def reinstate(question: str, *, when: When = None, **constraints: Any) -> Any:
         **constraints: Those of Pydantic's `Field`, such as `ge`, `max_length`, `pattern` or `discriminator`; they
             are checked in the answer.
     """
-    return _field(Query("reinstate", question, when), constraints)
+    return _make_field(Query("reinstate", question, when), constraints)
 
 
 def query(question: str, *, when: When = None, **constraints: Any) -> Any:
@@ -53,7 +80,7 @@ def query(question: str, *, when: When = None, **constraints: Any) -> Any:
         when: As in `reinstate`.
         **constraints: As in `reinstate`.
     """
-    return _field(Query("query", question, when), constraints)
+    return _make_field(Query("query", question, when), constraints)
 
 
 def respond(question: str, *, when: When = None, **constraints: Any) -> Any:
@@ -64,7 +91,7 @@ def respond(question: str, *, when: When = None, **constraints: Any) -> Any:
         when: As in `reinstate`; in the modes without queries, a `when` that reads one counts as false.
         **constraints: As in `reinstate`.
     """
-    return _field(Query("respond", question, when), constraints)
+    return _make_field(Query("respond", question, when), constraints)
 
 
 def verify(question: str, *, must_be: Any = ..., when: When = None, **constraints: Any) -> Any:
@@ -77,26 +104,33 @@ def verify(question: str, *, must_be: Any = ..., when: When = None, **constraint
         when: As in `reinstate`.
         **constraints: As in `reinstate`.
     """
-    return _field(Query("verify", question, when, must_be), constraints)
+    return _make_field(Query("verify", question, when, must_be), constraints)
 
 
 def queries_in(field: FieldInfo) -> list[Query]:
-    """The queries that a field was declared with: one, unless the declaration is wrong."""
+    """Return the queries that a field was declared with: one, unless the declaration is wrong."""
     return [item for item in field.metadata if isinstance(item, Query)]
 
 
 def queries_of(blueprint: type[BaseModel]) -> Mapping[str, Query]:
-    """The queries of a blueprint by field name, in the order of its fields; none for any other model."""
-    return {name: asked for name, field in blueprint.model_fields.items() for asked in queries_in(field)}
+    """Return the queries of a blueprint by field name, in the order of its fields; {} for any other model."""
+    queries = {}
+    for name, field in blueprint.model_fields.items():
+        for query in queries_in(field):
+            queries[name] = query
+    return queries
 
 
-def by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
-    """Fields in the order of their stages, and within a stage in the order given."""
-    stages = {name: [_STAGES[asked.kind] for asked in queries_in(field)] for name, field in fields.items()}
-    return dict(sorted(fields.items(), key=lambda item: stages[item[0]]))
+def sort_by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
+    """Return fields in the order of their stages, and within a stage in the order given."""
+
+    def get_stages(name: str) -> list[int]:
+        return [_STAGES[query.kind] for query in queries_in(fields[name])]
+
+    return {name: fields[name] for name in sorted(fields, key=get_stages)}
 
 
-def _field(asked: Query, constraints: Mapping[str, Any]) -> Any:
-    field: FieldInfo = Field(description=asked.question, **constraints)
-    field.metadata.append(asked)
+def _make_field(query: Query, constraints: Mapping[str, Any]) -> Any:
+    field: FieldInfo = Field(description=query.question, **constraints)
+    field.metadata.append(query)
     return field

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -17,7 +17,7 @@ from arq_graph.models.resolve import ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import B, Mode
-from arq_graph.reasoning.schema import left_out
+from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.transport import Steps, Transport
 
 # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
@@ -53,10 +53,7 @@ class Reasoner:
         backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
         on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
         base_url: An OpenAI-compatible endpoint, where `model` is a string.
-        response_only: Of an answer in mode "arq", hand on the response alone, as in the other modes: then no check of
-            code's rests on a query, and the modes differ in what the model is asked to write, and in nothing else.
-        without: Names of queries that are left out of what is asked in mode "arq", wherever they stand in a blueprint.
-            Of such an answer, too, the response alone is handed on.
+        derive: Asks, in mode "arq", blueprints derived from those given; for experiments and ablations.
 
     Raises:
         InputError: A setting is out of its range, or the model is none.
@@ -76,8 +73,7 @@ class Reasoner:
         backoff: float = 0.5,
         on_unsatisfied: Literal["return", "raise"] = "return",
         base_url: str | None = None,
-        response_only: bool = False,
-        without: Collection[str] = (),
+        derive: ResponseOnly | None = None,
     ) -> None:
         if base_url is not None and not isinstance(model, str):
             raise InputError("base_url must be set on the chat model itself")
@@ -85,8 +81,7 @@ class Reasoner:
             raise InputError(f"fallbacks is a {type(fallbacks).__name__}: give a list of models")
         self.settings = AskSettings(
             *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied),
-            response_only=response_only,
-            without=frozenset([without] if isinstance(without, str) else without),
+            derive=derive,
         )
         first = chat_model(model, base_url=base_url) if isinstance(model, str) else model
         self.models = [first, *(chat_model(each) if isinstance(each, str) else each for each in fallbacks)]
@@ -131,7 +126,8 @@ class Reasoner:
             InputError: There is no such mode, the blueprint has no such query to be left out, or the config makes no
                 model of a configurable one.
         """
-        left_out(self.settings.without, blueprint)
+        if self.settings.derive:
+            self.settings.derive.require_queries(blueprint)
         asker = make_reasoner(self, self.settings.module, mode=mode)
         return _only(asker.ask_all([Question(blueprint, messages, check)], config=config))
 
@@ -145,7 +141,8 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
-        left_out(self.settings.without, blueprint)
+        if self.settings.derive:
+            self.settings.derive.require_queries(blueprint)
         asker = make_reasoner(self, self.settings.module, mode=mode)
         return _only(await asker.aask_all([Question(blueprint, messages, check)], config=config))
 

@@ -11,19 +11,13 @@ arguments silently.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from arq_graph.errors import InputError, suggestion
-from arq_graph.reasoning.queries import Query, queries_of
-
-LeftOut = frozenset[str]
-"""Names of queries that a blueprint is asked without, wherever they stand in it."""
-NOTHING: LeftOut = frozenset()
+from arq_graph.reasoning.queries import Form, queries_of
 
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # the limit of Anthropic's tool schemas
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
@@ -65,56 +59,18 @@ class AnswerJsonSchema(GenerateJsonSchema):
         return {"type": "string"}
 
 
-def reduced_schema(is_asked: Callable[[str, Query], bool]) -> type[AnswerJsonSchema]:
-    """The schema of an answer in which every blueprint, nested ones too, is reduced to those fields that are asked."""
+def make_schema_generator(form: Form) -> type[AnswerJsonSchema]:
+    """Return a generator that keeps, of every blueprint at any depth, the fields that the form includes."""
 
-    class ReducedJsonSchema(AnswerJsonSchema):
+    class FormJsonSchema(AnswerJsonSchema):
         def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-            asked = [name for name, query in queries_of(schema["cls"]).items() if is_asked(name, query)]
-            whole = super().model_schema(schema)
-            for name in queries_of(schema["cls"]).keys() - asked:
-                del whole["properties"][name]
-            return whole
+            reduced = super().model_schema(schema)
+            for name, query in queries_of(schema["cls"]).items():
+                if not form.includes(name, query):
+                    del reduced["properties"][name]
+            return reduced
 
-    return ReducedJsonSchema
-
-
-def queries_within(*blueprints: type[BaseModel]) -> dict[str, bool]:
-    """The fields of blueprints and of those inside them, by name, and whether they are queries: what can be left out.
-
-    Names that stand in several places are one; it is a query if it is one anywhere.
-    """
-    found = {name: False for each in blueprints for name in queries_of(each)}  # the outer ones first
-
-    def note(name: str, asked: Query) -> bool:
-        found[name] = found.get(name, False) or asked.kind != "respond"
-        return True
-
-    for each in blueprints:
-        each.model_json_schema(schema_generator=reduced_schema(note))
-    return found
-
-
-def left_out(names: Iterable[str], *blueprints: type[BaseModel]) -> LeftOut:
-    """Names of queries, once it is sure that some of the blueprints ask each of them.
-
-    Raises:
-        InputError: None of them does, or the name is one of their response, which cannot be left out.
-    """
-    wanted = frozenset(names)
-    known = queries_within(*blueprints) if wanted else {}
-    queries = [name for name, is_query in known.items() if is_query]
-    for name in sorted(wanted.difference(queries)):
-        why = (
-            "is part of the response"
-            if name in known
-            else f"is no query of theirs{suggestion(name, queries)}"
-        )
-        raise InputError(
-            f"{', '.join(each.__name__ for each in blueprints)} cannot be asked without {name!r}, which {why}. "
-            f"What can be left out: {', '.join(queries) or 'nothing'}"
-        )
-    return wanted
+    return FormJsonSchema
 
 
 class _Conversion:

@@ -137,7 +137,7 @@ def test_an_arm_without_a_query_gets_there_and_is_never_asked_it(name, module, q
 def test_an_arm_can_be_without_queries_of_its_own_steps_alone():
     with pytest.raises(errors.InputError, match="did you mean `condition_applies`"):
         load_arms(["arq -condition_aplies"])
-    with pytest.raises(errors.InputError, match="no query of theirs"):
+    with pytest.raises(errors.InputError, match="isn't one of their queries"):
         load_arms(["arq -values_at_hand"])
     with pytest.raises(errors.InputError, match="there is no arm 'direct -condition'"):
         load_arms(["direct -condition"])
