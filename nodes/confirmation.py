@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -25,7 +25,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.blueprint_node import UserFunction
-from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.current_turn import count_tool_rounds
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
@@ -34,30 +34,22 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.yes import INVISIBLE, has_question_mark, is_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
-"""Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
-list of yeses."""
+"""A function of a customer's message and a question, sync or async, that returns whether the message agrees to the
+question; None leaves it to the list of yeses."""
 
-ASKS = "asks_for_a_yes"
+QUESTION_ID = "asks_for_a_yes"
 """Key of a message's `response_metadata`: the id of the question that it ends with, by the agent's name."""
 
-GO_AHEAD = "Reply yes to go ahead."
+HOW_TO_AGREE = "Reply yes to go ahead."
 
-# What may hide or turn the words behind it, or be another sign when shown: HTML, its entities, code fences, controls.
+# What may hide or turn the words after it, or be another character when shown: HTML, its entities, code fences,
+# controls.
 _MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
-_HIDES = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
-_UNSEEN = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
+_HIDING = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
+_UNREADABLE = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
 
 
-def find_question_conflict(content: str, calls: Sequence[ToolInsight]) -> str | None:
-    """What is wrong with a reply that asks something itself, or could hide code's question below it; None if nothing.
-
-    Have it revised once; after that `ask_for_confirmation` sends the question alone.
-    """
-    if calls and has_question_mark(content):
-        return "it asks something: code's own question stands below it, and a yes must not be one to anything else"
-    if calls and (found := _HIDES.search(content)):
-        return f"it holds {json.dumps(found[0])}, which could hide code's own question below it: write plain text"
-    return None
+# --- asking
 
 
 def ask_for_confirmation(
@@ -67,205 +59,270 @@ def ask_for_confirmation(
     calls: Sequence[ToolInsight],
     *,
     metadata: Mapping[str, Any] | None = None,
-) -> tuple[AIMessage, dict[str, Any], ConfirmationAsked | None]:
-    """Put calls to the customer: the reply with code's question behind it, the update that belongs to it, the event.
+) -> tuple[AIMessage, Update, ConfirmationAsked | None]:
+    """Return the reply with code's question about `calls` below its text, the update of `agreements`, and the event.
 
-    The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the text
-    asks something itself or could hide the question, that goes alone. The event, if there is a question, is for behind
-    the one of the reply. `calls` may be none; then the text is the whole of it.
+    The message and the update must be written in one step: `{messages_key: [reply], **update}`. The event belongs
+    behind the one of the reply. If the text asks something itself, or could hide the question, it is left out. Without
+    calls the text is the whole reply, and there is no event.
     """
     reply = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
     if not calls:
         return reply, {}, None
     question = format_question(agent, calls)
-    above = "" if find_question_conflict(text, calls) else text.strip()
-    record = Agreement(
+    pending_calls = [
+        PendingCall(tool=call.tool, arguments=call.arguments, granted_by=call.granted_by) for call in calls
+    ]
+    agreement = Agreement(
         turn=calls[0].turn,
         id=str(uuid4()),
         question_message_id=str(reply.id),
         question=question,
-        calls=tuple(
-            PendingCall(tool=each.tool, arguments=each.arguments, granted_by=each.granted_by)
-            for each in calls
-        ),
+        calls=tuple(pending_calls),
     )
-    asked = ConfirmationAsked(id=record.id, question=question, calls=record.calls)
-    about = {**reply.response_metadata, ASKS: {state.agent: record.id}}
-    content = f"{above}\n\n{question}" if above else question
-    said = reply.model_copy(update={"content": content, "response_metadata": about})
-    return said, update_agreements(state, record), asked
+    reply.content = question
+    if text.strip() and not find_question_conflict(text, calls):
+        reply.content = f"{text.strip()}\n\n{question}"
+    reply.response_metadata[QUESTION_ID] = {state.agent: agreement.id}
+    event = ConfirmationAsked(id=agreement.id, question=question, calls=agreement.calls)
+    return reply, update_agreements(state, agreement), event
 
 
-def update_agreements(state: StateView, *new: Agreement) -> dict[str, Any]:
-    """The update of `agreements` with new records, beside those of this turn's other questions."""
-    turns = {turn for each in new for turn in (each.turn, each.answer_message_id) if turn is not None}
-    ids = {each.id for each in new}
-    before = [each for each in state.read_records("agreements", Agreement) if each.id not in ids]
-    kept = [each for each in before if {each.turn, each.answer_message_id} & turns]
-    return {"agreements": state.replace_records("agreements", [*kept, *new])}
+def find_question_conflict(text: str, calls: Sequence[ToolInsight]) -> str | None:
+    """Return why a text can't stand above code's question about `calls`; None if it can.
+
+    Have it revised once; after that `ask_for_confirmation` sends the question alone.
+    """
+    if not calls:
+        return None
+    if has_question_mark(text):
+        return "it asks something: code's own question stands below it, and a yes must not be one to anything else"
+    if hiding := _HIDING.search(text):
+        return f"it holds {json.dumps(hiding[0])}, which could hide code's own question below it: write plain text"
+    return None
 
 
 def format_question(agent: Agent, calls: Sequence[ToolInsight | PendingCall]) -> str:
-    """Code's question about calls: each with its tool and every argument, then how to agree."""
-    asked, replies = zip(*(_asked(agent, each.tool, each.arguments) for each in calls), strict=True)
-    if len(asked) > 1:
-        asked = tuple(f"{number}. {each}" for number, each in enumerate(asked, start=1))
-    return "\n".join([*asked, *dict.fromkeys(replies)])
+    """Return code's question about calls: each with its tool and every argument, then how to agree."""
+    lines, replies = [], []
+    for number, call in enumerate(calls, start=1):
+        line, reply = _format_call(agent, call.tool, call.arguments)
+        if len(calls) > 1:
+            line = f"{number}. {line}"
+        lines.append(line)
+        replies.append(reply)
+    lines.extend(dict.fromkeys(replies))
+    return "\n".join(lines)
 
 
 def format_example_question(agent: Agent, tool: str) -> str:
-    """Code's question about a tool, with the arguments' names in the place of their values."""
-    return " ".join(_asked(agent, tool, None))
+    """Return code's question about a tool, with the arguments' names in place of their values."""
+    return " ".join(_format_call(agent, tool, None))
 
 
-def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
+def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Return a call as the customer reads it, and how to agree to it."""
     tool, confirmation = ToolArguments(agent.toolbox[name]), agent.confirm.get(name)
-    reply = (confirmation and confirmation.reply) or GO_AHEAD
-    values = {each.name: f"‹{each.name}›" for each in tool.arguments}
-    if arguments is not None:
-        values = {each: _shown(arguments.get(each, tool.defaults.get(each))) for each in values}
-    if confirmation is not None and confirmation.ask:
-        return confirmation.ask.format_map(values), reply
-    labelled = ", ".join(f"{each.replace('_', ' ')}: {value}" for each, value in values.items())
-    return f"{tool.title} ({labelled})" if labelled else tool.title, reply
+    values = {}
+    for argument in tool.arguments:
+        if arguments is None:
+            values[argument.name] = f"‹{argument.name}›"
+        else:
+            default = tool.defaults.get(argument.name)
+            values[argument.name] = _format_value(arguments.get(argument.name, default))
+    how_to_agree = (confirmation and confirmation.reply) or HOW_TO_AGREE
+    if confirmation and confirmation.ask:
+        return confirmation.ask.format_map(values), how_to_agree
+    labelled = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in values.items())
+    return f"{tool.title} ({labelled})" if labelled else tool.title, how_to_agree
 
 
-def _shown(value: Any) -> str:
-    """A value as the customer reads it, uncut: texts in quotation marks, what hides or is not seen spelled out."""
+def _format_value(value: Any) -> str:
+    """Return a value as the customer reads it, in full: texts in quotation marks, unreadable characters escaped."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     text = json.dumps(value, ensure_ascii=False, default=str)
-    spelled: str = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return spelled
+    escaped: str = _UNREADABLE.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
+    return escaped
+
+
+# --- the open question
+
+
+def find_open_agreement(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
+    """Return the open question with all messages of the customer's since; None if none is open or answered.
+
+    It is open while the message that ends with it is the agent's last one, and reads as it was sent.
+    """
+    agreements = state.read_records("agreements", Agreement)
+    asked = [agreement for agreement in agreements if agreement.by == "customer"]
+    position = _find_question(state, asked[-1]) if asked else None
+    if position is None:
+        _warn_of_lost_question(state, {agreement.id for agreement in agreements})
+        return None
+    answers: list[BaseMessage] = []
+    for message in state.messages[position + 1 :]:
+        if isinstance(message, AIMessage) and message.text.strip():
+            return None
+        if isinstance(message, HumanMessage):
+            answers.append(message)
+    return (asked[-1], answers) if answers else None
+
+
+def _find_question(state: StateView, agreement: Agreement) -> int | None:
+    """Return the position of the message that ends with the question; None if it is gone or reads otherwise."""
+    for position, message in enumerate(state.messages):
+        if message.id == agreement.question_message_id:
+            return position if message.text.endswith(agreement.question) else None
+    return None
+
+
+def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
+    """Warn whoever wires the graph if the record of the last question isn't stored until its answer."""
+    for message in reversed(state.messages):
+        if isinstance(message, AIMessage):
+            question_id = read_note(message, QUESTION_ID).get(state.agent)
+            if isinstance(question_id, str) and question_id not in known_ids:
+                warnings.warn(
+                    f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know "
+                    "the question any more, so no answer to it counts. An agent that is a node of another graph has "
+                    "to keep its state between turns: compile it with checkpointer=True",
+                    stacklevel=2,
+                )
+            return
+
+
+# --- the answer
 
 
 @dataclass(frozen=True)
 class AgreementOutcome:
-    """What has come of the question that the customer was asked.
+    """The outcome of the open question, once the customer has answered.
 
-    After a yes: `call` with the update of `agreements` in which it is spent, and `insights`, what is kept about it; or
-    `insights` about calls that were agreed to and are put again, or cannot run any more. Else the calls that are still
-    `pending`, by the ids that a prompt shows.
+    - After a yes: the `call` to make now, the `update` of `agreements` that marks it as made, and the `insights` about
+      it. If it can't run, or something went wrong since the yes: only `insights`, about calls that are declined, or
+      that the customer is asked about again.
+    - After anything else: the `pending` calls, by the ids that a prompt shows.
+    - Without an open question: nothing.
     """
 
     call: ToolCall | None = None
-    agreements: Mapping[str, Any] = field(default_factory=dict)
+    update: Mapping[str, Any] = field(default_factory=dict)
     insights: tuple[ToolInsight, ...] = ()
     pending: Mapping[str, PendingCall] = field(default_factory=dict)
 
-    def ask_again(self, gate: Gate, wanted: Sequence[str]) -> list[ToolInsight]:
-        """The waiting calls that are put again, as the strategy says that the customer still wants them."""
-        return _put_again(gate, [call for id, call in self.pending.items() if id in wanted])
+    def ask_again(self, gate: Gate, ids: Collection[str]) -> list[ToolInsight]:
+        """Return the insights about the pending calls that the customer still wants, and is asked about again."""
+        return _ask_again(gate, [call for id, call in self.pending.items() if id in ids])
 
     def describe_pending(self) -> list[dict[str, Any]]:
-        """The waiting calls as a prompt shows them."""
+        """Return the pending calls as a prompt shows them."""
         return [
-            {"id": id, "tool": each.tool, "arguments": each.arguments} for id, each in self.pending.items()
+            {"id": id, "tool": call.tool, "arguments": call.arguments} for id, call in self.pending.items()
         ]
 
 
 def resolve_agreement(
-    gate: Gate, agrees: Agrees | None, objection: Callable[[str], Generator[UserFunction, Any, str]]
+    gate: Gate,
+    agrees: Agrees | None,
+    find_objection: Callable[[str], Generator[UserFunction, Any, str]],
 ) -> Generator[UserFunction, Any, AgreementOutcome]:
-    """See what has come of the question that waits; yields the functions that are to be run."""
-    open_now = find_open_agreement(gate.state)
-    if open_now is None:
-        return AgreementOutcome()
-    record, answers = open_now
-    turn, said = gate.conversation.turn, "\n".join(each.text for each in answers)
-    left = [call for call in record.calls if call.tool_call_id is None and call.tool in gate.tools]
-    # A message that was edited keeps its id.
-    if (record.answer_message_id, record.answer_text) != (turn, said):
-        # Asked ahead, only what is plainly a yes is one; a function of the user's is called once.
-        agreed = yield from _is_yes(record, left, answers, said, None if gate.state.is_ahead else agrees)
-        if not agreed:
-            return AgreementOutcome(pending={f"C{number}": call for number, call in enumerate(left, start=1)})
-    if not left:
-        return AgreementOutcome()
-    failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
-    # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
-    is_spent = count_tool_rounds(gate.state) >= len(record.calls)
-    if is_spent or any(call.tool_call_id in failed for call in record.calls):
-        return AgreementOutcome(insights=tuple(_put_again(gate, left)))
-    first, *others = left
-    verdict = gate.check_agreed(first, (yield from objection(first.tool)))
-    if verdict[0].kind != "run":
-        return AgreementOutcome(insights=(*verdict, *_put_again(gate, others)))
-    call = make_call(first.tool, first.arguments)
-    spent = first.model_copy(update={"tool_call_id": call["id"]})
-    calls = tuple(spent if each is first else each for each in record.calls)
-    spending = record.model_copy(update={"answer_message_id": turn, "answer_text": said, "calls": calls})
-    made = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
-    return AgreementOutcome(call, update_agreements(gate.state, spending), (made,))
+    """Resolve the open question by the customer's answer; yields the functions that are to be run.
 
-
-def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
-    """A call with an id of its own."""
-    return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
-
-
-def find_open_agreement(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
-    """The question that waits, with every message of the customer's since; None where none waits.
-
-    It waits while the message that it ends is the agent's last one, and reads as it was sent.
+    Args:
+        gate: The check of the calls.
+        agrees: What else is a yes than the list has.
+        find_objection: Returns why a tool may not be called now; empty if it may.
     """
-    records = state.read_records("agreements", Agreement)
-    record = next((each for each in reversed(records) if each.by == "customer"), None)
-    messages = state.messages
-    at = next(
-        (i for i, each in enumerate(messages) if record and each.id == record.question_message_id), None
-    )
-    if record is None or at is None or not messages[at].text.endswith(record.question):
-        _warn_of_lost(state, {each.id for each in records})
-        return None
-    since = messages[at + 1 :]
-    if any(isinstance(each, AIMessage) and each.text.strip() for each in since):
-        return None
-    answers: list[BaseMessage] = [each for each in since if isinstance(each, HumanMessage)]
-    return (record, answers) if answers else None
+    open_agreement = find_open_agreement(gate.state)
+    if open_agreement is None:
+        return AgreementOutcome()
+    agreement, answers = open_agreement
+    pending = [call for call in agreement.calls if call.tool_call_id is None and call.tool in gate.tools]
+
+    answer_id = gate.conversation.turn
+    answer_text = "\n".join(message.text for message in answers)
+    # A message that was edited keeps its id, so the text is compared, too.
+    was_resolved = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
+    if not was_resolved:
+        if gate.state.is_ahead:
+            agrees = None  # a function of the user's is called once
+        has_agreed = yield from _has_agreed(agreement, pending, answers, answer_text, agrees)
+        if not has_agreed:
+            ids = [f"C{number}" for number in range(1, len(pending) + 1)]
+            return AgreementOutcome(pending=dict(zip(ids, pending, strict=True)))
+    if not pending:
+        return AgreementOutcome()
+
+    failed_ids = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
+    has_failed = any(call.tool_call_id in failed_ids for call in agreement.calls)
+    # One yes is for as many rounds as there were calls, so a turn ends whatever else goes wrong.
+    if has_failed or count_tool_rounds(gate.state) >= len(agreement.calls):
+        return AgreementOutcome(insights=tuple(_ask_again(gate, pending)))
+
+    first_call, *other_calls = pending
+    objection = yield from find_objection(first_call.tool)
+    verdict = gate.check_agreed(first_call, objection)
+    if verdict[0].kind != "run":
+        return AgreementOutcome(insights=(*verdict, *_ask_again(gate, other_calls)))
+    tool_call = make_call(first_call.tool, first_call.arguments)
+    made_call = first_call.model_copy(update={"tool_call_id": tool_call["id"]})
+    calls = tuple(made_call if call is first_call else call for call in agreement.calls)
+    fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": calls}
+    update = update_agreements(gate.state, agreement.model_copy(update=fields))
+    insight = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
+    return AgreementOutcome(tool_call, update, (insight,))
 
 
-def _warn_of_lost(state: StateView, known: Container[str]) -> None:
-    """Tell whoever wires the graph that what a question was about is not kept until its answer."""
-    last = next((each for each in reversed(state.messages) if isinstance(each, AIMessage)), None)
-    asked = read_note(last, ASKS).get(state.agent) if last else None
-    if isinstance(asked, str) and asked not in known:
-        warnings.warn(
-            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know the "
-            "question any more, so no answer to it counts. An agent that is a node of another graph has to keep its "
-            "state between turns: compile it with checkpointer=True",
-            stacklevel=2,
-        )
-
-
-def _is_yes(
-    record: Agreement,
+def _has_agreed(
+    agreement: Agreement,
     calls: Sequence[PendingCall],
     answers: Sequence[BaseMessage],
-    said: str,
+    answer_text: str,
     agrees: Agrees | None,
 ) -> Generator[UserFunction, Any, bool]:
     if not calls:
         return False
-    if said.strip() == record.id:
+    if answer_text.strip() == agreement.id:  # a button
         return True
     if agrees is not None:
         try:
-            agreed = yield partial(agrees, said, record.question)
+            verdict = yield partial(agrees, answer_text, agreement.question)
         except Exception:
             return False
-        if agreed is not None:
-            return agreed is True
-    # Reads its list from a file at first.
-    agreed_by_list: bool = yield partial(is_yes, answers, [call.tool for call in calls])
-    return agreed_by_list
+        if verdict is not None:
+            return verdict is True
+    # It reads its list from a file the first time, which must not block an event loop.
+    is_listed: bool = yield partial(is_yes, answers, [call.tool for call in calls])
+    return is_listed
 
 
-def _put_again(gate: Gate, calls: Sequence[PendingCall]) -> list[ToolInsight]:
-    """What becomes of calls that wait: those that could run are put once more."""
-    again = {"kind": "confirm", "problem": NOT_AGREED}
-    return [
-        each.model_copy(update=again) if each.kind == "run" else each
-        for call in calls
-        for each in gate.check_agreed(call)
-    ]
+def _ask_again(gate: Gate, calls: Sequence[PendingCall]) -> list[ToolInsight]:
+    """Return the verdicts on pending calls; the customer is asked again about those that could run."""
+    insights = []
+    for call in calls:
+        for insight in gate.check_agreed(call):
+            if insight.kind == "run":
+                insight = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
+            insights.append(insight)
+    return insights
+
+
+def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
+    """Return a tool call with an id of its own."""
+    return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
+
+
+def update_agreements(state: StateView, *agreements: Agreement) -> Update:
+    """Return the update of `agreements` with these records, besides those of the same turns."""
+    turns: set[str | None] = set()
+    for agreement in agreements:
+        turns |= {agreement.turn, agreement.answer_message_id}
+    turns.discard(None)
+    replaced_ids = {agreement.id for agreement in agreements}
+    records = []
+    for agreement in state.read_records("agreements", Agreement):
+        is_current = not turns.isdisjoint({agreement.turn, agreement.answer_message_id})
+        if is_current and agreement.id not in replaced_ids:
+            records.append(agreement)
+    return {"agreements": state.replace_records("agreements", [*records, *agreements])}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from langchain_core.messages import ToolMessage
+
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.channels import StateView
@@ -17,13 +19,14 @@ from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.conversation import Conversation, Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"
+MAX_SCORE = 10
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What calls are held against at one point of a turn.
+    """The check of calls at one point of a turn.
 
-    A verdict is what is kept about the call: one insight, or one for each argument that is missing or invalid.
+    Its verdict is a list of tool insights: one about the call, or one about each missing or invalid argument.
     """
 
     agent: Agent
@@ -40,14 +43,13 @@ class Gate:
     def previous_calls(self) -> tuple[ToolInsight, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
         insights = self.state.read_turn_records("tool_insights", ToolInsight, self.state.turn)
-        return tuple(each for each in insights if each.kind == "run")
+        return tuple(insight for insight in insights if insight.kind == "run")
 
     @cached_property
     def failed_results(self) -> tuple[Line, ...]:
-        """The results of this turn that tell of a failure."""
-        return tuple(
-            line for line in self.conversation.current_turn_results if classify_result(line) == "failed"
-        )
+        """The results of this turn that report a failure."""
+        results = self.conversation.current_turn_results
+        return tuple(line for line in results if classify_result(line) == "failed")
 
     def check(
         self,
@@ -59,35 +61,45 @@ class Gate:
         objection: str = "",
         doubt: str = "",
     ) -> list[ToolInsight]:
-        """The verdict on a proposed call; the first thing that is wrong with it decides."""
+        """Return the verdict on a proposed call; the first thing that is wrong with it decides.
+
+        Args:
+            tool: The tool.
+            arguments: The arguments of the call.
+            problems: Those that are missing or invalid.
+            repeat_is_justified: Whether there is a reason to repeat a call; None if the model wasn't asked.
+            objection: Why a policy or a limit of steps forbids the call; empty if nothing does.
+            doubt: Why the customer has to confirm one of its values; empty if they don't.
+        """
         if tool.name not in self.granted:
-            now = ", ".join(sorted(self.granted)) or "none"
-            why = (
-                f"{tool.name} cannot be called now: no active guideline grants it; the tools that can: {now}"
+            candidates = ", ".join(sorted(self.granted)) or "none"
+            reason = (
+                f"{tool.name} cannot be called now: no active guideline grants it; the tools that can: "
+                f"{candidates}"
             )
-            return [self.make_insight(tool, "declined", arguments, why)]
+            return [self.make_insight(tool, "declined", arguments, reason)]
         if problems:
             return self.report_problems(tool, arguments, problems)
-        if why := self._repetition(tool, arguments, repeat_is_justified) or objection:
-            return [self.make_insight(tool, "declined", arguments, why)]
+        if reason := self._find_repetition(tool, arguments, repeat_is_justified) or objection:
+            return [self.make_insight(tool, "declined", arguments, reason)]
         if tool.name in self.agent.confirmed_by("customer") or doubt:
             return [self.make_insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
         return [self.make_insight(tool, "run", arguments)]
 
     def check_agreed(self, call: PendingCall, objection: str = "") -> list[ToolInsight]:
-        """The verdict on a call that the customer has agreed to.
+        """Return the verdict on a call that the customer has agreed to.
 
-        What a model judged when it was put stands. Conditions that are functions, overrides, policies and the tool's
-        own schema may have changed since.
+        What a model judged when the customer was asked still counts. Conditions that are functions, overrides,
+        policies and the tool's own schema are checked again, since they may have changed.
         """
         tool = self.tools[call.tool]
-        by = find_remaining_grants(self.agent, self.state, call.granted_by)
-        if tool.name not in self.agent.always_available and not by:
+        granted_by = find_remaining_grants(self.agent, self.state, call.granted_by)
+        if tool.name not in self.agent.always_available and not granted_by:
             return [self.make_insight(tool, "declined", call.arguments, "no guideline grants it any more")]
         if problems := tool.validate(call.arguments):
             return self.report_problems(tool, call.arguments, problems)
         kind = "declined" if objection else "run"
-        return [self.make_insight(tool, kind, call.arguments, objection, granted_by=by)]
+        return [self.make_insight(tool, kind, call.arguments, objection, granted_by=granted_by)]
 
     def make_insight(
         self,
@@ -96,51 +108,91 @@ class Gate:
         arguments: Mapping[str, Any],
         problem: str = "",
         argument: Argument | None = None,
-        **further: Any,
+        *,
+        granted_by: tuple[str, ...] | None = None,
+        rationale: str = "",
     ) -> ToolInsight:
-        """What is kept about a call, or about one of its arguments."""
-        about = {
-            "argument": argument and argument.name,
-            "description": argument.description if argument else tool.tool.description,
-            "granted_by": self.granted.get(tool.name, ()),
-            **further,
-        }
-        turn, given = self.state.turn, dict(arguments)
-        return ToolInsight(turn=turn, tool=tool.name, kind=kind, problem=problem, arguments=given, **about)
+        """Return the record of a verdict on a call, or on one of its arguments."""
+        if granted_by is None:
+            granted_by = self.granted.get(tool.name, ())
+        return ToolInsight(
+            turn=self.state.turn,
+            tool=tool.name,
+            kind=kind,
+            argument=argument.name if argument else None,
+            description=argument.description if argument else tool.tool.description,
+            problem=problem,
+            arguments=dict(arguments),
+            rationale=rationale,
+            granted_by=granted_by,
+        )
 
     def report_problems(
         self, tool: ToolArguments, arguments: Mapping[str, Any], problems: Sequence[Problem]
     ) -> list[ToolInsight]:
-        """What is kept about a call whose arguments are missing or invalid."""
+        """Return the records of the missing and invalid arguments of a call."""
         return [
-            self.make_insight(tool, each.kind, arguments, each.message, each.argument) for each in problems
+            self.make_insight(tool, problem.kind, arguments, problem.message, problem.argument)
+            for problem in problems
         ]
 
-    def _repetition(self, tool: ToolArguments, arguments: Mapping[str, Any], justified: bool | None) -> str:
-        """Why a call only repeats one of this turn; empty if it does not, or if there is a reason to."""
+    def _find_repetition(
+        self, tool: ToolArguments, arguments: Mapping[str, Any], is_justified: bool | None
+    ) -> str:
+        """Return why a call only repeats one of this turn; empty if it doesn't, or if there is a reason to."""
+        if is_justified:
+            return ""
         key = tool.make_key(arguments)
-        ran = [(line, line.call) for line in self.conversation.current_turn_results if line.call]
-        same = [
-            line for line, call in ran if call["name"] == tool.name and tool.make_key(call["args"]) == key
-        ]
-        proposed = any(
-            each.tool == tool.name and tool.make_key(each.arguments) == key for each in self.previous_calls
-        )
-        if justified or not (same or proposed):
+        results: list[Line] = []
+        same_results: list[Line] = []
+        for line in self.conversation.current_turn_results:
+            if line.call:
+                results.append(line)
+                if line.call["name"] == tool.name and tool.make_key(line.call["args"]) == key:
+                    same_results.append(line)
+        if not same_results:
+            for call in self.previous_calls:
+                if call.tool == tool.name and tool.make_key(call.arguments) == key:
+                    return "the same call was proposed already in this turn, and another one was made in its place"
             return ""
-        if not same:
-            return "the same call was proposed already in this turn, and another one was made in its place"
-        if same[-1] in self.failed_results:
-            if justified is None and len(same) == 1:  # once more, as after a time-out
-                return ""
-            return f"the same call has failed already in this turn ({same[-1].id})"
-        if justified is None and same[-1] is not ran[-1][0]:
-            return ""
-        return f"the same call was already made in this turn ({same[-1].id})"
+        last = same_results[-1]
+        if last in self.failed_results:
+            is_first_retry = is_justified is None and len(same_results) == 1  # as after a time-out
+            return "" if is_first_retry else f"the same call has failed already in this turn ({last.id})"
+        if is_justified is None and last is not results[-1]:
+            return ""  # another call was made since, and may have changed what it returns
+        return f"the same call was already made in this turn ({last.id})"
+
+
+def find_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
+    """Return why a call must not run, wherever it comes from; None if it may."""
+    name = call["name"]
+    agreed_call = _find_agreed_call(state, call["id"])
+    if agreed_call is None:
+        if name in agent.confirm:
+            return "this call needs an agreement that nobody has given to it"
+    elif (agreed_call.tool, agreed_call.arguments) != (name, call["args"]):
+        return "this is not the call that was agreed to"
+    elif any(isinstance(m, ToolMessage) and m.tool_call_id == call["id"] for m in state.messages):
+        return "this call has run already: one yes is for one call"
+    elif find_remaining_grants(agent, state, agreed_call.granted_by):
+        return None
+    if name in get_granted_tools(agent, state):
+        return None
+    return "this tool cannot be called now: no active guideline grants it"
+
+
+def _find_agreed_call(state: StateView, tool_call_id: str | None) -> PendingCall | None:
+    """Return the agreed call that became this tool call, or None if nobody agreed to it."""
+    for agreement in state.read_records("agreements", Agreement):
+        for call in agreement.calls:
+            if call.tool_call_id and call.tool_call_id == tool_call_id:
+                return call
+    return None
 
 
 def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
-    """The guidelines that are active in the current turn of a state, for a prompt or a route of your own.
+    """Return the guidelines that are active in the current turn of a state, for a prompt or a router of your own.
 
     Args:
         agent: The specification.
@@ -155,58 +207,58 @@ def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages
 
 
 def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
-    """Ids of the guidelines active in this turn, with their scores.
+    """Return the scores of the guidelines that are active in this turn, by their ids.
 
-    Where guidelines were not matched in this turn, only those that are always true count, with a warning.
+    If guidelines weren't matched in this turn, those without a condition are active, and a warning says so.
     """
+    scores: dict[str, int] = {}
     matches = current_turn_matches(state)
-    if not matches:
-        if not state.is_ahead and any(guideline.condition is not None for guideline in agent.guidelines):
-            warnings.warn(
-                f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
-                "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
-                "belongs behind what rewrites messages, such as a summary; messages need the reducer add_messages",
-                stacklevel=1,  # one place, so that Python tells it once and not in every step
-            )
-        return {guideline.id: 10 for guideline in agent.guidelines if guideline.condition is None}
-    known = {guideline.id for guideline in agent.guidelines}
-    return {each.guideline: each.score or 10 for each in matches if each.active and each.guideline in known}
+    if matches:
+        known_ids = {guideline.id for guideline in agent.guidelines}
+        for match in matches:
+            if match.active and match.guideline in known_ids:
+                scores[match.guideline] = match.score or MAX_SCORE
+        return scores
+    for guideline in agent.guidelines:
+        if guideline.condition is None:
+            scores[guideline.id] = MAX_SCORE
+    if len(scores) < len(agent.guidelines) and not state.is_ahead:
+        warnings.warn(
+            f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
+            "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
+            "belongs behind what rewrites messages, such as a summary; messages need the reducer add_messages",
+            stacklevel=1,  # one place, so that Python warns once and not in every step
+        )
+    return scores
 
 
 def get_granted_tools(agent: Agent, state: StateView) -> dict[str, tuple[str, ...]]:
-    """The tools that may be called in this turn, each with the active guidelines that grant it."""
-    active = get_active_scores(agent, state)
-    granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
-    return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}
+    """Return the tools that may be called in this turn, each with the active guidelines that grant it."""
+    active_ids = get_active_scores(agent, state)
+    granted_tools = {}
+    for name in agent.toolbox:
+        granted_by = tuple(id for id in agent.grants[name] if id in active_ids)
+        if granted_by or name in agent.always_available:
+            granted_tools[name] = granted_by
+    return granted_tools
 
 
 def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[str]) -> tuple[str, ...]:
-    """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
+    """Return the guidelines that granted a call when the customer was asked, and still do.
+
+    Their conditions aren't judged again by the customer's answer, unless they are decided in code.
+    """
+    agreed_ids = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
+    unvisited = list(agreed_ids)
+    while unvisited:  # the guidelines that these depend on were active too
+        dependencies = set(agent.guideline(unvisited.pop()).depends_on) - agreed_ids
+        agreed_ids |= dependencies
+        unvisited += dependencies
     matches = current_turn_matches(state)
-    given = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
-    while more := {needed for id in given for needed in agent.guideline(id).depends_on} - given:
-        given |= more  # what it rests on was active, too
-    refuted = {each.guideline for each in matches if each.origin == "code" and not each.matched}
-    scores = dict.fromkeys(given - refuted, 10)
-    scores |= {each.guideline: each.score or 10 for each in matches if each.matched}
-    active = agent.relations.resolve(scores).active
-    return tuple(id for id in granted_by if id in active)
-
-
-def refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
-    """Why a call must not run, whoever wrote it into the messages; None if it may."""
-    name = call["name"]
-    agreed = [each for record in state.read_records("agreements", Agreement) for each in record.calls]
-    spent = next((each for each in agreed if each.tool_call_id and each.tool_call_id == call["id"]), None)
-    if spent is None:
-        if name in agent.confirm:
-            return "this call needs an agreement that nobody has given to it"
-    elif (spent.tool, spent.arguments) != (name, call["args"]):
-        return "this is not the call that was agreed to"
-    elif any(getattr(each, "tool_call_id", None) == spent.tool_call_id for each in state.messages):
-        return "this call has run already: one yes is for one call"
-    elif find_remaining_grants(agent, state, spent.granted_by):
-        return None
-    if name in get_granted_tools(agent, state):
-        return None
-    return "this tool cannot be called now: no active guideline grants it"
+    refuted_ids = {match.guideline for match in matches if match.origin == "code" and not match.matched}
+    scores = dict.fromkeys(agreed_ids - refuted_ids, MAX_SCORE)
+    for match in matches:
+        if match.matched:
+            scores[match.guideline] = match.score or MAX_SCORE
+    active_ids = agent.relations.resolve(scores).active
+    return tuple(id for id in granted_by if id in active_ids)

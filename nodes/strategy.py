@@ -1,4 +1,4 @@
-"""What every strategy has in common: a node that decides what the agent does next, behind the same gate."""
+"""Strategies: nodes that decide what the agent does next, all behind the same gate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from arq_graph.reasoning.reasoner import ModelLike
 class StrategyOptions(NodeSettings, total=False):
     """Settings that all strategies share.
 
-    `agrees`: what else is a yes of the customer's than the shipped list has.
+    `agrees`: a function that says what else is a yes than the shipped list has.
     """
 
     agrees: Agrees | None
@@ -38,8 +38,8 @@ class StrategyOptions(NodeSettings, total=False):
 class Strategy(AgentNode[ARQ]):
     """A node that decides what the agent does next.
 
-    A subclass asks its model (`decide`), and has each call that comes of it checked by the gate. What the customer
-    agreed to is made here, before any model is asked.
+    A subclass implements `decide`: it asks its model, and has each proposed call checked by the gate. The calls that
+    the customer has agreed to are made here, before a model is asked.
     """
 
     agent_state_channels: ClassVar[tuple[str, ...]] = (
@@ -63,23 +63,26 @@ class Strategy(AgentNode[ARQ]):
         self.tools = {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}
 
     def steps(self, state: StateView) -> Steps:
-        """Make the call that the customer has agreed to; where there is none, decide."""
+        """Make the call that the customer has agreed to; without one, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
         outcome = yield from resolve_agreement(gate, self.agrees, partial(self.find_objection, gate))
         if outcome.call is None:
             return (yield from self.decide(gate, outcome))
         state.emit(ToolsDecided(decisions=outcome.insights))
-        return {
-            **self.make_update(gate, outcome.insights, [self.make_call_message([outcome.call])]),
-            **outcome.agreements,
-        }
+        message = self.make_call_message([outcome.call])
+        return {**self.make_update(gate, outcome.insights, [message]), **outcome.update}
 
     @abstractmethod
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
-        """Ask the model, and return the update."""
+        """Ask the model, and return the update.
+
+        Args:
+            gate: The check of proposed calls.
+            outcome: The outcome of the question that the customer has answered: its insights belong into the update.
+        """
 
     def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
-        """Why this strategy's policies do not allow a tool now; empty if they do."""
+        """Return why this strategy's policies forbid a tool now; empty if they don't."""
         yield from ()
         return ""
 
@@ -88,64 +91,84 @@ class Strategy(AgentNode[ARQ]):
         gate: Gate,
         outcome: AgreementOutcome,
         counts: Mapping[str, int],
-        further: Mapping[str, Any],
-        objection: Callable[[str], str] = lambda _: "",
+        lists: Mapping[str, Any],
+        find_objection: Callable[[str], str] = lambda _: "",
     ) -> dict[str, Any]:
-        """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
-        active = list(get_active_scores(self.agent, gate.state))
-        guidelines = [describe_guideline(self.agent.guideline(id)) for id in active]
+        """Return the sections of a prompt's tail that describe the state.
+
+        Args:
+            gate: The check of proposed calls.
+            outcome: The outcome of the question that the customer has answered.
+            counts: Further numbers of the section `now`.
+            lists: Further lists of the section `now`; empty ones are left out.
+            find_objection: Returns why a tool may not be called now; empty if it may.
+        """
+        active_ids = list(get_active_scores(self.agent, gate.state))
+        guidelines = [describe_guideline(self.agent.guideline(id)) for id in active_ids]
+        candidates = [
+            name for name in self.agent.toolbox if name in gate.granted and not find_objection(name)
+        ]
+        asked_again: list[dict[str, Any]] = []
+        refused: list[dict[str, Any]] = []
+        for insight in outcome.insights:
+            call: dict[str, Any] = {"tool": insight.tool, "arguments": insight.arguments}
+            if insight.kind == "confirm":
+                asked_again.append(call)
+            else:
+                refused.append({**call, "why": insight.problem})
         results = gate.conversation.current_turn_results
-        shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in outcome.insights]
-        listed = {
-            "active": active,
+        all_lists = {
+            "active": active_ids,
             "results": [line.id for line in results],
             "failed": [line.id for line in gate.failed_results],
             "empty": [line.id for line in results if classify_result(line) == "empty"],
             "awaiting_confirmation": outcome.describe_pending(),
-            "asked_about_again": [call for each, call in shown if each.kind == "confirm"],
-            "refused": [{**call, "why": each.problem} for each, call in shown if each.kind != "confirm"],
-            **further,
+            "asked_about_again": asked_again,
+            "refused": refused,
+            **lists,
         }
-        candidates = [name for name in self.agent.toolbox if name in gate.granted and not objection(name)]
         return {
             "variables": describe_variables(self.agent, gate.state),
             "active_guidelines": guidelines if self.agent.guidelines else None,
-            "now": describe_turn(gate.conversation, {"candidates": candidates, **counts}, listed),
+            "now": describe_turn(gate.conversation, {"candidates": candidates, **counts}, all_lists),
         }
 
     def make_question(
         self,
         conversation: Conversation,
-        tail: Mapping[str, Any],
+        context: Mapping[str, Any],
         check: Callable[[Any], Sequence[Complaint]],
     ) -> Question[Any]:
-        """The question what to do now, asked with how things stand."""
-        prompt = self.build_prompt(conversation, tail, head=self.head)
-        return Question(self.blueprint, prompt, check, guidelines=tuple(tail["now"].get("active", ())))
+        """Return the question what to do now, with the context in the prompt's tail."""
+        prompt = self.build_prompt(conversation, context, head=self.head)
+        active_ids = tuple(context["now"].get("active", ()))
+        return Question(self.blueprint, prompt, check, guidelines=active_ids)
 
     def make_update(
-        self, gate: Gate, decided: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()
+        self, gate: Gate, decisions: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()
     ) -> Update:
-        """The update with what was decided in this look, and the messages that come of it."""
-        distinct: dict[str, ToolInsight] = {}
-        for each in decided:
-            # Calls that do the same are put to the customer once.
-            waits = each.kind == "confirm" and each.tool in self.tools
-            key = self.tools[each.tool].make_key(each.arguments) if waits else each.model_dump_json()
-            distinct.setdefault(key, each)
-        run = [*gate.previous_calls, *(each for each in distinct.values() if each.kind == "run")]
-        others = [each for each in distinct.values() if each.kind != "run"]
-        called = {each.tool for each in run}
-        before = [
-            each for each in find_answered_insights(gate.state, gate.conversation) if each.tool not in called
-        ]
-        update: Update = {
-            "tool_insights": gate.state.replace_records("tool_insights", [*before, *run, *others])
-        }
-        if said := [*answer_abandoned_calls(gate.state.messages, self.tools), *messages]:
-            update[self.messages_key] = said
+        """Return the update with the decisions on calls, and the messages that follow from them."""
+        insights: dict[str, ToolInsight] = {}
+        for insight in decisions:
+            key = insight.model_dump_json()
+            if insight.kind == "confirm" and insight.tool in self.tools:
+                # The customer is asked once about calls that do the same.
+                key = self.tools[insight.tool].make_key(insight.arguments)
+            insights.setdefault(key, insight)
+        calls = list(gate.previous_calls)
+        calls += [insight for insight in insights.values() if insight.kind == "run"]
+        others = [insight for insight in insights.values() if insight.kind != "run"]
+        called_tools = {call.tool for call in calls}
+        answered = find_answered_insights(gate.state, gate.conversation)
+        still_open = [insight for insight in answered if insight.tool not in called_tools]
+        records = [*still_open, *calls, *others]
+
+        update: Update = {"tool_insights": gate.state.replace_records("tool_insights", records)}
+        all_messages = [*answer_abandoned_calls(gate.state.messages, self.tools), *messages]
+        if all_messages:
+            update[self.messages_key] = all_messages
         return update
 
     def make_call_message(self, calls: Sequence[ToolCall]) -> AIMessage:
-        """The message that makes calls."""
+        """Return the message that makes calls."""
         return make_agent_message(self.agent.name, tool_calls=list(calls))

@@ -17,7 +17,7 @@ from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import unwrap_exception_group
 from arq_graph.nodes.channels import Node, StateView, get_channel_types
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.gate import get_granted_tools, refusal
+from arq_graph.nodes.gate import find_refusal, get_granted_tools
 from arq_graph.nodes.messages import make_tool_message, unanswered_calls
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.steps import run_awaitable
@@ -122,7 +122,7 @@ class ToolGate:
         return StateView(request.state, self.messages_key, agent=self.agent.name)
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
-        why = refusal(self.agent, self._reader(request), request.tool_call)
+        why = find_refusal(self.agent, self._reader(request), request.tool_call)
         return None if why is None else make_tool_message(request.tool_call, why)
 
     def _reported(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
