@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from arq_graph.agent.parts import Part
+from arq_graph.agent.part import Part
 from arq_graph.errors import suggestion
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.values import as_number, as_text, is_same_value

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, model_validator
 
-from arq_graph.agent.parts import Part, Text
+from arq_graph.agent.part import Part, Text
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.milestones.findings import check_milestones, require_measurable
 from arq_graph.milestones.graph import MilestoneGraph

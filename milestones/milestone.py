@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from arq_graph.agent.parts import Part, Text
+from arq_graph.agent.part import Part, Text
 from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.patterns import PatternText
 

@@ -19,7 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-from arq_graph.agent.fingerprint import changed
+from arq_graph.agent.fingerprint import describe_changes
 from arq_graph.errors import InputError
 
 if sys.platform != "win32":
@@ -142,7 +142,7 @@ class RunStore:
         self.parts_before |= head["parts"]
         both = head["parts"].keys() & self._head["parts"].keys()
         shaped = (each["of"] | {name: each["parts"][name] for name in both} for each in (head, self._head))
-        if others := changed(*shaped):
+        if others := describe_changes(*shaped):
             told = ", ".join(_told_once(others))
             way = _ANEW if all(each.startswith("the milestones of ") for each in others) else ""
             raise InputError(

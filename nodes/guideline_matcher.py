@@ -185,7 +185,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             )  # of this turn, or of the one before
             left = [match.guideline for match in known if is_relevant_later(match)]
             left += [*granting, *(id for id, held in holds.items() if held)]
-            looked_at = self.agent.relations.bearing_on([*near, *self._always, *matches, *left])
+            looked_at = self.agent.relations.find_related([*near, *self._always, *matches, *left])
         asked: list[tuple[Batch, list[str]]] = []
         for batch in self.batches:
             judged = [

@@ -19,7 +19,7 @@ from zlib import crc32
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
 
-from arq_graph.agent.tools import argument_schema, schema_errors
+from arq_graph.agent.tools import find_schema_errors, get_argument_schema
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
 from arq_graph.reasoning.schema import NotStrict, strict_schema
 
@@ -113,7 +113,7 @@ class ToolArguments:
         self.tool = tool
         self.name = tool.name
         self._model = _find_model(tool)
-        self._schema = argument_schema(tool)
+        self._schema = get_argument_schema(tool)
         title = (tool.metadata or {}).get("title")
         self.title = str(title) if title else name_in_words(tool.name).capitalize()
 
@@ -192,7 +192,7 @@ class ToolArguments:
     def _find_errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield each error of the tool's schema with its argument's name, "" for the call as a whole."""
         if self._model is None:
-            yield from schema_errors(self._schema, arguments)  # as for tools of MCP servers
+            yield from find_schema_errors(self._schema, arguments)  # as for tools of MCP servers
             return
         try:
             self._model.model_validate(arguments)

@@ -1,1 +1,1 @@
-"""What a designer writes: guidelines, tools, glossary; their relations; and the state of a thread."""
+"""The specification that a designer writes (guidelines, tools, glossary), and the state of a thread."""

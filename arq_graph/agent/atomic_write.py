@@ -1,4 +1,4 @@
-"""Files that are there whole or as they were, however the program ends."""
+"""Writing files so that they are always complete, however the program ends."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from arq_graph.errors import InputError
 
 
 def write_atomically(path: str | Path, text: str) -> None:
-    """Write a text file; whoever reads it meanwhile sees the old one or the new one whole.
+    """Write a text file; a process that reads it meanwhile sees either the old or the new file, complete.
 
-    What a link points to is written, and the link stays. A file that was there keeps its mode. Lone surrogates become
+    A link stays, and the file that it points to is written. An existing file keeps its mode. Lone surrogates become
     question marks.
     """
     content = text.encode(errors="replace")
@@ -21,17 +21,21 @@ def write_atomically(path: str | Path, text: str) -> None:
         target = Path(path).resolve()
         if target.exists() and not target.is_file():  # such as /dev/stdout
             target.write_bytes(content)
-            return
-        draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
-        try:
-            with draft.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            if target.exists():
-                shutil.copymode(target, draft)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        else:
+            _replace_file(target, content)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _replace_file(target: Path, content: bytes) -> None:
+    draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A world to act in that is no set of tools: a household, a shop's website, a text game."""
+"""Worlds to act in that aren't sets of tools: a household, a shop's website, a text game."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True)
 class Observation:
-    """What a world shows after an action.
+    """The response of a world to an action.
 
     Args:
         text: What there is to see.
-        valid: Whether the action was possible; one that was not has changed nothing.
+        valid: False if the action wasn't possible and changed nothing.
     """
 
     text: str
@@ -22,21 +22,21 @@ class Observation:
 
 @runtime_checkable
 class Environment(Protocol):
-    """A world that is acted in with texts.
+    """A world in which an agent acts by texts.
 
-    To go on with a thread in another process its actions are repeated from the beginning: after `reset` the same
-    actions must show the same.
+    To resume a thread in another process, its actions are repeated from the beginning: after `reset`, the same actions
+    must lead to the same observations.
 
     Attributes:
         done: Whether the task has ended, reached or not.
-        score: How well it went so far, on the world's own scale; None where it keeps none.
+        score: How well it has gone so far, on the world's own scale; None if the world doesn't keep a score.
     """
 
     done: bool
     score: float | None
 
     def reset(self) -> str:
-        """Begin anew, and return the first observation."""
+        """Start again, and return the first observation."""
         ...
 
     def step(self, action: str) -> Observation:
@@ -44,5 +44,5 @@ class Environment(Protocol):
         ...
 
     def actions(self) -> Sequence[str] | None:
-        """The actions that are possible now; None where any text may be one."""
+        """Return the actions that are possible now; None if any text may be an action."""
         ...

@@ -1,7 +1,7 @@
-"""Functions named in a file as "module:function", and the modules that they are imported from.
+"""Functions that a file names as "module:function", and the modules that they are imported from.
 
-A module is looked for beside the file first, then on `sys.path`. Where an ordinary import would not find it, a
-module beside the file is one of a package that stands for the folder: the `tools.py` of two agents are two modules.
+A module is searched for beside the file first, then on `sys.path`. If an ordinary import wouldn't find the module
+beside the file, it is imported into a package that stands for the folder: the `tools.py` of two agents are two modules.
 """
 
 from __future__ import annotations
@@ -21,133 +21,156 @@ from types import ModuleType
 
 from arq_graph.errors import ArqGraphError, SpecError, suggestion
 
-_IMPORTING = threading.RLock()
-_OF_LIBRARIES = ("<", *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
-_FOLDERS: set[Path] = set()  # those that modules were imported from
-_LOADED: dict[int, tuple[object, str, Path | None]] = {}  # what was named, by its identity
+_IMPORT_LOCK = threading.RLock()
+_LIBRARY_PATHS = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+_import_folders: set[Path] = set()
+_loaded: dict[int, tuple[object, str, Path | None]] = {}  # by identity: the object, its reference, its folder
 
 
 def load(reference: str, folder: Path | None = None) -> object:
-    """Import what "module:function" names.
+    """Import the object that "module:function" names.
 
-    What a module prints while it is imported goes to standard error.
+    Output that a module prints while it is imported goes to standard error.
     """
     name, _, attribute = reference.partition(":")
     if not name or not attribute:
         raise SpecError(f'must be "module:function", but is {reference!r}')
     folder = folder.resolve() if folder else None
-    module = _module(name, folder)
+    module = _import_module(name, folder)
     try:
-        found: object = attrgetter(attribute)(module)
+        value: object = attrgetter(attribute)(module)
     except AttributeError:
-        near = suggestion(attribute, (known for known in dir(module) if not known.startswith("_")))
+        public_names = [known for known in dir(module) if not known.startswith("_")]
+        near = suggestion(attribute, public_names)
         raise SpecError(f"names {reference!r}, but there is no {attribute!r}{near}") from None
-    _LOADED[id(found)] = found, reference, folder
-    return found
+    _loaded[id(value)] = value, reference, folder
+    return value
 
 
-def name_of(thing: object) -> tuple[str, Path | None] | None:
-    """What `load` was given for a thing that it loaded, so that another process can load it, too."""
-    found = _LOADED.get(id(thing))
-    return found[1:] if found else None
+def find_reference(value: object) -> tuple[str, Path | None] | None:
+    """Return the arguments with which `load` loaded an object, so that another process can load it too."""
+    entry = _loaded.get(id(value))
+    return entry[1:] if entry else None
 
 
-def file_of(thing: object) -> Path | None:
-    """The file of the module that a thing was loaded from, where that stands in a folder of its own."""
-    reference, folder = name_of(thing) or ("", None)
-    return _file(folder, reference.partition(":")[0]) if folder else None
+def find_module_file(value: object) -> Path | None:
+    """Return the file of the module that an object was loaded from, if the module was found in a file's folder."""
+    reference, folder = find_reference(value) or ("", None)
+    return _find_file(folder, reference.partition(":")[0]) if folder else None
 
 
-def folders() -> tuple[Path, ...]:
-    """The folders that modules were imported from because a file in them names one."""
-    return tuple(_FOLDERS)
+def get_import_folders() -> tuple[Path, ...]:
+    """Return the folders of files that named modules in them."""
+    return tuple(_import_folders)
 
 
 @contextlib.contextmanager
-def importable(folders: Iterable[Path]) -> Iterator[None]:
-    """Inside the block, an import finds what `load` imported from these folders in another process."""
-    with _IMPORTING, contextlib.ExitStack() as stack:
+def allow_imports_from(folders: Iterable[Path]) -> Iterator[None]:
+    """Let the block import the modules that `load` imported from these folders in another process."""
+    with _IMPORT_LOCK, contextlib.ExitStack() as stack:
         for folder in filter(Path.is_dir, folders):
-            _package(folder)
-            stack.enter_context(_neighbours(folder))
+            _make_package(folder)
+            stack.enter_context(_allow_neighbours(folder))
         yield
 
 
-def _module(name: str, folder: Path | None) -> ModuleType:
-    with _IMPORTING, contextlib.redirect_stdout(sys.stderr):
+def _import_module(name: str, folder: Path | None) -> ModuleType:
+    with _IMPORT_LOCK, contextlib.redirect_stdout(sys.stderr):
         try:
-            if not folder or not _file(folder, name):
+            if not folder or not _find_file(folder, name):
                 return importlib.import_module(name)
-            full_name = name if _is_importable_from(folder, name) else f"{_package(folder)}.{name}"
-            with _neighbours(folder):
+            full_name = name
+            if not _is_importable_from(folder, name):
+                full_name = f"{_make_package(folder)}.{name}"
+            with _allow_neighbours(folder):
                 return importlib.import_module(full_name)
         except (Exception, SystemExit) as error:
             if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
                 places = f"neither in {folder} nor" if folder else "not"
-                said = f"names the module {name!r}, which is {places} on Python's search path"
-                raise SpecError(said) from None
-            said = f"names the module {name!r}, which fails to import with {told(error)}"
-            raise SpecError(said) from error
+                message = f"names the module {name!r}, which is {places} on Python's search path"
+                raise SpecError(message) from None
+            message = f"names the module {name!r}, which fails to import with {describe_error(error)}"
+            raise SpecError(message) from error
 
 
-def told(error: BaseException, *, placed: bool = True) -> str:
-    """What was raised, and by which line of the user's own code; our own errors are whole sentences already."""
+def describe_error(error: BaseException, *, with_location: bool = True) -> str:
+    """Describe an error, with the line of the user's own code that raised it.
+
+    The library's own errors are whole sentences already and are returned unchanged.
+    """
     if isinstance(error, ArqGraphError) and str(error):
         return str(error)
-    said = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
-    own = [
-        f" (line {line} of {frame.f_code.co_filename})"
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if not frame.f_code.co_filename.startswith(_OF_LIBRARIES)
-        and not frame.f_globals.get("__name__", "").startswith("arq_graph.")
-    ]
-    return said + "".join(own[-1:] if placed else ())
+    description = type(error).__name__
+    if str(error):
+        description += f": {error}"
+    if with_location:
+        description += _find_location(error)
+    return description
 
 
-def place_of(function: object) -> str:
-    """Where a function of the user's own stands, in brackets; empty if it is not written in Python."""
+def _find_location(error: BaseException) -> str:
+    location = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        is_ours = frame.f_globals.get("__name__", "").startswith("arq_graph.")
+        if not is_ours and not file.startswith(_LIBRARY_PATHS):
+            location = f" (line {line} of {file})"
+    return location
+
+
+def describe_location(function: object) -> str:
+    """Return the location of a user's function, in brackets; "" if it isn't written in Python."""
     code = getattr(function, "__code__", None)
     return f" (line {code.co_firstlineno} of {code.co_filename})" if code else ""
 
 
-def _file(folder: Path, name: str) -> Path | None:
+def _find_file(folder: Path, name: str) -> Path | None:
     path = folder.joinpath(*name.split("."))
-    places = (path.with_name(f"{path.name}.py"), path / "__init__.py")
-    return next(filter(Path.is_file, places), None)
+    candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next(filter(Path.is_file, candidates), None)
 
 
 def _is_importable_from(folder: Path, name: str) -> bool:
-    """Whether an ordinary import finds the very module of this folder; then a second copy would be wrong."""
+    """Return True if an ordinary import finds this folder's module; a second copy of it would then be wrong."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
-    return spec is not None and Path(spec.origin or "").resolve() == _file(folder, top)
+    return spec is not None and Path(spec.origin or "").resolve() == _find_file(folder, top)
 
 
-def _package(folder: Path) -> str:
+def _make_package(folder: Path) -> str:
     name = f"arq_graph_agent_{sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
-        sys.modules[name] = package = ModuleType(name)
+        package = ModuleType(name)
         package.__path__ = [str(folder)]
+        sys.modules[name] = package
     return name
 
 
 @contextlib.contextmanager
-def _neighbours(folder: Path) -> Iterator[None]:
-    """Let modules import what stands beside them, but never the namesake that stands beside another file."""
-    others = _FOLDERS - {folder}
-    _FOLDERS.add(folder)
-    imported = sys.modules.copy()  # at once: other threads import, too
-    loaded = imported.keys() & {each.stem for each in folder.iterdir()}
-    for name, module in imported.items() if loaded else ():  # mostly there is no namesake
-        if name.partition(".")[0] not in loaded:
-            continue
-        file = Path(getattr(module, "__file__", None) or "")
-        if any(file.is_relative_to(other) for other in others) and _file(folder, name) not in (None, file):
-            sys.modules.pop(name, None)
+def _allow_neighbours(folder: Path) -> Iterator[None]:
+    """Let modules import what is in their folder, but never a module of the same name from another file's folder."""
+    _import_folders.add(folder)
+    _forget_namesakes(folder)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        with contextlib.suppress(ValueError):  # a module may have taken it out itself
+        with contextlib.suppress(ValueError):  # a module may have removed it
             sys.path.remove(str(folder))
+
+
+def _forget_namesakes(folder: Path) -> None:
+    """Remove modules from `sys.modules` that came from another file's folder and that this folder has, too."""
+    other_folders = _import_folders - {folder}
+    modules = sys.modules.copy()  # other threads import at the same time
+    names = modules.keys() & {file.stem for file in folder.iterdir()}
+    if not names:
+        return
+    for name, module in modules.items():
+        if name.partition(".")[0] not in names:
+            continue
+        file = Path(getattr(module, "__file__", None) or "")
+        is_from_elsewhere = any(file.is_relative_to(other) for other in other_folders)
+        if is_from_elsewhere and _find_file(folder, name) not in (None, file):
+            sys.modules.pop(name, None)

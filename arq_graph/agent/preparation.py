@@ -1,10 +1,10 @@
-"""Asking ahead of all conversations what never changes about a guideline, and keeping the answers in a JSON file.
+"""Preparation: questions about guidelines that a model answers once, before any conversation.
 
-Two properties of a guideline are the same in every turn: whether its action is continuous, and whether a tool's
-result could make its condition true. Asked once, they are not asked in each turn (ARQ paper, Appendix A, asks
-the first in the turn; the second is ours). An answer belongs to the wording of a guideline, not to its id: it
-holds while condition and action are what they were, wherever in the specification the guideline stands. The file is a
-list of answers, each with the wording that it is about, for the designer to look over.
+Two properties of a guideline are the same in every turn: whether its action is continuous, and whether a tool's result
+could make its condition true. If they are asked once, they need not be asked in each turn (ARQ paper, Appendix A, asks
+the first in the turn; the second is ours). An answer belongs to the wording of a guideline, not to its id: it holds as
+long as condition and action don't change, wherever the guideline is in the specification. The answers are stored in a
+JSON file, each with its wording, for the designer to review.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.agent.spec import Agent, Guideline, prepared_path
+from arq_graph.agent.guideline import Guideline
 from arq_graph.errors import InputError, ReasoningError, SpecError
-from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.offline.model import is_offline
 from arq_graph.models.resolve import ChatModelLike
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
@@ -29,8 +29,6 @@ from arq_graph.reasoning.templates import PromptTemplate
 
 BATCH_SIZE = 10
 FOLDER = Path(__file__).parent
-
-A = TypeVar("A", bound=Agent)
 
 
 class StaticProperties(ARQ):
@@ -47,9 +45,9 @@ class StaticProperties(ARQ):
 
 
 class PreparedAnswer(BaseModel):
-    """An entry of the file: what was answered about guidelines of this condition and action.
+    """An entry of the file: the answer for guidelines with this condition and action.
 
-    A condition that is None is always true, or is a function, which the model does not see.
+    `condition` is None if it is always true, or is a function, which the model doesn't see.
     """
 
     condition: str | None
@@ -63,82 +61,126 @@ Answers = Mapping[Wording, StaticProperties]
 _FILE = TypeAdapter(list[PreparedAnswer])
 
 
-def prepare(agent: A, model: ChatModelLike, given: str | os.PathLike[str] | None) -> A:
-    """Ask about all batches at the same time, keep what was answered, and raise what a batch ended with."""
-    path = Path(given) if given is not None else agent.file and prepared_path(agent.file)
+def prepare_guidelines(
+    guidelines: Sequence[Guideline], model: ChatModelLike, path: Path | None
+) -> list[Guideline]:
+    """Ask a model about guidelines and return them with both properties filled in.
+
+    All batches are asked at the same time. The answers are stored at `path`, if there is one, before an error of a
+    batch is raised.
+    """
     answers = read_answers(path) if path and path.exists() else {}
-    unknown = [g for g in agent.guidelines if is_open(g) and _wording(g) not in answers]
-    if not unknown:
-        return filled(agent, answers)
-    if is_stand_in(model):
+    open_guidelines = filter(needs_preparation, guidelines)
+    unanswered = [guideline for guideline in open_guidelines if _get_wording(guideline) not in answers]
+    if not unanswered:
+        return apply_answers(guidelines, answers)
+    if is_offline(model):
         raise InputError(
             "the offline model cannot tell what never changes about a guideline: name another model"
         )
-    if path and not os.access(path.parent, os.W_OK):  # before a model is paid for what goes into the file
+    if path and not os.access(path.parent, os.W_OK):  # checked before the model calls, which cost money
         raise SpecError("there is no folder to write the prepared answers in", file=str(path))
-    batches = [unknown[start : start + BATCH_SIZE] for start in range(0, len(unknown), BATCH_SIZE)]
-    replies = Reasoner(model, module="prepare").ask_all([_question(batch) for batch in batches])
-    for batch, reply in zip(batches, replies, strict=True):
-        if isinstance(reply, Answer):
-            answers |= {_wording(g): getattr(reply.value, g.id) for g in batch}
+    new_answers, failure = _ask(unanswered, model)
+    answers |= new_answers
     if path and answers:
-        kept = {wording: answers[wording] for g in agent.guidelines if (wording := _wording(g)) in answers}
-        entries = [PreparedAnswer(condition=c, action=a, answer=said) for (c, a), said in kept.items()]
-        write_atomically(path, _FILE.dump_json(entries, indent=2).decode() + "\n")
-    if failed := next((reply for reply in replies if isinstance(reply, ReasoningError)), None):
-        answered = sum(_wording(g) in answers for g in unknown)
+        _write_answers(path, guidelines, answers)
+    if failure is not None:
+        answered = sum(_get_wording(guideline) in answers for guideline in unanswered)
         where = f"; {path} keeps the answers" if path else ""
-        failed.add_note(f"{answered} of {len(unknown)} guidelines were answered{where}.")
-        raise failed
-    return filled(agent, answers)
+        failure.add_note(f"{answered} of {len(unanswered)} guidelines were answered{where}.")
+        raise failure
+    return apply_answers(guidelines, answers)
 
 
-def is_open(guideline: Guideline) -> bool:
-    """Whether something about a guideline would be asked in every turn."""
-    return (guideline.continuous is None and guideline.action is not None) or (
-        guideline.sensitive_to_tools is None and isinstance(guideline.condition, str)
-    )
+def needs_preparation(guideline: Guideline) -> bool:
+    """Return True if the matcher would ask about the guideline's properties every turn."""
+    if guideline.continuous is None and guideline.action is not None:
+        return True
+    return guideline.sensitive_to_tools is None and isinstance(guideline.condition, str)
 
 
-def filled(agent: A, answers: Answers) -> A:
-    """Fill in what the designer left open; a condition that is a function stays with the code."""
-    guidelines = []
-    for g in agent.guidelines:
-        update = {}
-        if said := answers.get(_wording(g)):
-            if g.continuous is None and g.action is not None:
-                update["continuous"] = said.continuous
-            if g.sensitive_to_tools is None and not callable(g.condition):
-                update["sensitive_to_tools"] = g.condition is not None and said.sensitive_to_tools
-        guidelines.append(g.model_copy(update=update))
-    return agent.replace(guidelines=guidelines)
+def apply_answers(guidelines: Sequence[Guideline], answers: Answers) -> list[Guideline]:
+    """Return the guidelines with the properties filled in that the designer left open.
+
+    The sensitivity of a condition that is a function stays open: code decides it.
+    """
+    return [_apply_answer(guideline, answers.get(_get_wording(guideline))) for guideline in guidelines]
+
+
+def _apply_answer(guideline: Guideline, answer: StaticProperties | None) -> Guideline:
+    if answer is None:
+        return guideline
+    update = {}
+    if guideline.continuous is None and guideline.action is not None:
+        update["continuous"] = answer.continuous
+    if guideline.sensitive_to_tools is None and not callable(guideline.condition):
+        update["sensitive_to_tools"] = guideline.condition is not None and answer.sensitive_to_tools
+    return guideline.model_copy(update=update)
 
 
 def read_answers(path: Path) -> dict[Wording, StaticProperties]:
-    """Read a file of answers."""
+    """Read a file of prepared answers.
+
+    Raises:
+        SpecError: The file can't be read or isn't valid.
+    """
     try:
         entries = _FILE.validate_json(path.read_bytes())
     except OSError as error:
         raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
     except ValidationError as error:
-        said = f"is not a file of prepared answers: {error.errors()[0]['msg']}"
-        raise SpecError(f"{said}; delete it and prepare the agent again", file=str(path)) from None
-    return {(each.condition, each.action): each.answer for each in entries}
+        problem = error.errors()[0]["msg"]
+        message = f"is not a file of prepared answers: {problem}; delete it and prepare the agent again"
+        raise SpecError(message, file=str(path)) from None
+    return {(entry.condition, entry.action): entry.answer for entry in entries}
 
 
-def _wording(guideline: Guideline) -> Wording:
-    return None if callable(guideline.condition) else guideline.condition, guideline.action
+def _write_answers(path: Path, guidelines: Sequence[Guideline], answers: Answers) -> None:
+    wordings = dict.fromkeys(map(_get_wording, guidelines))
+    entries = []
+    for wording in wordings:
+        if wording in answers:
+            condition, action = wording
+            entries.append(PreparedAnswer(condition=condition, action=action, answer=answers[wording]))
+    write_atomically(path, _FILE.dump_json(entries, indent=2).decode() + "\n")
 
 
-def _question(batch: Sequence[Guideline]) -> Question[Any]:
-    ids = [g.id for g in batch]
-    worded = zip(ids, map(_wording, batch), strict=True)
-    shown = [{"id": id, "condition": condition, "action": action} for id, (condition, action) in worded]
+def _get_wording(guideline: Guideline) -> Wording:
+    condition = None if callable(guideline.condition) else guideline.condition
+    return condition, guideline.action
+
+
+def _ask(
+    guidelines: Sequence[Guideline], model: ChatModelLike
+) -> tuple[dict[Wording, StaticProperties], ReasoningError | None]:
+    """Return the answers of all batches, and the error of the first batch that failed."""
+    starts = range(0, len(guidelines), BATCH_SIZE)
+    batches = [guidelines[start : start + BATCH_SIZE] for start in starts]
+    questions = [_make_question(batch) for batch in batches]
+    replies = Reasoner(model, module="prepare").ask_all(questions)
+    answers = {}
+    failure = None
+    for batch, reply in zip(batches, replies, strict=True):
+        if isinstance(reply, Answer):
+            for guideline in batch:
+                answers[_get_wording(guideline)] = getattr(reply.value, guideline.id)
+        elif failure is None:
+            failure = reply
+    return answers, failure
+
+
+def _make_question(batch: Sequence[Guideline]) -> Question[Any]:
+    ids = [guideline.id for guideline in batch]
+    described = []
+    for guideline in batch:
+        condition, action = _get_wording(guideline)
+        described.append({"id": guideline.id, "condition": condition, "action": action})
     fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
     blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
     template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
     messages = [
-        SystemMessage(template.render("head", {"guidelines": shown})),
+        SystemMessage(template.render("head", {"guidelines": described})),
         HumanMessage(template.render("tail", {"ids": ids})),
     ]
-    return Question(blueprint, messages, name=f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0])
+    name = f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0]
+    return Question(blueprint, messages, name=name)

@@ -1,7 +1,7 @@
-"""How guidelines bear on one another: `entails`, `depends_on`, `overrides`.
+"""The relations between guidelines: `entails`, `depends_on`, `overrides`.
 
-Each relation is a directed graph over the guidelines' ids. `Relations.resolve` takes the guidelines that a
-turn made active and says which of them stay, which come in, and which go.
+Each relation is a directed graph over the guidelines' ids. `Relations.resolve` takes the guidelines whose conditions
+hold in a turn and says which of them stay active, which are added, and which are removed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ from arq_graph.agent.spec_errors import Problem
 from arq_graph.errors import suggestion
 
 if TYPE_CHECKING:
-    from arq_graph.agent.parts import Guideline
+    from arq_graph.agent.guideline import Guideline
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """What relations make of the guidelines that a turn made active."""
+    """The result of applying the relations in a turn.
+
+    Attributes:
+        active: The score of each active guideline, by id.
+        entailed: For each guideline that was added, the guideline that entails it.
+        removed: For each guideline that was removed, the reason.
+    """
 
     active: dict[str, int]
     entailed: dict[str, str]
@@ -29,110 +35,124 @@ class Resolution:
 
 
 class Relations:
-    """The relations that an agent's guidelines declare; `by_id` holds these."""
+    """The relations that an agent's guidelines declare; `by_id` holds the guidelines."""
 
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
         self.by_id = {guideline.id: guideline for guideline in guidelines}
-        self._position = {guideline.id: index for index, guideline in enumerate(guidelines)}
-        self._overriding = defaultdict[str, list[str]](list)
-        self._entailing = defaultdict[str, list[str]](list)
+        self._positions = {guideline.id: index for index, guideline in enumerate(guidelines)}
+        self._overridden_by = defaultdict[str, list[str]](list)
+        self._entailed_by = defaultdict[str, list[str]](list)
         for guideline in guidelines:
             for target in guideline.overrides:
-                self._overriding[target].append(guideline.id)
+                self._overridden_by[target].append(guideline.id)
             for target in guideline.entails:
-                self._entailing[target].append(guideline.id)
+                self._entailed_by[target].append(guideline.id)
 
     def resolve(self, scores: Mapping[str, int]) -> Resolution:
-        """Apply the relations to the guidelines that are active.
+        """Apply the relations to the guidelines whose conditions hold, by their scores.
 
-        First what active ones entail comes in, with the highest score that reaches it. Then what depends on
-        an inactive guideline goes, repeatedly. Then overrides act, from the strongest guideline down:
-        priority, then score, then place in the specification. What goes takes along its dependents and what
-        only it entailed, and never returns. Cost: at most one pass over all relations per removal.
+        First, what they entail is added, with the highest score that reaches it. Then guidelines that depend on an
+        inactive one are removed, repeatedly. Then overrides are applied, from the strongest guideline down: by
+        priority, then score, then position. A guideline that is removed takes along its dependents and what only it
+        entailed, and is never added again. Cost: at most one pass over all relations per removal.
         """
-        given = {id: scores[id] for id in self.by_id if id in scores}
+        matched = {id: scores[id] for id in self.by_id if id in scores}
         removed: dict[str, str] = {}
-        active, entailed = self._spread(given, removed)
-        while gone := self._unmet(active) or self._overridden(active):
-            removed |= gone
-            before, entailed_before = active, entailed
-            active, entailed = self._spread(given, removed)
-            for id in before:
+        active, entailed = self._add_entailed(matched, removed)
+        while new_removals := self._find_unmet(active) or self._find_overridden(active):
+            removed |= new_removals
+            active_before, entailed_before = active, entailed
+            active, entailed = self._add_entailed(matched, removed)
+            for id in active_before:
                 if id not in active and id not in removed:
                     removed[id] = f"entailed by {entailed_before[id]}, which was removed"
         return Resolution(active, entailed, removed)
 
-    def bearing_on(self, ids: Iterable[str]) -> set[str]:
-        """These guidelines, and all others that have to be matched with them for relations to come out right.
+    def find_related(self, ids: Iterable[str]) -> set[str]:
+        """Return these guidelines and all others that must be matched with them to resolve their relations.
 
-        What each depends on and what overrides it, with what entails one of these; and the same for what each entails.
-        Of the given ones that match, then just those stay active that would if all guidelines were matched.
+        These are the guidelines that each depends on or is overridden by, and the guidelines that entail one of those;
+        and the same for each guideline that these entail. If only the returned guidelines are matched, those of `ids`
+        stay active that would stay active if all guidelines were matched.
         """
-        matched, more = set[str](), {id for id in ids if id in self.by_id}
-        while more - matched:
-            matched = self._closed(matched | more, lambda id: self.by_id[id].entails)
-            rests_on = {
-                each for id in matched for each in (*self.by_id[id].depends_on, *self._overriding[id])
-            }
-            more = self._closed(rests_on, lambda id: self._entailing[id])
-        return matched
+        related: set[str] = set()
+        added = {id for id in ids if id in self.by_id}
+        while added - related:
+            related = self._close(related | added, lambda id: self.by_id[id].entails)
+            requirements: set[str] = set()
+            for id in related:
+                requirements.update(self.by_id[id].depends_on)
+                requirements.update(self._overridden_by[id])
+            added = self._close(requirements, lambda id: self._entailed_by[id])
+        return related
 
     @staticmethod
-    def _closed(ids: Iterable[str], further: Callable[[str], Sequence[str]]) -> set[str]:
+    def _close(ids: Iterable[str], get_neighbours: Callable[[str], Sequence[str]]) -> set[str]:
         reached = set(ids)
-        left = list(reached)
-        while left:
-            new = [each for each in further(left.pop()) if each not in reached]
-            reached.update(new)
-            left += new
+        queue = list(reached)
+        while queue:
+            for id in get_neighbours(queue.pop()):
+                if id not in reached:
+                    reached.add(id)
+                    queue.append(id)
         return reached
 
-    def problems(self) -> Iterator[Problem]:
-        """What cannot hold: a relation to no guideline, a circle."""
+    def find_problems(self) -> Iterator[Problem]:
+        """Find relations to unknown guidelines, and circles."""
         for id, guideline in self.by_id.items():
             for kind in ("entails", "depends_on", "overrides"):
-                for at, target in enumerate(getattr(guideline, kind)):
+                for index, target in enumerate(getattr(guideline, kind)):
                     if target not in self.by_id:
-                        said = f"names {target!r}, the id of no guideline{suggestion(target, self.by_id)}"
-                        yield ("guidelines", self._position[id], kind, at), said
+                        problem = f"names {target!r}, the id of no guideline{suggestion(target, self.by_id)}"
+                        yield ("guidelines", self._positions[id], kind, index), problem
         for kind in ("depends_on", "overrides"):
+            edges = {id: getattr(guideline, kind) for id, guideline in self.by_id.items()}
             try:
-                TopologicalSorter({id: getattr(each, kind) for id, each in self.by_id.items()}).prepare()
+                TopologicalSorter(edges).prepare()
             except CycleError as error:
                 circle = error.args[1][::-1]
-                place = ("guidelines", self._position[circle[0]], kind)
+                place = ("guidelines", self._positions[circle[0]], kind)
                 yield place, f"goes in a circle: {' → '.join(circle)}; remove one of these"
 
-    def _unmet(self, active: Mapping[str, int]) -> dict[str, str]:
-        return {
-            id: f"depends on {needed}, which is not active"
-            for id in active
-            for needed in self.by_id[id].depends_on
-            if needed not in active
-        }
+    def _find_unmet(self, active: Mapping[str, int]) -> dict[str, str]:
+        unmet = {}
+        for id in active:
+            for requirement in self.by_id[id].depends_on:
+                if requirement not in active:
+                    unmet[id] = f"depends on {requirement}, which is not active"
+        return unmet
 
-    def _overridden(self, active: Mapping[str, int]) -> dict[str, str]:
-        """What the strongest guideline overrides that still overrides something."""
-        for strongest in sorted(
-            active, key=lambda id: (-self.by_id[id].priority, -active[id], self._position[id])
-        ):
-            if gone := [id for id in self.by_id[strongest].overrides if id in active]:
-                return dict.fromkeys(gone, f"overridden by {strongest}")
+    def _find_overridden(self, active: Mapping[str, int]) -> dict[str, str]:
+        """Return the active guidelines that the strongest guideline with active targets overrides."""
+
+        def sort_key(id: str) -> tuple[int, int, int]:
+            return -self.by_id[id].priority, -active[id], self._positions[id]
+
+        for strongest in sorted(active, key=sort_key):
+            targets = [id for id in self.by_id[strongest].overrides if id in active]
+            if targets:
+                return dict.fromkeys(targets, f"overridden by {strongest}")
         return {}
 
-    def _spread(
-        self, given: Mapping[str, int], removed: Iterable[str]
+    def _add_entailed(
+        self, matched: Mapping[str, int], removed: Iterable[str]
     ) -> tuple[dict[str, int], dict[str, str]]:
-        """Scores and entailers of what is given and of all that it entails, from the highest score down."""
-        score: dict[str, int] = {}
-        by: dict[str, str] = {}
-        for origin in sorted(given, key=lambda id: -given[id]):
-            reached = [origin] if origin not in removed and origin not in score else []
-            for id in reached:
-                score[id] = given[origin]
+        """Return the scores of the matched guidelines and all that they entail, and what entails each added one.
+
+        It starts from the highest score, so that an entailed guideline gets the highest score that reaches it.
+        """
+        scores: dict[str, int] = {}
+        entailed_by: dict[str, str] = {}
+        for origin in sorted(matched, key=lambda id: -matched[id]):
+            if origin in removed or origin in scores:
+                continue
+            queue = [origin]
+            for id in queue:
+                scores[id] = matched[origin]
                 for target in self.by_id[id].entails:
-                    if target not in removed and target not in score and target not in reached:
-                        reached.append(target)
-                        if target not in given:
-                            by[target] = id
-        return {id: score[id] for id in self.by_id if id in score}, by
+                    if target in removed or target in scores or target in queue:
+                        continue
+                    queue.append(target)
+                    if target not in matched:
+                        entailed_by[target] = id
+        return {id: scores[id] for id in self.by_id if id in scores}, entailed_by

@@ -1,29 +1,33 @@
-"""The agent that a designer specifies: its guidelines, tools, glossary and variables, checked as a whole."""
+"""An agent's whole specification: guidelines, tools, glossary, variables and confirmations, validated together."""
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from langchain_core.tools import BaseTool
-from pydantic import AfterValidator, PrivateAttr, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    GetJsonSchemaHandler,
+    JsonValue,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
 
-from arq_graph.agent.mcp import McpServer
-from arq_graph.agent.parts import By, Part, Text, ToolField
-from arq_graph.agent.parts import Confirmation as Confirmation
-from arq_graph.agent.parts import Guideline as Guideline
-from arq_graph.agent.parts import Term as Term
-from arq_graph.agent.parts import Variable as Variable
+from arq_graph.agent.guideline import Guideline as Guideline
+from arq_graph.agent.guideline import ToolField, assign_ids
+from arq_graph.agent.mcp import McpServer as McpServer
+from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
-from arq_graph.agent.spec_errors import Place, Problem, misfits
-from arq_graph.agent.tools import ToolLike, argument_schema, function_of
+from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
+from arq_graph.agent.tools import ToolLike, get_argument_schema, get_function
+from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
 
 if TYPE_CHECKING:
@@ -31,57 +35,105 @@ if TYPE_CHECKING:
 
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
 
-
-def prepared_path(file: Path) -> Path:
-    """Where the answers for an agent's file are kept: `orders.prepared.json` beside `orders.yaml`."""
-    return file.with_suffix(".prepared.json")
+ConfirmedBy = Literal["customer", "operator", "interrupt"]
 
 
-def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
-    taken = {guideline.id for guideline in guidelines}
-    named = []
-    for number, guideline in enumerate(guidelines, start=1):
-        if not guideline.id:
-            id = next(id for n in itertools.count(number) if (id := f"G{n}") not in taken)
-            guideline = guideline.model_copy(update={"id": id})
-            taken.add(id)
-        named.append(guideline)
-    return tuple(named)
+class Term(Part, title="glossary term"):
+    """A word of the business with its meaning.
+
+    Args:
+        name: The word.
+        description: Its meaning.
+        synonyms: Other words for the same.
+
+    Raises:
+        SpecError: A value isn't valid for its field.
+    """
+
+    name: Text
+    description: Text
+    synonyms: Annotated[Sequence[Text], AfterValidator(tuple)] = ()
 
 
-def _says(template: str, arguments: Sequence[str]) -> bool:
-    """Whether a template holds all of these in braces, plainly, and nothing else."""
-    with suppress(ValueError):
-        parts = {part[1:] for part in Formatter().parse(template) if part[1] is not None}
-        return parts == {(name, "", None) for name in arguments}
-    return False
+class Variable(Part):
+    """A value that may be known about a customer or a conversation.
+
+    Args:
+        name: Its name; a thread's state stores values under it in `variables`.
+        description: Its meaning.
+        value: The value for threads that have none; any JSON value.
+        settable: Whether the caller of the app may set it as part of the input.
+
+    Raises:
+        SpecError: A value isn't valid for its field.
+    """
+
+    name: Text
+    description: Text
+    value: JsonValue = None
+    settable: bool = False
+
+
+class Confirmation(Part):
+    """Who has to agree to a call of a tool before it runs. In a file, `customer` is short for `{by: customer}`.
+
+    Args:
+        by: The customer (code asks in the chat), the operator (the run stops for a person who approves, edits or
+            rejects the call), or interrupt (the customer, through LangGraph's interrupt instead of a message).
+        ask: The question to the customer, in any language, with every argument of the tool in braces: "Soll
+            ich {order_id} stornieren?". None: code writes it from the tool's name and arguments.
+        reply: How to agree, in any language, with a word that counts as a yes: "Antworten Sie mit Ja." None:
+            "Reply yes to go ahead."
+
+    Raises:
+        SpecError: A value isn't valid for its field.
+    """
+
+    by: ConfirmedBy
+    ask: Text | None = None
+    reply: Text | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_form(cls, value: object) -> object:
+        return {"by": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _has_texts_only_for_customers(self) -> Self:
+        if (self.ask or self.reply) and self.by == "operator":
+            raise ValueError("`ask` and `reply` are for the customer; an operator sees the call itself")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": ["customer", "operator", "interrupt"]}, handler(schema)]}
 
 
 class Agent(Part):
-    """A whole specification, checked; it does not change once it is made.
+    """An agent's whole specification. It is validated when it is made, and immutable.
 
     `model_json_schema()` describes an agent's file to editors.
 
     Args:
         name: The agent's name.
-        profile: Who it is and how it speaks, in words.
+        profile: Who the agent is and how it speaks, in words.
         guidelines: What it does when.
-        tools: Tools that it may always call, whatever guideline is active.
+        tools: Tools that it can always call, whichever guidelines are active.
         glossary: Words of the business.
-        variables: What may be known about a customer or a conversation.
+        variables: Values that may be known about the customer.
         confirm: By tool name, for tools that need it: who has to agree to a call before it runs.
         fallback: What the agent says when no reply could be made.
         mcp: In a file: the MCP servers, by name, whose tools are named as "mcp:server/tool".
 
     Raises:
-        SpecError: Two guidelines of one id, a relation that names none or goes in a circle, a tool that cannot be
-            used, two tools of one name, a confirmation for an unknown tool or one whose question does not use
-            every argument, a value that does not fit.
+        SpecError: Two guidelines have the same id, a relation names an unknown guideline or goes in a circle, a tool
+            can't be used, two tools have the same name, a confirmation is for an unknown tool or its question doesn't
+            use every argument, or a value isn't valid for its field.
     """
 
     name: Text
     profile: Text
-    guidelines: Annotated[tuple[Guideline, ...], AfterValidator(_with_ids)] = ()
+    guidelines: Annotated[tuple[Guideline, ...], AfterValidator(assign_ids)] = ()
     tools: tuple[ToolField, ...] = ()
     glossary: tuple[Term, ...] = ()
     variables: tuple[Variable, ...] = ()
@@ -106,40 +158,46 @@ class Agent(Part):
         ) -> None: ...
 
     @model_validator(mode="after")
-    def _fits_together(self, info: ValidationInfo) -> Self:
+    def _is_consistent(self, info: ValidationInfo) -> Self:
         self._file = info.context.path if info.context else None
-        if problems := [*self._used_twice(), *self.relations.problems(), *self._wrong_confirmations()]:
-            raise misfits(*problems)
+        problems = list(self._find_duplicates())
+        problems.extend(self.relations.find_problems())
+        problems.extend(self._find_wrong_confirmations())
+        if problems:
+            raise make_validation_error(*problems)
         return self
 
-    def _used_twice(self) -> Iterator[Problem]:
+    def _find_duplicates(self) -> Iterator[Problem]:
         for field, key in (("guidelines", "id"), ("glossary", "name"), ("variables", "name")):
             seen: set[str] = set()
-            for at, each in enumerate(getattr(self, field)):
-                word = getattr(each, key).casefold()
-                if word in seen:
-                    yield (field, at, key), f"is used twice: {word!r}; give each its own"
-                seen.add(word)
-        for place, tool in self._placed_tools():
-            if function_of(tool) != function_of(self.toolbox[tool.name]):
+            for index, part in enumerate(getattr(self, field)):
+                name = getattr(part, key).casefold()
+                if name in seen:
+                    yield (field, index, key), f"is used twice: {name!r}; give each its own"
+                seen.add(name)
+        for place, tool in self._list_tools():
+            if get_function(tool) != get_function(self.toolbox[tool.name]):
                 yield place, f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
 
-    def _placed_tools(self) -> Iterator[tuple[Place, BaseTool]]:
-        for index, each in enumerate(self.guidelines):
-            yield from ((("guidelines", index, "tools", at), tool) for at, tool in enumerate(each.tools))
-        yield from ((("tools", at), tool) for at, tool in enumerate(self.tools))
+    def _list_tools(self) -> Iterator[tuple[Place, BaseTool]]:
+        for position, guideline in enumerate(self.guidelines):
+            for index, tool in enumerate(guideline.tools):
+                yield ("guidelines", position, "tools", index), tool
+        for index, tool in enumerate(self.tools):
+            yield ("tools", index), tool
 
-    def _wrong_confirmations(self) -> Iterator[Problem]:
+    def _find_wrong_confirmations(self) -> Iterator[Problem]:
         for name, confirmation in self.confirm.items():
             if name not in self.toolbox:
                 yield ("confirm", name), f"names no tool of this agent{suggestion(name, self.toolbox)}"
             elif confirmation.ask:
-                arguments = list(argument_schema(self.toolbox[name]).get("properties", ()))
-                if not _says(confirmation.ask, arguments):
-                    takes = " and ".join(f"{{{each}}}" for each in arguments) or "no argument"
-                    yield ("confirm", name, "ask"), f"must hold {takes}, and nothing else in braces"
+                arguments = list(get_argument_schema(self.toolbox[name]).get("properties", ()))
+                if not _uses_exactly(confirmation.ask, arguments):
+                    braces = " and ".join(f"{{{argument}}}" for argument in arguments)
+                    problem = f"must hold {braces or 'no argument'}, and nothing else in braces"
+                    yield ("confirm", name, "ask"), problem
 
-    # Two agents are the same only if they are one: their tools are functions, which do not compare.
+    # Agents are compared by identity, because functions (their tools) can't be compared.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -148,45 +206,45 @@ class Agent(Part):
 
     @cached_property
     def toolbox(self) -> Mapping[str, BaseTool]:
-        """Every tool by its name; a function that stands several times is one tool."""
+        """Every tool by its name; a function that is listed several times is one tool."""
         box: dict[str, BaseTool] = {}
-        for _, tool in self._placed_tools():
+        for _, tool in self._list_tools():
             box.setdefault(tool.name, tool)
         return MappingProxyType(box)
 
     @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
-        """For each tool's name, the ids of the guidelines that it is attached to."""
-        granting: dict[str, dict[str, None]] = {name: {} for name in self.toolbox}
-        for each in self.guidelines:
-            for tool in each.tools:
-                granting[tool.name][each.id] = None
-        return {name: tuple(ids) for name, ids in granting.items()}
+        """For each tool's name, the ids of the guidelines that list it."""
+        ids_by_tool: dict[str, dict[str, None]] = {name: {} for name in self.toolbox}
+        for guideline in self.guidelines:
+            for tool in guideline.tools:
+                ids_by_tool[tool.name][guideline.id] = None
+        return {name: tuple(ids) for name, ids in ids_by_tool.items()}
 
     @cached_property
     def always_available(self) -> frozenset[str]:
-        """Names of the tools that may always be called."""
+        """Names of the tools that can always be called."""
         return frozenset(tool.name for tool in self.tools)
 
     @cached_property
     def relations(self) -> Relations:
-        """What the guidelines say about one another."""
+        """The relations between the guidelines."""
         return Relations(self.guidelines)
 
     @property
     def file(self) -> Path | None:
-        """The file that it was read from, absolute, if any."""
+        """The absolute path of the file that the agent was read from, if any."""
         return self._file
 
-    def confirmed_by(self, *who: By) -> frozenset[str]:
-        """Return the names of the tools whose calls one of these has to agree to."""
-        return frozenset(name for name, confirmation in self.confirm.items() if confirmation.by in who)
+    def confirmed_by(self, *by: ConfirmedBy) -> frozenset[str]:
+        """Return the names of the tools whose calls need the agreement of one of these."""
+        return frozenset(name for name, confirmation in self.confirm.items() if confirmation.by in by)
 
     def guideline(self, id: str) -> Guideline:
-        """Return the guideline of that id.
+        """Return the guideline with that id.
 
         Raises:
-            SpecError: There is none.
+            SpecError: No guideline has that id.
         """
         by_id = self.relations.by_id
         if id not in by_id:
@@ -194,52 +252,68 @@ class Agent(Part):
         return by_id[id]
 
     def replace(self, **changes: object) -> Self:
-        """Return the same agent, of the same file, with some fields changed, checked again."""
-        made = super().replace(**changes)
-        made._file = self._file
-        return made
+        """Return a copy with some fields changed, validated again; it keeps the file's path."""
+        agent = super().replace(**changes)
+        agent._file = self._file
+        return agent
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an agent from a YAML file, with the answers that were prepared beside it.
+        """Read an agent from a YAML file, together with the prepared answers beside it.
 
-        Tools and conditions named as "module:function" are imported, which runs those modules.
+        Modules that the file names ("module:function") are imported.
 
         Args:
             path: The file.
 
         Raises:
-            SpecError: The file cannot be read, or something in it is wrong; it names file, line and what was
-                expected.
+            SpecError: The file can't be read or isn't valid; the message says file, line and what was expected.
         """
-        from arq_graph.agent.yaml_file import read_model
-
         agent = read_model(path, cls, what="agent file")
-        if not (kept := prepared_path(Path(path))).exists():
+        answers_path = get_answers_path(Path(path))
+        if not answers_path.exists():
             return agent
-        from arq_graph.agent.preparation import filled, read_answers
+        from arq_graph.agent.preparation import apply_answers, read_answers
 
-        return filled(agent, read_answers(kept))
+        guidelines = apply_answers(agent.guidelines, read_answers(answers_path))
+        return agent.replace(guidelines=guidelines)
 
     def prepare(self, model: ChatModelLike, *, path: str | os.PathLike[str] | None = None) -> Self:
-        """Ask a model once, ahead of all conversations, what the matcher would ask in every turn.
+        """Ask a model once, before any conversation, what the matcher would otherwise ask every turn.
 
-        Is the action continuous, and could a tool's result make the condition true? What the designer decided
-        or an earlier run answered is not asked.
+        The questions are: is the action continuous, and could a tool's result make the condition true? They aren't
+        asked if the designer or an earlier run has answered them.
 
         Args:
-            model: A chat model, or what else `Reasoner` takes for one.
-            path: Where answers are kept (JSON). None: beside the agent's file (`orders.prepared.json` beside
-                `orders.yaml`), where `from_yaml` finds them; without a file they are not kept.
+            model: A chat model, or anything else that `Reasoner` accepts.
+            path: Where to store the answers (JSON). None: beside the agent's file (`orders.prepared.json` beside
+                `orders.yaml`), where `from_yaml` finds them; without a file they aren't stored.
 
         Returns:
             The agent with both properties filled in.
 
         Raises:
-            SpecError: The file of answers is not one, or cannot be written.
-            InputError: It is the offline model, which cannot tell.
-            ReasoningError: The model gave no valid answer for some guidelines; the others' answers are kept.
+            SpecError: The file of answers isn't valid, or can't be written.
+            InputError: The model is the offline model, which can't answer the questions.
+            ReasoningError: The model gave no valid answer for some guidelines; the other answers are stored.
         """
-        from arq_graph.agent.preparation import prepare
+        from arq_graph.agent.preparation import prepare_guidelines
 
-        return prepare(self, model, path)
+        answers_path = get_answers_path(self.file) if self.file else None
+        if path is not None:
+            answers_path = Path(path)
+        return self.replace(guidelines=prepare_guidelines(self.guidelines, model, answers_path))
+
+
+def get_answers_path(file: Path) -> Path:
+    """Return where the prepared answers for an agent's file are stored: `orders.prepared.json` for `orders.yaml`."""
+    return file.with_suffix(".prepared.json")
+
+
+def _uses_exactly(template: str, arguments: Sequence[str]) -> bool:
+    """Return True if a template has each argument in braces, without a format, and nothing else in braces."""
+    try:
+        fields = [part[1:] for part in Formatter().parse(template) if part[1] is not None]
+    except ValueError:
+        return False
+    return set(fields) == {(argument, "", None) for argument in arguments}

@@ -1,24 +1,23 @@
-"""What Pydantic finds wrong as one `SpecError`: where it stands, what was expected, what was probably meant."""
+"""Pydantic's validation errors as one `SpecError`: where each problem is, what was expected, and a suggestion."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails
 
 from arq_graph.errors import SpecError, suggestion
 
-if TYPE_CHECKING:
-    from arq_graph.agent.yaml_file import Document
-
 Place = tuple[str | int, ...]
+"""The keys and indices that lead to a value, such as `("guidelines", 2, "tools", 0)`."""
 Problem = tuple[Place, str | SpecError]
 
-# By the first word of Pydantic's type of error; its own texts speak of "a valid tuple".
-_MUST_BE = {
+# By Pydantic's type of error, or the first word of it; Pydantic's own messages speak of "a valid tuple".
+_EXPECTED = {
     "string": "text",
     "bool": "true or false",
     "int": "a whole number",
@@ -33,97 +32,148 @@ _MUST_BE = {
 }
 
 
-def spec_error(
+def make_spec_error(
     error: ValidationError,
     model: type[BaseModel],
     values: object,
     *,
-    document: Document | None = None,
     what: str = "",
+    source: str | None = None,
+    line_of: Callable[[Place], int] | None = None,
 ) -> SpecError:
-    """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
-    # Of a union's errors at one place the first, and what is wrong in another file once, whatever names it.
-    found: dict[Place | str, tuple[Any, str]] = {}
-    for each in error.errors(include_url=False):
-        follows = each["type"] == "too_short" and not each["ctx"]["actual_length"] and each["input"]
-        if follows or each["type"] == "default_factory_not_called":  # only from what is wrong elsewhere
+    """Return one `SpecError` for everything that Pydantic found wrong.
+
+    Args:
+        error: Pydantic's error.
+        model: The model that validated the values.
+        values: The values that were validated.
+        what: The kind of file, such as "agent file".
+        source: The name of the file; None for an object that is built in Python.
+        line_of: Returns the line of a place in the file; None for an object that is built in Python.
+    """
+    problems: dict[Place | str, tuple[Any, str]] = {}
+    for detail in error.errors(include_url=False):
+        if _is_consequence(detail):
             continue
-        missing = each["loc"][-1:] if each["type"] == "missing" else ()
-        loc = each.get("ctx", {}).get("place", each["loc"])  # it may be due to what stands elsewhere
-        place = (*_place(values, loc), *missing)
-        said = _sentence(place, each, model)
-        if document is None:
-            said = f"{model.__name__}{':' if place else ''} {said}"
-        elif not place:
-            said = f"the {what} {said}"
-        fault = each.get("ctx", {}).get("error")
-        known_by = str(fault) if getattr(fault, "file", None) else place
-        found.setdefault(known_by, (document.line(place) if document else None, said))
-    if document is None:
-        return SpecError.from_problems(list(found.values()))
-    return SpecError.from_problems(sorted(found.values()), file=document.source)
+        place = _find_place(values, detail)
+        # A union reports several errors for a place: the first counts. A problem in another file is reported once,
+        # however often that file is named.
+        cause = detail.get("ctx", {}).get("error")
+        key = str(cause) if getattr(cause, "file", None) else place
+        if key in problems:
+            continue
+        message = _describe(detail, place, model)
+        if line_of is None:
+            prefix = f"{model.__name__}: " if place else f"{model.__name__} "
+            problems[key] = (None, prefix + message)
+        else:
+            problems[key] = (line_of(place), message if place else f"the {what} {message}")
+    messages = list(problems.values())
+    if line_of is not None:
+        messages.sort()
+    return SpecError.from_problems(messages, file=source)
 
 
-def _place(values: Any, loc: Sequence[str | int]) -> Place:
-    """Those steps of an error's place that lead somewhere; others are names of the types of a union."""
-    place: Place = ()
-    for step in loc:
+def make_validation_error(*problems: Problem) -> ValidationError:
+    """Return an error that the validator of a model raises for problems at places inside the model."""
+    details = []
+    for place, problem in problems:
+        detail = InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": problem})
+        details.append(detail)
+    return ValidationError.from_exception_data("validation", details)
+
+
+def _is_consequence(detail: Mapping[str, Any]) -> bool:
+    """Return True for an error that only follows from another one."""
+    if detail["type"] == "too_short":  # a list of which no item was valid
+        return not detail["ctx"]["actual_length"] and bool(detail["input"])
+    return bool(detail["type"] == "default_factory_not_called")
+
+
+def _find_place(values: Any, detail: Mapping[str, Any]) -> Place:
+    """Return the steps of an error's location that exist in the values; the others are Pydantic's names of types."""
+    place: list[str | int] = []
+    for step in detail.get("ctx", {}).get("place", detail["loc"]):
         if isinstance(values, BaseModel):
             values = values.__dict__
+        if isinstance(values, str):
+            continue
         try:
-            values = ({} if isinstance(values, str) else values)[step]
+            values = values[step]
         except (KeyError, IndexError, TypeError):
             continue
-        place += (step,)
-    return place
+        place.append(step)
+    if detail["type"] == "missing":
+        place.append(detail["loc"][-1])
+    return tuple(place)
 
 
-def misfits(*found: Problem) -> ValidationError:
-    """Return an error for a validator of a whole model to raise about what stands inside it."""
-    details = [
-        InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": said})
-        for place, said in found
-    ]
-    return ValidationError.from_exception_data("misfits", details)
+def _describe(detail: Mapping[str, Any], place: Place, model: type[BaseModel]) -> str:
+    field = _format_place(place)
+    if detail["type"] == "missing":
+        return f"{field} is missing"
+    if detail["type"] == "extra_forbidden":
+        key = str(detail["loc"][-1])
+        keys = _list_keys(model, detail["loc"][:-1])
+        return f"has an unknown key `{key}`{suggestion(key, keys)} (its keys: {', '.join(keys)})"
+    if detail["type"].startswith("value_"):
+        return _describe_value_error(detail["ctx"]["error"], field)
+    expected = _describe_expected(detail, model)
+    near = suggestion(str(detail["input"]), re.findall(r"'([^']*)'", expected))
+    message = f"{expected}, but is {detail['input']!r:.60}{near}"
+    return f"{field} {message}" if field else message
 
 
-def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
-    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    field = f"`{field.removeprefix('.')}` " if place else ""
-    kind, _, fault = error["type"].partition("_")
-    if kind == "missing":
-        return f"{field}is missing"
-    if kind == "extra":
-        key, known = str(error["loc"][-1]), _keys(model, error["loc"][:-1])
-        return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
-    if kind == "value":
-        said = str(error["ctx"]["error"])  # "names …", or a whole sentence
-        if getattr(error["ctx"]["error"], "file", None):
-            said = f"cannot be used: {said}"
-        return (
-            f"{field.rstrip()}: {said}" if field and said.startswith(("the ", "there ")) else f"{field}{said}"
-        )
-    must = re.sub(r"^\w+ should ", "must ", error["msg"])
-    if fault in ("type", "parsing", "from_float") or error["type"] in _MUST_BE:
-        must = f"must be {_MUST_BE.get(error['type']) or _MUST_BE.get(kind, kind)}"
-        if kind in ("list", "tuple", "model") and (keys := ", ".join(_keys(model, error["loc"]))):
-            must += f" (its keys: {keys})" if kind == "model" else f" of mappings (their keys: {keys})"
-    near = suggestion(str(error["input"]), re.findall(r"'([^']*)'", must))
-    return f"{field}{must}, but is {error['input']!r:.60}{near}"
+def _format_place(place: Place) -> str:
+    if not place:
+        return ""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return f"`{text.removeprefix('.')}`"
 
 
-def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
-    """The keys of the mappings at a place of a model; where one of several models may stand there, of all."""
+def _describe_value_error(error: object, field: str) -> str:
+    """Join a field and the message of a validator, which continues the sentence ("names …") or is a whole sentence."""
+    message = str(error)
+    if getattr(error, "file", None):
+        message = f"cannot be used: {message}"
+    if not field:
+        return message
+    separator = ": " if message.startswith(("the ", "there ")) else " "
+    return f"{field}{separator}{message}"
+
+
+def _describe_expected(detail: Mapping[str, Any], model: type[BaseModel]) -> str:
+    error_type = detail["type"]
+    kind, _, fault = error_type.partition("_")
+    if fault not in ("type", "parsing", "from_float") and error_type not in _EXPECTED:
+        return re.sub(r"^\w+ should ", "must ", detail["msg"])
+    expected = _EXPECTED.get(error_type) or _EXPECTED.get(kind, kind)
+    if kind in ("list", "tuple", "model"):
+        keys = ", ".join(_list_keys(model, detail["loc"]))
+        if keys and kind == "model":
+            expected += f" (its keys: {keys})"
+        elif keys:
+            expected += f" of mappings (their keys: {keys})"
+    return f"must be {expected}"
+
+
+def _list_keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
+    """Return the keys of a mapping at a location in a model; of a union, the keys of all its models."""
     root = model.model_fields.get("root")
-    types = [*_models(root.annotation)] if root else [model]
+    models = list(_find_models(root.annotation)) if root else [model]
     for step in loc:
-        fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
-        types = [found for field in fields for found in _models(field.annotation)] if fields else types
-    return list(dict.fromkeys(key for each in types for key in each.model_fields))
+        fields = [candidate.model_fields.get(str(step)) for candidate in models]
+        annotations = [field.annotation for field in fields if field is not None]
+        if annotations:
+            models = list(chain.from_iterable(map(_find_models, annotations)))
+    keys: dict[str, None] = {}
+    for candidate in models:
+        keys |= dict.fromkeys(candidate.model_fields)
+    return list(keys)
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def _find_models(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models(argument)
+        yield from _find_models(argument)

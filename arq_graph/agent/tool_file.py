@@ -1,12 +1,13 @@
-"""Tools that a YAML file describes instead of a function: what a model sees of them, and what their calls give.
+"""Tools that a YAML file describes, so that an agent can be tried before its tools exist.
 
-So an agent can be tried before its tools exist. Such a tool is named as "bank_tools.yaml:send_money".
+The file says what a model sees of each tool, and what its calls return. An agent's file names such a tool as
+"bank_tools.yaml:send_money".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -15,22 +16,24 @@ from typing import Annotated, Any, Self
 from langchain_core.tools import StructuredTool, ToolException
 from pydantic import AfterValidator, JsonValue, RootModel, model_validator
 
-from arq_graph.agent.parts import Part, Text
-from arq_graph.agent.spec_errors import Place, Problem, misfits
-from arq_graph.agent.tools import schema_errors
+from arq_graph.agent.part import Part, Text
+from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
+from arq_graph.agent.tools import find_schema_errors
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.errors import SpecError, suggestion
 
 
-def _schema(value: JsonValue) -> Mapping[str, JsonValue]:
+def _read_schema(value: JsonValue) -> Mapping[str, JsonValue]:
     if not isinstance(value, dict):
         return {"const": value}
     from jsonschema import Draft202012Validator, SchemaError
 
-    known = [*Draft202012Validator.VALIDATORS, "default", "description", "examples", "title"]
-    for word in value:
-        if word not in known:  # JSON Schema itself takes any word, so a typo would lift a bound in silence
-            raise ValueError(f"has {word!r}, which is no keyword of JSON Schema{suggestion(word, known)}")
+    keywords = [*Draft202012Validator.VALIDATORS, "default", "description", "examples", "title"]
+    for key in value:
+        if (
+            key not in keywords
+        ):  # JSON Schema ignores unknown keywords, so a typo would remove a bound silently
+            raise ValueError(f"has {key!r}, which is no keyword of JSON Schema{suggestion(key, keywords)}")
     try:
         Draft202012Validator.check_schema(value)
     except SchemaError as error:
@@ -38,99 +41,117 @@ def _schema(value: JsonValue) -> Mapping[str, JsonValue]:
     return value
 
 
-def _object(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    required = [name for name, schema in properties.items() if "default" not in schema]
-    return {"properties": dict(properties), **({"required": required} if required else {}), "type": "object"}
+SchemaField = Annotated[dict[str, JsonValue], AfterValidator(_read_schema)]
 
 
 class Outcome(Part):
-    """What a call gives: a value or an error."""
+    """The outcome of a call: a value or an error."""
 
     returns: JsonValue = None
     error: Text | None = None
 
     @model_validator(mode="after")
-    def _is_one_of_two(self) -> Self:
+    def _has_value_or_error(self) -> Self:
         if len(self.model_fields_set & {"returns", "error"}) != 1:
             raise ValueError("must have either `returns` or `error`")
         return self
 
+    def list_placeholders(self) -> list[str]:
+        """Return the names that stand for arguments (`$name`) in the value or error."""
+        return Template(json.dumps([self.returns, self.error])).get_identifiers()
+
 
 class Case(Outcome):
-    """What calls with certain arguments give.
+    """The outcome of calls with certain arguments.
 
     Args:
         when: By the name of an argument, its value, or a JSON Schema that the value fits.
-        returns: What such a call gives; `$name` stands for an argument's value.
-        error: What the model is told where such a call fails; `$name` stands for an argument's value.
+        returns: What such a call returns; `$name` stands for an argument's value.
+        error: What the model is told if such a call fails; `$name` stands for an argument's value.
     """
 
-    when: Mapping[Text, Annotated[Any, AfterValidator(_schema)]]
+    when: Mapping[Text, Annotated[Any, AfterValidator(_read_schema)]]
 
 
 class ToolDescription(Outcome):
-    """A tool that is described instead of written.
+    """A tool that is described instead of implemented.
 
     Args:
         description: What the tool does, for the model.
         arguments: By its name, each argument's JSON Schema; one with a `default` may be left out.
-        cases: What calls with certain arguments give; the first that fits decides.
-        returns: What every other call gives; `$name` stands for an argument's value.
-        error: What the model is told where every other call fails; `$name` stands for an argument's value.
+        cases: The outcomes of calls with certain arguments; the first that fits decides.
+        returns: What every other call returns; `$name` stands for an argument's value.
+        error: What the model is told if every other call fails; `$name` stands for an argument's value.
     """
 
     description: Text
-    arguments: Mapping[Text, Annotated[dict[str, JsonValue], AfterValidator(_schema)]] = {}
+    arguments: Mapping[Text, SchemaField] = {}
     cases: tuple[Case, ...] = ()
 
     @model_validator(mode="after")
-    def _names_its_arguments(self) -> Self:
-        outcomes: tuple[Outcome, ...] = (*self.cases, self)
-        wrong: list[Problem] = []
-        for at, outcome in enumerate(outcomes):
-            when: Mapping[str, Any] = getattr(outcome, "when", {})
-            template = Template(json.dumps([outcome.returns, outcome.error]))
-            for name in [*when, *template.get_identifiers()]:
-                if name not in self.arguments:
-                    near = suggestion(name, self.arguments)
-                    place: Place = ("cases", at) if at < len(self.cases) else ()
-                    wrong.append((place, f"names {name!r}, which is no argument of the tool{near}"))
-        for name, schema in self.arguments.items():
-            if "default" in schema:
-                for _, problem in schema_errors({"properties": {name: schema}}, {name: schema["default"]}):
-                    wrong.append((("arguments", name, "default"), f"does not fit the argument: {problem}"))
-        if wrong:
-            raise misfits(*wrong)
+    def _is_consistent(self) -> Self:
+        problems = list(self._find_unknown_arguments())
+        problems.extend(self._find_wrong_defaults())
+        if problems:
+            raise make_validation_error(*problems)
         return self
 
+    def _find_unknown_arguments(self) -> Iterator[Problem]:
+        for index, case in enumerate(self.cases):
+            names = [*case.when, *case.list_placeholders()]
+            yield from self._check_names(names, ("cases", index))
+        yield from self._check_names(self.list_placeholders(), ())
+
+    def _check_names(self, names: list[str], place: Place) -> Iterator[Problem]:
+        for name in names:
+            if name not in self.arguments:
+                near = suggestion(name, self.arguments)
+                yield place, f"names {name!r}, which is no argument of the tool{near}"
+
+    def _find_wrong_defaults(self) -> Iterator[Problem]:
+        for name, schema in self.arguments.items():
+            if "default" in schema:
+                arguments = {name: schema["default"]}
+                for _, problem in find_schema_errors({"properties": {name: schema}}, arguments):
+                    yield ("arguments", name, "default"), f"does not fit the argument: {problem}"
+
     def call(self, /, **arguments: Any) -> Any:
-        """Answer a call; one whose arguments do not fit the schema fails."""
-        if wrong := [*schema_errors(_object(self.arguments), arguments)]:
-            raise ToolException("; ".join(": ".join(filter(None, each)) for each in wrong))
-        defaults = {name: each["default"] for name, each in self.arguments.items() if "default" in each}
-        arguments = defaults | arguments
-        fitting = (case for case in self.cases if not any(schema_errors(_object(case.when), arguments)))
-        outcome = next(fitting, self)
+        """Return the result of a call; a call fails if its arguments don't fit the schema."""
+        errors = find_schema_errors(_make_object_schema(self.arguments), arguments)
+        messages = [f"{name}: {problem}" if name else problem for name, problem in errors]
+        if messages:
+            raise ToolException("; ".join(messages))
+        for name, schema in self.arguments.items():
+            if "default" in schema:
+                arguments.setdefault(name, schema["default"])
+        outcome = self._choose_outcome(arguments)
         if outcome.error is not None:
-            raise ToolException(_filled(outcome.error, arguments))
-        return _filled(outcome.returns, arguments)
+            raise ToolException(_fill(outcome.error, arguments))
+        return _fill(outcome.returns, arguments)
 
-    def tool(self, name: str) -> StructuredTool:
-        """Make the tool of that name.
+    def _choose_outcome(self, arguments: Mapping[str, Any]) -> Outcome:
+        for case in self.cases:
+            if not any(find_schema_errors(_make_object_schema(case.when), arguments)):
+                return case
+        return self
 
-        Its schema is written as Pydantic writes a function's, so that no prompt changes where one takes its place.
+    def make_tool(self, name: str) -> StructuredTool:
+        """Make the tool with that name.
+
+        Its schema looks like one that Pydantic makes from a function, so that replacing the tool by a function doesn't
+        change any prompt.
         """
-        shown = {
-            each: dict(sorted({"title": each.title().replace("_", " "), **schema}.items()))
-            for each, schema in self.arguments.items()
-        }
-        schema = {"description": self.description, **_object(shown), "title": name}
+        properties = {}
+        for argument, schema in self.arguments.items():
+            titled = {"title": argument.title().replace("_", " "), **schema}
+            properties[argument] = dict(sorted(titled.items()))
+        tool_schema = {"description": self.description, "title": name, **_make_object_schema(properties)}
         return StructuredTool(
             name=name,
             description=self.description,
-            args_schema=dict(sorted(schema.items())),
+            args_schema=dict(sorted(tool_schema.items())),
             func=self.call,
-            handle_tool_error=True,  # the model is told the error's text as it was written
+            handle_tool_error=True,  # the model gets the text of the error unchanged
         )
 
 
@@ -138,11 +159,11 @@ class ToolFile(RootModel[dict[Text, ToolDescription]]):
     """A file of tools, by name."""
 
 
-def described_tool(reference: str, folder: Path | None) -> StructuredTool:
-    """The tool that a file names as "file.yaml:tool"."""
+def load_described_tool(reference: str, folder: Path | None) -> StructuredTool:
+    """Load the tool that a file names as "file.yaml:tool"."""
     file, _, name = reference.rpartition(":")
     path = (folder or Path()) / file
-    tools = _tools(str(path), read_text(path, what="file of tools"))
+    tools = _load_tools(str(path), read_text(path, what="file of tools"))
     if name not in tools:
         near = suggestion(name, tools)
         raise SpecError(
@@ -151,26 +172,37 @@ def described_tool(reference: str, folder: Path | None) -> StructuredTool:
     return tools[name]
 
 
-@lru_cache(maxsize=64)
-def _tools(path: str, text: str) -> dict[str, StructuredTool]:
-    """All tools of a file; the same ones, until it changes, for all who name them."""
-    read = parse_model(text, ToolFile, what="file of tools", source=path)
-    return {name: described.tool(name) for name, described in read.root.items()}
+@lru_cache(maxsize=64)  # all agents share the tools of a file, until its text changes
+def _load_tools(path: str, text: str) -> dict[str, StructuredTool]:
+    file = parse_model(text, ToolFile, what="file of tools", source=path)
+    return {name: description.make_tool(name) for name, description in file.root.items()}
 
 
-def _filled(value: JsonValue, arguments: Mapping[str, Any]) -> Any:
+def _make_object_schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    schema: dict[str, Any] = {"properties": dict(properties), "type": "object"}
+    required = [name for name, argument in properties.items() if "default" not in argument]
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def _fill(value: JsonValue, arguments: Mapping[str, Any]) -> Any:
+    """Replace `$name` by the values of arguments, anywhere in a value."""
     if isinstance(value, dict):
-        return {key: _filled(each, arguments) for key, each in value.items()}
+        return {key: _fill(item, arguments) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled(each, arguments) for each in value]
+        return [_fill(item, arguments) for item in value]
     if not isinstance(value, str):
         return value
     if value[:1] == "$" and value[1:] in arguments:
         return arguments[value[1:]]
-    return Template(value).safe_substitute({name: _text(each) for name, each in arguments.items()})
+    texts = {name: _format_value(argument) for name, argument in arguments.items()}
+    return Template(value).safe_substitute(texts)
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, float):
         return f"{value:.15g}"  # 50.0 is 50, as in JSON
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,15 +1,15 @@
-"""The one reader of YAML files: text in, a Pydantic model out, or one `SpecError` that names every mistake.
+"""The only reader of YAML files: it returns a Pydantic model, or raises one `SpecError` that names every mistake.
 
 ```python
 suite = read_model("suite.yaml", SuiteFile, what="suite file")
 ```
 
-A word without quotes is null, true, false or a decimal number, as in JSON, and text otherwise: `no`, `12:30`,
-`0123`, `1e5` and `2025-01-31` stay what was written. A number that is meant as text goes in quotes.
+As in JSON, a word without quotes is null, true, false or a decimal number; anything else is text: `no`, `12:30`,
+`0123`, `1e5` and `2025-01-31` stay as they are written. A number that is meant as text needs quotes.
 
-A validator of the model finds the `Document` in `info.context`: the file's folder, and lines. Where it raises
-`ValueError`, the message continues a sentence that begins with the field ("must be …", "names …"). One that
-finds something wrong further inside raises `misfits`, which say where.
+A validator of the model finds the `Document` in `info.context`: the file's folder, and lines. If it raises
+`ValueError`, the message continues a sentence that begins with the field ("must be …", "names …"). For problems further
+inside, it raises `make_validation_error(…)`, which says where they are.
 """
 
 from __future__ import annotations
@@ -24,73 +24,91 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from arq_graph.agent.spec_errors import Place, spec_error
+from arq_graph.agent.spec_errors import Place, make_spec_error
 from arq_graph.errors import SpecError, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 
-_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # words stay words
-_KINDS = {
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # leaves words as they are
+_FILE_KINDS = {
     "profile": "an agent's file, which `arq-graph check` reads",
     "scenarios": "a suite, which `arq-graph evaluate` and `experiment` run",
     "milestones": "a milestone file, which `arq-graph milestones check` reads",
 }
 MAX_DEPTH = 40
-_OF_JSON = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
+_JSON_WORD = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
 def read_model(path: str | os.PathLike[str], model: type[M], *, what: str = "file") -> M:
-    """Read a YAML file as a model, or raise `SpecError` about all that is wrong in it."""
+    """Read a YAML file as a model.
+
+    Raises:
+        SpecError: The file can't be read or isn't valid; the message names every mistake with its line.
+    """
     return parse_model(read_text(path, what=what), model, what=what, source=os.fspath(path))
 
 
 def parse_model(text: str, model: type[M], *, what: str = "file", source: str = "<text>") -> M:
-    """Read a YAML text as a model."""
+    """Parse a YAML text as a model.
+
+    Raises:
+        SpecError: The text isn't valid; the message names every mistake with its line.
+    """
     document = Document(text, source)
+    values = document.values
     try:
-        return model.model_validate(document.values, context=document)
+        return model.model_validate(values, context=document)
     except ValidationError as error:
-        keys = [key for key in _KINDS if isinstance(document.values, dict) and key in document.values]
+        keys = [key for key in _FILE_KINDS if isinstance(values, dict) and key in values]
         if keys and model.model_fields.keys().isdisjoint(keys):
-            raise SpecError(f"is not a valid {what}: it looks like {_KINDS[keys[0]]}", file=source) from None
-        raise spec_error(error, model, document.values, document=document, what=what) from None
+            message = f"is not a valid {what}: it looks like {_FILE_KINDS[keys[0]]}"
+            raise SpecError(message, file=source) from None
+        raise make_spec_error(
+            error, model, values, what=what, source=source, line_of=document.line_of
+        ) from None
 
 
 def read_text(path: str | os.PathLike[str], *, what: str) -> str:
-    """Read the text of a file; what cannot be read is a `SpecError`."""
+    """Read the text of a file.
+
+    Raises:
+        SpecError: The file can't be read, or isn't UTF-8.
+    """
     file = os.fspath(path)
     try:
         content = Path(file).read_bytes()
         return content.decode("utf-8-sig")
     except OSError as error:
-        raise SpecError(f"the {what} cannot be read: {error.strerror}{alike(file)}", file=file) from error
+        message = f"the {what} cannot be read: {error.strerror}{suggest_file(file)}"
+        raise SpecError(message, file=file) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SpecError(f"is not UTF-8: {error}; save it as UTF-8", file=file, line=line) from None
 
 
-def alike(path: str | os.PathLike[str], *others: str) -> str:
-    """Of a path where no file is: what was probably meant, a file beside it or one of the others."""
-    file, known = Path(path), [*others]
+def suggest_file(path: str | os.PathLike[str], *alternatives: str) -> str:
+    """Return a suggestion for the path of a missing file: a file in the same folder, or one of the alternatives."""
+    path = Path(path)
+    names = list(alternatives)
     with suppress(OSError):
-        known += [each.name for each in file.parent.iterdir() if each != file]
-    return suggestion(file.name, known)
+        names.extend(file.name for file in path.parent.iterdir() if file != path)
+    return suggestion(path.name, names)
 
 
 class Entry(dict[str, Any]):
-    """A mapping of a file, which knows its line, counted from 1."""
+    """A mapping of a file, with its line, counted from 1."""
 
     line: int
 
 
 class Document:
-    """One YAML text: no key stands twice, there are no aliases, and every value knows its line.
+    """A YAML text, parsed. It has no repeated keys and no aliases, and the line of every value is known.
 
     Attributes:
-        source: Where it came from: a file, as it was named, or a word such as "<text>".
-        path: The file, absolute.
-        folder: The folder of the file; modules and files that it names are looked for here first.
-        values: Dicts (`Entry`), lists, texts, numbers, truth values and None; an empty document is an empty dict.
+        source: The file as it was named, or a word such as "<text>".
+        path: The absolute path of the file.
+        folder: The folder of the file; modules and files that it names are searched for here first.
+        values: Dicts (`Entry`), lists, texts, numbers, booleans and None; an empty document is an empty dict.
     """
 
     def __init__(self, text: str, source: str) -> None:
@@ -99,60 +117,72 @@ class Document:
         self.folder = self.path.resolve().parent
         self._lines: dict[Place, int] = {(): 1}
         try:
-            self._check(text)
+            self._check_structure(text)
             root: Any = yaml.compose(text, _Loader)
         except yaml.YAMLError as error:
-            said = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
-            mark = getattr(error, "problem_mark", None)
-            raise SpecError(
-                f"is not YAML: {said}. Indent with spaces only, and put text in quotes that holds `: ` or quotes or"
-                " begins with one of * & ! @ % ` [ {",
-                file=source,
-                line=mark.line + 1 if mark else None,
-            ) from None
-        self.values: Any = self._value(root, ()) if root else {}
+            raise self._make_syntax_error(error) from None
+        self.values: Any = self._read(root, ()) if root else {}
 
-    def line(self, place: Place) -> int:
-        """The line of what stands at a place, from 1; where nothing does, of what is around it."""
-        return self._lines[place] if place in self._lines else self.line(place[:-1])
+    def line_of(self, place: Place) -> int:
+        """Return the line of a place, from 1; for a place that doesn't exist, the line of what encloses it."""
+        while place not in self._lines:
+            place = place[:-1]
+        return self._lines[place]
 
-    def _check(self, text: str) -> None:
-        """Refuse what could grow to billions of values, or overflow the stack of PyYAML's composer in C."""
+    def _check_structure(self, text: str) -> None:
+        """Refuse texts that could grow to billions of values, or overflow the stack of PyYAML's composer in C."""
         depth = 0
         for event in yaml.parse(text, _Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
             if depth > MAX_DEPTH:
-                raise self._error(event, f"is nested more than {MAX_DEPTH} deep")
+                raise self._make_error(event, f"is nested more than {MAX_DEPTH} deep")
             if isinstance(event, yaml.AliasEvent):
-                raise self._error(
-                    event, f"the alias `*{event.anchor}` is not known here; write out what it stands for"
-                )
+                message = f"the alias `*{event.anchor}` is not known here; write out what it stands for"
+                raise self._make_error(event, message)
 
-    def _value(self, node: yaml.Node, place: Place) -> Any:
+    def _read(self, node: yaml.Node, place: Place) -> Any:
         self._lines.setdefault(place, node.start_mark.line + 1)
         if not node.tag.startswith("tag:yaml.org,2002:"):
-            raise self._error(node, f"the tag `{node.tag}` is unknown; put text that begins with ! in quotes")
+            message = f"the tag `{node.tag}` is unknown; put text that begins with ! in quotes"
+            raise self._make_error(node, message)
         if isinstance(node, yaml.ScalarNode):
-            return _word(node)
+            return _read_scalar(node)
         if isinstance(node, yaml.SequenceNode):
-            return [self._value(item, (*place, index)) for index, item in enumerate(node.value)]
+            return [self._read(item, (*place, index)) for index, item in enumerate(node.value)]
         entry = Entry()
         entry.line = node.start_mark.line + 1
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise self._error(key, "a key must be a word, but is a list or a mapping")
+                raise self._make_error(key, "a key must be a word, but is a list or a mapping")
             if key.value in entry:
-                raise self._error(key, f"the key `{key.value}` stands here a second time")
+                raise self._make_error(key, f"the key `{key.value}` stands here a second time")
             self._lines[*place, key.value] = key.start_mark.line + 1
-            entry[key.value] = self._value(value, (*place, key.value))
+            entry[key.value] = self._read(value, (*place, key.value))
         return entry
 
-    def _error(self, where: Any, message: str) -> SpecError:
-        return SpecError(message, file=self.source, line=where.start_mark.line + 1)
+    def _make_error(self, node_or_event: Any, message: str) -> SpecError:
+        return SpecError(message, file=self.source, line=node_or_event.start_mark.line + 1)
+
+    def _make_syntax_error(self, error: yaml.YAMLError) -> SpecError:
+        problem = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
+        mark = getattr(error, "problem_mark", None)
+        return SpecError(
+            f"is not YAML: {problem}. Indent with spaces only, and put text in quotes that holds `: ` or quotes or"
+            " begins with one of * & ! @ % ` [ {",
+            file=self.source,
+            line=mark.line + 1 if mark else None,
+        )
 
 
-def _word(node: yaml.ScalarNode) -> object:
-    lower = node.value.lower()
-    if not node.style and lower in ("", "~", "null"):
+def _read_scalar(node: yaml.ScalarNode) -> object:
+    if node.style:  # in quotes, or a block
+        return node.value
+    word = node.value.lower()
+    if word in ("", "~", "null"):
         return None
-    return json.loads(lower) if not node.style and _OF_JSON.fullmatch(lower) else node.value
+    if _JSON_WORD.fullmatch(word):
+        return json.loads(word)
+    return node.value

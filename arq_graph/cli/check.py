@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from rich.text import Text
 from typer import Argument
 
-from arq_graph.agent.preparation import is_open
-from arq_graph.agent.spec import Agent, Guideline, prepared_path
+from arq_graph.agent.preparation import needs_preparation
+from arq_graph.agent.spec import Agent, Guideline, get_answers_path
 from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli.model_choice import choose_model
@@ -54,7 +54,7 @@ def check(agent: AgentFile) -> None:
             console.print(heading(f"{title} ({len(rows)})"))
             console.print(name_grid(rows))
     console.print()
-    if unprepared := sum(map(is_open, read.guidelines)):
+    if unprepared := sum(map(needs_preparation, read.guidelines)):
         warn(
             f"{unprepared} of {len(read.guidelines)} guidelines are unprepared: what never changes about them is asked "
             f"again in every turn; `arq-graph prepare {agent}` asks it once"
@@ -73,7 +73,7 @@ def prepare(
         prepared = unprepared.prepare(asked_model)
     console = stdout_console()
     pairs = zip(unprepared.guidelines, prepared.guidelines, strict=True)
-    asked = [after for before, after in pairs if is_open(before)]
+    asked = [after for before, after in pairs if needs_preparation(before)]
     for each in asked:
         kept_up = "kept up" if each.continuous else "done once"
         tools = "a tool's result can" if each.sensitive_to_tools else "no tool's result can"
@@ -82,7 +82,7 @@ def prepare(
     if not asked:
         console.print(safe_text(f"Nothing was left to ask: all {every} guidelines are settled."))
         return
-    kept = prepared_path(prepared.file or agent)
+    kept = get_answers_path(prepared.file or agent)
     console.print(
         safe_text(f"{len(asked)} of {every} guidelines were asked about; the answers are in {kept}.")
     )

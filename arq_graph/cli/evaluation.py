@@ -33,7 +33,7 @@ from arq_graph.milestones.reports.tables import table
 from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.users.spec import KINDS
-from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.offline.model import is_offline
 
 _Words = str | None
 _NOT_REPEATED = (
@@ -189,7 +189,7 @@ def say_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Sc
     """Say what should be known about the choice of the model and the arms, and about tools without a world."""
     # LangChain would log that a conversation's limit of calls was reached; the report says so.
     logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
-    if is_stand_in(model) and "create_agent" in arms:
+    if is_offline(model) and "create_agent" in arms:
         note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
     if shared := sum(bool(one.user and one.agent) and one.world is None for one in scenarios):
         note(

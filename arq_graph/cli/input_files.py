@@ -96,7 +96,7 @@ def find_readable_files(paths: Sequence[Path]) -> list[Path]:
         if file.is_dir():
             raise InputError(f"{file} cannot be read: it holds no .jsonl file")
         if not file.exists():
-            raise InputError(f"{file} cannot be read: there is no such file{yaml_file.alike(file)}")
+            raise InputError(f"{file} cannot be read: there is no such file{yaml_file.suggest_file(file)}")
     return files
 
 

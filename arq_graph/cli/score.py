@@ -36,7 +36,7 @@ from arq_graph.milestones.reports.tables import tables_of
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
-from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.offline.model import is_offline
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -141,7 +141,7 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
             try:
                 read = read_transcript(held.checkpoint["channel_values"].get("messages", ()), id=name)
                 about = ThreadNote.load(name, threads)
-                stand_ins = ("the agent's model",) if about and is_stand_in(about.model) else ()
+                stand_ins = ("the agent's model",) if about and is_offline(about.model) else ()
                 yield replace(read, stand_ins=stand_ins, source=str(file), record=index)
             except InputError as error:
                 yield BrokenRecord(index, InputError(f"thread {name!r}: {error}"), str(file))

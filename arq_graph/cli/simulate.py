@@ -8,7 +8,7 @@ from typing import Annotated
 from rich.console import RenderableType
 from typer import Exit, Option
 
-from arq_graph.agent.modules import told
+from arq_graph.agent.modules import describe_error
 from arq_graph.cli import options
 from arq_graph.cli.evaluation import say_doubts
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
@@ -95,7 +95,7 @@ def simulate(
     view.show_result(conversation)
     failure = conversation.failure
     if failure is not None:
-        show_error(failure, told(failure))
+        show_error(failure, describe_error(failure))
         raise Exit(NO_ANSWER if is_out_of_reach(failure, usage.failures) else WRONG_INPUT)
 
 

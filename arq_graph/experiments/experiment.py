@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.yaml_file import alike, read_model
+from arq_graph.agent.yaml_file import read_model, suggest_file
 from arq_graph.errors import InputError
 from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
@@ -117,7 +117,7 @@ def suite_file(name: str | Path) -> Path:
     if not Path(name).is_file():
         raise InputError(
             f"there is no suite {str(name)!r}: give a suite's file, or one of {', '.join(shipped)}"
-            f"{alike(name, *shipped)}"
+            f"{suggest_file(name, *shipped)}"
         )
     return Path(name)
 

@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import file_of, place_of, told
+from arq_graph.agent.modules import describe_error, describe_location, find_module_file
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.conversation import App, is_graph
 from arq_graph.milestones.evaluation.suite import Planned, Suite
@@ -58,16 +58,18 @@ class Made:
         try:
             said = outcome() if callable(outcome) else {}
         except (Exception, SystemExit) as error:
-            raise InputError(f"{name} fails with {told(error)}") from error
+            raise InputError(f"{name} fails with {describe_error(error)}") from error
         try:
             found = _OUTCOME.validate_python(said)
             _SUCCESS.validate_python(found.get("success", True), strict=True)
         except ValidationError:
             way = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
-            raise InputError(f"{name} gave {said!r:.80}{place_of(outcome)}: {way}") from None
+            raise InputError(f"{name} gave {said!r:.80}{describe_location(outcome)}: {way}") from None
         for key, value in found.items() if "success" not in found else ():
             if isinstance(value, bool) and (near := suggestion(key, ["success"], cutoff=85)):
-                raise InputError(f"{name} gave {key!r}{place_of(outcome)}, which decides nothing{near}")
+                raise InputError(
+                    f"{name} gave {key!r}{describe_location(outcome)}, which decides nothing{near}"
+                )
         return found
 
     async def forget(self, thread_id: str) -> None:
@@ -118,7 +120,9 @@ class Arms:
 
         An app has none, unless it was named as "module:app": then it is the module's.
         """
-        sources = {name: file_of(arm) or self._functions.get(name) for name, arm in self._arms.items()}
+        sources = {
+            name: find_module_file(arm) or self._functions.get(name) for name, arm in self._arms.items()
+        }
         return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
 
     def comparable(self, suite: Suite) -> Suite:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
-from arq_graph.agent.modules import told
+from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.event_loop import run_in_loop
@@ -67,7 +67,7 @@ class Conversation:
         if self.failure is None:
             return None
         # The line of a model's error is left out, because a replay raises the error elsewhere.
-        return clean(told(self.failure, placed=self.failure not in self.usage.failures))
+        return clean(describe_error(self.failure, with_location=self.failure not in self.usage.failures))
 
     @property
     def events(self) -> list[Event]:

@@ -14,9 +14,10 @@ from typing import Any, Self
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import Field, JsonValue, model_validator
 
-from arq_graph.agent.parts import Id, Part
+from arq_graph.agent.guideline import Id
+from arq_graph.agent.part import Part
 from arq_graph.agent.spec_errors import Place
-from arq_graph.agent.tools import schema_errors
+from arq_graph.agent.tools import find_schema_errors
 from arq_graph.errors import suggestion
 from arq_graph.milestones.findings import Schemas, find_tool_mismatches
 from arq_graph.milestones.graph import MilestoneGraph
@@ -63,7 +64,7 @@ class Before(Part):
         schema = (schemas or {}).get(self.call, {})
         if self.error or "properties" not in schema:
             return
-        for name, problem in schema_errors(schema, self.arguments):
+        for name, problem in find_schema_errors(schema, self.arguments):
             if name in schema["properties"]:
                 yield (
                     ("arguments", name),

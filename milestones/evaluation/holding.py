@@ -14,7 +14,7 @@ from shlex import quote
 from typing import Any
 from uuid import uuid4
 
-from arq_graph.agent.modules import told
+from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach
@@ -164,8 +164,10 @@ class Run:
             worker = crew.begin()
             self.dead += 1
             if self.dead >= MOST_OUT_OF_REACH:
-                self.broken = f"workers died {self.dead} times in a row, the last with {told(error)}"
-            found = [Held(_broken(one, f"its worker died: {told(error)}"), 0, 0.0) for one in ones]
+                self.broken = (
+                    f"workers died {self.dead} times in a row, the last with {describe_error(error)}"
+                )
+            found = [Held(_broken(one, f"its worker died: {describe_error(error)}"), 0, 0.0) for one in ones]
         crew.idle.append(worker)
         for held in found:
             self.limit.add(held.calls, held.cost)
@@ -202,7 +204,7 @@ class Run:
                 made = self.arms.make(one, make)
                 user = one.scenario.make_user(one.seed, self.user_model)
             except (Exception, SystemExit) as error:
-                return _broken(one, f"it could not begin: {told(error)}"), (), None
+                return _broken(one, f"it could not begin: {describe_error(error)}"), (), None
             thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
             held = await aconverse(
                 made.app,
@@ -229,7 +231,7 @@ class Run:
         try:
             outcome = await self._outcome(one, made, held, messages, trials=trials)
         except Exception as error:  # a judge or a check of the user's own may raise anything
-            return _broken(one, f"it could not be measured: {told(error)}"), messages, error
+            return _broken(one, f"it could not be measured: {describe_error(error)}"), messages, error
         return outcome, messages, held.failure
 
     async def _outcome(
@@ -246,7 +248,7 @@ class Run:
             return _broken(one, f"stopped after {turns}: {self.stop_reason}", "limit")
         if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
-            return _broken(one, f"{who}: {told(held.failure)}")
+            return _broken(one, f"{who}: {describe_error(held.failure)}")
         if not held.turns:
             return _broken(one, "nothing was said", held.ended)
         scenario = one.scenario

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from arq_graph.agent.parts import Part
+from arq_graph.agent.part import Part
 from arq_graph.errors import InputError, SpecError, require_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
@@ -25,7 +25,7 @@ from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import ASKED, RunStore, records_in
-from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.offline.model import is_offline
 from arq_graph.models.resolve import model_name
 
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
@@ -176,7 +176,7 @@ async def aevaluate(
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "limit" for one in found)
     return Report(
-        stand_ins=tuple(what for what, each in asked.items() if is_stand_in(each)),
+        stand_ins=tuple(what for what, each in asked.items() if is_offline(each)),
         conversations=tuple(one for one in found if isinstance(one, ConversationRecord)),
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,

@@ -13,11 +13,11 @@ from pydantic import Field, InstanceOf, JsonValue, model_validator
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import told
-from arq_graph.agent.parts import Part
+from arq_graph.agent.modules import describe_error
+from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spec_errors import Problem, misfits
-from arq_graph.agent.tools import argument_schema, as_tool
+from arq_graph.agent.spec_errors import Problem, make_validation_error
+from arq_graph.agent.tools import get_argument_schema, make_tool
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
 from arq_graph.milestones.findings import check_milestones
@@ -109,7 +109,7 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if wrong := [*self._wrong(self.milestones, self.agent)]:
-            raise misfits(*wrong)
+            raise make_validation_error(*wrong)
         return self
 
     def _wrong(self, graph: MilestoneGraph, agent: Agent | None) -> Iterator[Problem]:
@@ -164,7 +164,7 @@ class Scenario(Part):
             method: Any = getattr(world, name, None)
             if inspect.isroutine(method):
                 method = inspect.getattr_static(world, name, method).__get__(world)
-                schemas[name] = argument_schema(self._tool(method))
+                schemas[name] = get_argument_schema(self._tool(method))
         return None if self.tools is None else schemas
 
     @property
@@ -226,7 +226,9 @@ class Scenario(Part):
         try:
             return self.world(seed=seed) if takes_seed else self.world()
         except (Exception, SystemExit) as error:
-            raise InputError(f"the world of scenario {self.name!r} cannot be made: {told(error)}") from error
+            raise InputError(
+                f"the world of scenario {self.name!r} cannot be made: {describe_error(error)}"
+            ) from error
 
     def agent_in(self, world: Any) -> Agent | None:
         """The agent with the tools of a world; as it is without a world, or in one that is acted in with texts."""
@@ -252,7 +254,7 @@ class Scenario(Part):
 
     def _tool(self, method: Any) -> BaseTool:
         try:
-            return as_tool(method)
+            return make_tool(method)
         except SpecError as error:
             raise SpecError(f"the method of the world of scenario {self.name!r} {error}") from error
 

@@ -53,9 +53,9 @@ from pydantic import (
 )
 
 from arq_graph.agent.modules import load
-from arq_graph.agent.parts import Part
+from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spec_errors import Place, Problem, misfits
+from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import read_model, read_text
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation
@@ -257,7 +257,7 @@ class SuiteFile(Part):
         for index, entry in enumerate(self.scenarios):
             fields = self._fields(entry)
             place: Place = ("scenarios", index)
-            wrong += _told(place, misfits(*_doubtful(entry, names, count[entry.name])))
+            wrong += _told(place, make_validation_error(*_doubtful(entry, names, count[entry.name])))
             unread = len(wrong)
             for key in [each for each in readers if fields.get(each)]:
                 try:
@@ -272,7 +272,9 @@ class SuiteFile(Part):
             raise ValidationError.from_exception_data("suite file", wrong)
         self._made = (*made, *included)
         if not self._made:
-            raise misfits((("scenarios",), "has no scenario; give one, or `include` a file that has some"))
+            raise make_validation_error(
+                (("scenarios",), "has no scenario; give one, or `include` a file that has some")
+            )
         _named_apart(self._made)
         return self
 
@@ -320,7 +322,7 @@ def _doubtful(entry: ScenarioEntry, names: set[str] | None, count: int) -> Itera
 def _told(place: Place, error: SpecError | ValidationError) -> list[Any]:
     """What is wrong at a place, as Pydantic's errors."""
     if isinstance(error, SpecError):
-        error = misfits(((), error))
+        error = make_validation_error(((), error))
     return [each | {"loc": (*place, *each["loc"])} for each in error.errors()]
 
 

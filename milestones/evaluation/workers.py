@@ -43,7 +43,7 @@ def packed(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str
         InputError: cloudpickle is not installed, or a part cannot be sent; the message says which.
     """
     try:
-        return _pickled(function), modules.folders()
+        return _pickled(function), modules.get_import_folders()
     except InputError:
         raise  # cloudpickle is not installed
     except Exception as error:
@@ -103,7 +103,7 @@ def _pickled(thing: object) -> bytes:
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         def reducer_override(self, obj: Any) -> Any:
-            if (named := modules.name_of(obj)) is not None:
+            if (named := modules.find_reference(obj)) is not None:
                 return modules.load, named
             if is_graph(obj):
                 return resolve_name, (_place_of(obj),)
@@ -141,6 +141,6 @@ def _place_of(graph: object) -> str:
 @lru_cache(maxsize=2)
 def _unpacked(job: Job) -> Callable[..., Coroutine[Any, Any, Any]]:
     function, folders = job
-    with modules.importable(folders):
+    with modules.allow_imports_from(folders):
         found: Callable[..., Coroutine[Any, Any, Any]] = loads(function)
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import told
+from arq_graph.agent.modules import describe_error
 from arq_graph.errors import (
     ModelRequestError,
     ModelUnavailableError,
@@ -81,9 +81,9 @@ class ScoringRun:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
         if (judge := self._settings["judge"]) is not None:
-            from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
+            from arq_graph.models.offline.model import is_offline  # scoring without a model does not need it
 
-            if is_stand_in(judge):
+            if is_offline(judge):
                 self._stand_ins["the judge"] = None
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
@@ -119,7 +119,9 @@ class ScoringRun:
             raise error
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
         place = f"{source}: record {record}" if source else f"record {record}"
-        return kind(source=source, record=record, error=f"{place}: {told(error, placed=False)}")
+        return kind(
+            source=source, record=record, error=f"{place}: {describe_error(error, with_location=False)}"
+        )
 
     def _keep(self, number: int, outcome: Outcome, done: Done) -> None:
         self.outcomes[number] = outcome

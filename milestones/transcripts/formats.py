@@ -65,9 +65,9 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             if not is_head(record):
                 yield record
             elif isinstance(of := record.get("of"), Mapping):
-                from arq_graph.models.offline.model import is_stand_in  # most files do not need it
+                from arq_graph.models.offline.model import is_offline  # most files do not need it
 
-                stand_ins = tuple(what for what in ASKED.values() if is_stand_in(of.get(what)))
+                stand_ins = tuple(what for what in ASKED.values() if is_offline(of.get(what)))
 
     records = entries()
     first = list(islice(records, 1))

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import told
+from arq_graph.agent.modules import describe_error
 from arq_graph.errors import require_count
 from arq_graph.milestones.evaluation.recording import CallListener
 from arq_graph.milestones.evaluation.results import Kept
@@ -156,7 +156,7 @@ async def _outcome(step: TurnStep, predict: Predict, listener: CallListener) -> 
         with listener.listen():
             predicted = Action.of(await predict(step))
     except Exception as error:
-        return outcome(predicted=None, error=told(error, placed=False)[:MAX_ERROR])
+        return outcome(predicted=None, error=describe_error(error, with_location=False)[:MAX_ERROR])
     are_answers = step.truth.kind == predicted.kind == "answer"
     score = lexical_similarity(step.truth.answer, predicted.answer) if are_answers else None
     return outcome(predicted=predicted, similarity=score)

@@ -14,7 +14,7 @@ from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard, without_numbers
 from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, persona_of
-from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.offline.model import is_offline
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
@@ -174,7 +174,7 @@ def make_user(spec: UserSpec, *, seed: int, model: ModelLike | None = None) -> U
 
     The offline model plays nobody: the agenda is the stand-in for a user.
     """
-    if model is None or is_stand_in(model):
+    if model is None or is_offline(model):
         return AgendaUser(spec, seed=seed)
     return SimulatedUser(spec, model, seed=seed)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import BeforeValidator, Field, RootModel, field_validator
 
-from arq_graph.agent.parts import Part
+from arq_graph.agent.part import Part
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.patterns import PatternText

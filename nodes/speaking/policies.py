@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.messages import AIMessage
 
-from arq_graph.agent.parts import Part, Text
+from arq_graph.agent.part import Part, Text
 from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.nodes.gate import Gate

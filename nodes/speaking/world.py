@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
-from arq_graph.agent.modules import place_of
+from arq_graph.agent.modules import describe_location
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError, require_type
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
@@ -100,7 +100,7 @@ class ActInWorld(Node):
 
     def _given(self, name: str, wanted: type[Any], *action: str) -> Any:
         method = getattr(self.environment, name)
-        what = f"what {type(self.environment).__qualname__}.{name}() returned{place_of(method)}"
+        what = f"what {type(self.environment).__qualname__}.{name}() returned{describe_location(method)}"
         return require_type(what, method(*action), wanted, f"it must be of the type {wanted.__name__}")
 
     def _step(self, action: str) -> Observation:

@@ -137,7 +137,7 @@ def test_with_all_that_bears_on_them_given_guidelines_come_out_as_if_all_had_bee
     case: tuple[Agent, dict[str, int]], places: set[int]
 ) -> None:
     agent, scores = case
-    looked_at = agent.relations.bearing_on(f"g{place}" for place in places)
+    looked_at = agent.relations.find_related(f"g{place}" for place in places)
     part = agent.relations.resolve({id: score for id, score in scores.items() if id in looked_at}).active
     whole = agent.relations.resolve(scores).active
     given_ones = {f"g{place}" for place in places} & scores.keys()

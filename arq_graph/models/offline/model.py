@@ -46,10 +46,10 @@ class OfflineChatModel(InProcessChatModel):
 _NAMES = ("offline", "offline model")  # in Python, and in the terminal
 
 
-def is_stand_in(model: object) -> bool:
+def is_offline(model: object) -> bool:
     """Whether what a model says, or one of several by module, is evidence of nothing: the offline model says it."""
     if isinstance(model, Mapping):
-        return any(map(is_stand_in, model.values()))
+        return any(map(is_offline, model.values()))
     if isinstance(model, str):
         return model in _NAMES
     # What is replayed is as good as what was recorded.

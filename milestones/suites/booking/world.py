@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from arq_graph.agent.parts import Part
+from arq_graph.agent.part import Part
 
 DATABASE = Path(__file__).with_name("database.json")
 MOST_SHOWN = 10

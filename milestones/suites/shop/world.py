@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from arq_graph.agent.environment import Observation
-from arq_graph.agent.parts import Part, Text
+from arq_graph.agent.part import Part, Text
 from arq_graph.models.offline.stems import stems
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")

@@ -1,0 +1,162 @@
+"""Guidelines: when a condition holds, the agent takes an action."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
+
+from arq_graph.agent.modules import load
+from arq_graph.agent.part import Part, Text
+from arq_graph.agent.tool_reference import read_tool
+from arq_graph.agent.tools import ToolLike, is_reserved_name
+
+Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
+OnFailure = Literal["raise", "activate", "skip"]
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+# In prompts, P is the profile, and T1, K1, V1, M1, I1 and C1 are results, terms, variables, messages, insights and
+# pending calls.
+_ID = re.compile(r"(?!(P|[TKVMIC][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
+
+
+def _check_id(id: str) -> str:
+    if id and (not _ID.fullmatch(id) or is_reserved_name(id)):
+        raise ValueError(
+            f"is {id!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - that does not begin with _ and is"
+            " nothing that prompts or answers use for something else; choose another id"
+        )
+    return id
+
+
+def _read_condition(value: object, info: ValidationInfo) -> Condition:
+    if isinstance(value, Mapping) and list(value) == ["function"]:
+        folder = info.context.folder if info.context else None
+        value = load(str(value["function"]), folder)
+    if isinstance(value, str):
+        return _read_words(value.strip())
+    if value is not None and not callable(value):
+        raise ValueError(f"must be text, {{function: module:function}}, or left out, but is {value!r:.60}")
+    return value
+
+
+def _read_words(text: str) -> str:
+    if text in ("", "None"):
+        raise ValueError(f"is {text!r}; for a guideline that always applies, leave it out")
+    if _REFERENCE.fullmatch(text):
+        raise ValueError(
+            f"is {text!r}, which looks like a function and would be read as words; in a file write"
+            f' {{function: "{text}"}}, in Python give the function itself'
+        )
+    return text
+
+
+Id = Annotated[str, AfterValidator(_check_id)]
+
+_REFERENCE_SCHEMA = {"type": "string", "description": "module:function"}
+_TOOL_SCHEMA = {"type": "string", "description": "module:function, file.yaml:tool or mcp:server/tool"}
+_FUNCTION_SCHEMA = {
+    "type": "object",
+    "properties": {"function": _REFERENCE_SCHEMA},
+    "required": ["function"],
+}
+_CONDITION_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION_SCHEMA, {"type": "null"}]}
+
+ConditionField = Annotated[Condition, PlainValidator(_read_condition), WithJsonSchema(_CONDITION_SCHEMA)]
+# `Any` keeps Pydantic from building a schema of LangChain's tools.
+ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_TOOL_SCHEMA)]
+
+
+class Guideline(Part):
+    """When a condition holds, the agent takes an action.
+
+    Args:
+        condition: When the guideline applies, in words. None: always. A function of the state, sync or async: decided
+            in code.
+        action: What the agent then does, says or avoids, in words. None: an observation; only its condition is
+            judged, and tools and relations may depend on it.
+        id: 1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent numbers guidelines that have none `G1`,
+            `G2`, … by position; until then it is empty.
+        tools: Tools that can be called only while this guideline is active: LangChain tools, typed functions,
+            "module:function", or in a file also "file.yaml:tool" and "mcp:server/tool".
+        continuous: Whether the action shapes every reply rather than being done once. None: a model is asked.
+        priority: If guidelines conflict, the higher priority wins; any whole number.
+        entails: Ids of guidelines that are active whenever this one is.
+        depends_on: Ids of guidelines without which this one isn't active.
+        overrides: Ids of guidelines that aren't active while this one is.
+        on_failure: What to do if the model gives no valid judgement.
+        sensitive_to_tools: Whether a tool's result could make the condition true. None: a model is asked; until it
+            has answered, true.
+        always_judge: Whether it is judged every turn even if the matcher preselects among many guidelines by what
+            was said: for conditions that the words of a message don't show, such as a tone or a danger.
+
+    Raises:
+        SpecError: A value isn't valid for its field.
+    """
+
+    condition: ConditionField = None
+    action: Text | None = None
+    id: Id = ""
+    tools: tuple[ToolField, ...] = ()
+    continuous: bool | None = None
+    priority: Annotated[int, Field(strict=True)] = 0
+    entails: tuple[Id, ...] = ()
+    depends_on: tuple[Id, ...] = ()
+    overrides: tuple[Id, ...] = ()
+    on_failure: OnFailure = "raise"
+    sensitive_to_tools: bool | None = None
+    always_judge: bool = False
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            condition: Condition = None,
+            action: str | None = None,
+            *,
+            id: str = "",
+            tools: Sequence[ToolLike] = (),
+            continuous: bool | None = None,
+            priority: int = 0,
+            entails: Sequence[str] = (),
+            depends_on: Sequence[str] = (),
+            overrides: Sequence[str] = (),
+            on_failure: OnFailure = "raise",
+            sensitive_to_tools: bool | None = None,
+            always_judge: bool = False,
+        ) -> None: ...
+
+    @model_validator(mode="after")
+    def _has_condition_or_action(self) -> Self:
+        if self.condition is None and self.action is None:
+            raise ValueError("has neither a condition nor an action; write at least one")
+        return self
+
+    @property
+    def condition_text(self) -> str | None:
+        """The condition in words; for a function, the first line of its docstring, or its name."""
+        if not callable(self.condition):
+            return self.condition
+        docstring = (inspect.getdoc(self.condition) or "").strip()
+        if docstring:
+            return docstring.splitlines()[0]
+        name = getattr(self.condition, "__name__", type(self.condition).__name__)
+        return name.strip("<>").replace("_", " ")
+
+
+def assign_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
+    """Return the guidelines, those without an id numbered `G1`, `G2`, … by their position."""
+    taken = {guideline.id for guideline in guidelines}
+    result = []
+    for position, guideline in enumerate(guidelines, start=1):
+        if not guideline.id:
+            candidates = (f"G{number}" for number in itertools.count(position))
+            id = next(candidate for candidate in candidates if candidate not in taken)
+            guideline = guideline.model_copy(update={"id": id})
+            taken.add(id)
+        result.append(guideline)
+    return tuple(result)
