@@ -1,0 +1,316 @@
+"""The model of an agent of `create_agent` as a strategy, whose calls pass the gate like those of any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.runnables import RunnableBinding
+from langgraph.constants import TAG_NOSTREAM
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import PendingCall, ToolInsight
+from arq_graph.nodes.blueprint_node import Steps
+from arq_graph.nodes.channels import Update
+from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, ask_for_confirmation
+from arq_graph.nodes.events import ToolsDecided
+from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.proposed_calls import merge_insights
+from arq_graph.nodes.spec_sections import describe_agent, describe_guideline, describe_variables
+from arq_graph.nodes.strategy import Strategy
+from arq_graph.reasoning.reasoner import ModelLike
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware import ModelRequest, ModelResponse
+
+DRAFT_CHANNEL = "draft"
+"""Where the reviser finds the model's text."""
+
+RESPONSE_KEY = "structured_response"
+"""Key of the update that holds the model's structured answer."""
+
+MAX_MODEL_CALLS = 2
+"""How often the model is called in one step if all calls that it proposes are refused."""
+
+
+@dataclass(frozen=True)
+class _CheckedMessage:
+    """A message of the model, and what the gate says to the calls that it proposes.
+
+    `refusals` are the reasons why calls are not made, by their ids.
+    """
+
+    message: AIMessage
+    verdicts: list[ToolInsight]
+    refusals: dict[str | None, str]
+
+    @property
+    def allowed_calls(self) -> list[ToolCall]:
+        return [call for call in self.message.tool_calls if call["id"] not in self.refusals]
+
+    @property
+    def calls_to_confirm(self) -> list[ToolInsight]:
+        return [verdict for verdict in self.verdicts if verdict.kind == "confirm"]
+
+    @property
+    def has_only_refused_calls(self) -> bool:
+        return bool(self.refusals) and not self.allowed_calls and not self.calls_to_confirm
+
+    def report_refusals(self) -> list[AnyMessage]:
+        """Return the message with a tool message for each refused call, as the model is told."""
+        messages: list[AnyMessage] = [self.message]
+        for call_id, reason in self.refusals.items():
+            messages.append(ToolMessage(reason, tool_call_id=call_id or "", status="error"))
+        return messages
+
+
+class ModelCall(Strategy):
+    """A call of the agent's own model as a strategy: it proposes by tool calls, and its text is a draft."""
+
+    module = "agent"
+    files = "agent_model"
+
+    request: ModelRequest[Any]
+    ask_model: Callable[[ModelRequest[Any]], Any]
+    revise: Callable[[Any], Any] | None
+
+    def __init__(self, model: ModelLike, agent: Agent, *, agrees: Agrees | None = None) -> None:
+        super().__init__(model, agent, agrees=agrees)
+        self.head = self.template.render("head", describe_agent(agent))
+
+    def for_request(
+        self,
+        request: ModelRequest[Any],
+        ask_model: Callable[[ModelRequest[Any]], Any],
+        revise: Callable[[Any], Any] | None,
+    ) -> Self:
+        """Return a copy for one request; `ask_model` calls the model, `revise` the reviser, sync or async both."""
+        model_call = copy(self)
+        model_call.request = request
+        model_call.ask_model = ask_model
+        model_call.revise = revise
+        return model_call
+
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
+        """Ask the model, make the calls that pass the gate, and if none is left, reply."""
+        earlier = gate.state.read_turn_records("tool_insights", ToolInsight, gate.state.turn)
+        unconfirmed = [insight for insight in [*outcome.insights, *earlier] if insight.kind == "confirm"]
+        request = self._build_request(gate, outcome, earlier, unconfirmed)
+        proposed: list[ToolInsight] = []
+        for _ in range(MAX_MODEL_CALLS):
+            response = yield partial(self.ask_model, request)
+            checked = self._check_message(gate, outcome, response)
+            tools = {verdict.tool for verdict in checked.verdicts}  # the newest verdict on each tool counts
+            proposed = [verdict for verdict in proposed if verdict.tool not in tools] + checked.verdicts
+            if not checked.has_only_refused_calls:
+                break
+            request = request.override(messages=[*request.messages, *checked.report_refusals()])
+
+        calls = checked.allowed_calls
+        to_confirm = self._merge_calls_to_confirm(checked, unconfirmed, outcome)
+        if to_confirm and response.structured_response is not None:
+            # Code's question stands in the place of the structured answer.
+            calls = []
+            response = replace(response, result=[checked.message], structured_response=None)
+        runs = [verdict for verdict in checked.verdicts if verdict.kind == "run"]
+        decisions = merge_insights(outcome, proposed, runs, to_confirm, asks=not calls)
+        gate.state.emit(ToolsDecided(decisions=tuple(decisions)))
+        update = self.make_update(gate, decisions)
+
+        has_answer = response.structured_response is not None
+        if calls or has_answer or not (self.revise or to_confirm or checked.refusals):
+            messages = [message for message in response.result if message is not checked.message]
+            messages.insert(0, self._remove_refused_calls(checked, has_calls=bool(calls)))
+            return {**update, self.messages_key: messages, RESPONSE_KEY: response.structured_response}
+        update |= yield from self._write_reply(gate, update, checked.message, to_confirm)
+        return update
+
+    def _build_request(
+        self,
+        gate: Gate,
+        outcome: AgreementOutcome,
+        earlier: Sequence[ToolInsight],
+        unconfirmed: Sequence[ToolInsight],
+    ) -> ModelRequest[Any]:
+        """Offer the tools that may be called now, and put the rules behind the caller's prompt."""
+        pending = outcome.pending.values()
+        offered = set(gate.granted) | {call.tool for call in pending}
+        rules = self._render_rules(gate, outcome, earlier, unconfirmed, offered)
+        # Tools that the specification does not name stay, and so do those that a provider runs itself.
+        hidden = self.tools.keys() - offered
+        tools = [tool for tool in self.request.tools if getattr(tool, "name", None) not in hidden]
+        model = self.request.model
+        # A draft streams only while none of our tools is offered: then no call can be refused, and no question follows.
+        if self.revise or offered or unconfirmed:
+            model = _hide_from_stream(model)
+        prompt = _append_rules(self.request.system_message, rules)
+        return self.request.override(system_message=prompt, tools=tools, model=model)
+
+    def _render_rules(
+        self,
+        gate: Gate,
+        outcome: AgreementOutcome,
+        earlier: Sequence[ToolInsight],
+        unconfirmed: Sequence[ToolInsight],
+        offered: set[str],
+    ) -> str:
+        guidelines = []
+        for id in get_active_scores(self.agent, gate.state):
+            guideline = self.agent.guideline(id)
+            guidelines.append({**describe_guideline(guideline), "priority": guideline.priority})
+        asked_below_reply = [_describe_call(insight) for insight in unconfirmed]
+        pending = [_describe_call(call) for call in outcome.pending.values()]
+        insights = [*outcome.insights, *earlier]
+        refused = [insight for insight in insights if insight.kind not in ("run", "confirm")]
+        sections = {
+            "needs_agreement": sorted(offered & self.agent.confirmed_by("customer")),
+            "put_below_your_reply": asked_below_reply,
+            "awaiting_agreement": [call for call in pending if call not in asked_below_reply],
+            "refused": [_describe_refused_call(insight) for insight in refused],
+        }
+        context = {
+            "variables": describe_variables(self.agent, gate.state),
+            "active_guidelines": guidelines,
+            "now": {name: value for name, value in sections.items() if value},
+        }
+        return f"{self.head}\n{self.template.render('tail', context)}"
+
+    def _check_message(
+        self, gate: Gate, outcome: AgreementOutcome, response: ModelResponse[Any]
+    ) -> _CheckedMessage:
+        """Have the gate check each call of the model's message; calls of tools that aren't ours pass."""
+        message = next((part for part in response.result if isinstance(part, AIMessage)), AIMessage(""))
+        pending_ids = {}
+        for id, pending_call in outcome.pending.items():
+            pending_ids[self.tools[pending_call.tool].make_key(pending_call.arguments)] = id
+        checked = _CheckedMessage(message, verdicts=[], refusals={})
+        for invalid_call in message.invalid_tool_calls:
+            checked.refusals[invalid_call["id"]] = f"no JSON: {invalid_call['args']}"
+        checked_keys: set[str] = set()
+        for call in message.tool_calls:
+            tool = self.tools.get(call["name"])
+            if tool is None:
+                continue
+            key = tool.make_key(call["args"])
+            if key in checked_keys:
+                reason = "the same call was proposed twice"
+                verdict = [gate.make_insight(tool, "declined", call["args"], reason)]
+            elif key in pending_ids:
+                verdict = outcome.ask_again(gate, [pending_ids[key]])
+            else:
+                verdict = gate.check(tool, call["args"], tool.validate(call["args"]))
+            checked_keys.add(key)
+            checked.verdicts.extend(verdict)
+            if verdict[0].kind != "run":
+                checked.refusals[call["id"]] = _explain_refusal(verdict)
+        return checked
+
+    def _merge_calls_to_confirm(
+        self, checked: _CheckedMessage, unconfirmed: Sequence[ToolInsight], outcome: AgreementOutcome
+    ) -> list[ToolInsight]:
+        """Return the calls that code asks about: those just proposed, and earlier ones that these do not replace."""
+        proposed_tools = {verdict.tool for verdict in checked.verdicts}
+        to_confirm = checked.calls_to_confirm
+        for insight in unconfirmed:
+            if insight in outcome.insights or insight.tool not in proposed_tools:
+                to_confirm.append(insight)
+        distinct = {self.tools[insight.tool].make_key(insight.arguments): insight for insight in to_confirm}
+        return list(distinct.values())
+
+    def _remove_refused_calls(self, checked: _CheckedMessage, *, has_calls: bool) -> AIMessage:
+        """Return the message without refused calls; beside calls without its text, which nobody has revised."""
+        message = checked.message
+        drops_text = bool(self.revise) and has_calls
+        if not checked.refusals and not (drops_text and message.text):
+            return message
+        content: Any = "" if drops_text else message.content
+        if not isinstance(message.content, str):
+            content = [block for block in message.content if not _is_dropped(block, checked, drops_text)]
+        changes = {
+            "content": content,
+            "tool_calls": checked.allowed_calls,
+            "additional_kwargs": _drop_keys(message.additional_kwargs, "tool_calls", "function_call"),
+            "response_metadata": _drop_keys(message.response_metadata, "id"),
+        }
+        return message.model_copy(update=changes)
+
+    def _write_reply(
+        self, gate: Gate, update: Update, message: AIMessage, to_confirm: Sequence[ToolInsight]
+    ) -> Steps:
+        """Revise the model's text, or only put code's question below it."""
+        if self.revise:
+            state = {**gate.state.state, **update, DRAFT_CHANNEL: message.text.strip()}
+            written = yield partial(self.revise, state)
+        else:
+            fallback = "" if to_confirm else self.agent.fallback
+            text = message.text or fallback
+            reply, agreements, event = ask_for_confirmation(self.agent, gate.state, text, to_confirm)
+            gate.state.emit(event)
+            written = {self.messages_key: [reply], **agreements}
+        (reply,) = written[self.messages_key]
+        metadata = _drop_keys(message.response_metadata, "id")
+        metadata |= reply.response_metadata
+        changes = {
+            "name": message.name,
+            "usage_metadata": message.usage_metadata,
+            "response_metadata": metadata,
+        }
+        return {**written, self.messages_key: [reply.model_copy(update=changes)]}
+
+
+def _append_rules(prompt: SystemMessage | None, rules: str) -> SystemMessage:
+    if prompt is None:
+        return SystemMessage(rules)
+    if isinstance(prompt.content, str):
+        return prompt.model_copy(update={"content": f"{prompt.content}\n\n{rules}"})
+    return prompt.model_copy(update={"content": [*prompt.content, {"type": "text", "text": rules}]})
+
+
+class _HiddenModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
+    """A model that LangChain chooses when it runs; with tools bound to it, too, its tokens stay out of the stream."""
+
+    def bind_tools(self, *tools: Any, **options: Any) -> Any:
+        return self.model_copy(update={"bound": self.bound.bind_tools(*tools, **options)})  # type: ignore[attr-defined]
+
+
+def _hide_from_stream(model: Any) -> Any:
+    """Return the model with its tokens kept out of `stream_mode="messages"`."""
+    if isinstance(model, BaseChatModel):
+        return model.model_copy(update={"tags": [*(model.tags or ()), TAG_NOSTREAM]})
+    return _HiddenModel(bound=model, config={"tags": [TAG_NOSTREAM]})
+
+
+def _describe_call(call: ToolInsight | PendingCall) -> dict[str, Any]:
+    return {"tool": call.tool, "arguments": call.arguments}
+
+
+def _describe_refused_call(insight: ToolInsight) -> dict[str, Any]:
+    return {**_describe_call(insight), "why": _explain_refusal([insight])}
+
+
+def _explain_refusal(verdict: Sequence[ToolInsight]) -> str:
+    """Return why a call is not made, as the model is told."""
+    reasons = []
+    for insight in verdict:
+        reason = f"{insight.argument or 'the call'} is {insight.kind}"
+        if insight.problem:
+            reason += f": {insight.problem}"
+        reasons.append(reason)
+    return "; ".join(reasons)
+
+
+def _drop_keys(mapping: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Drop a provider's own form of the calls, or the id of the message on its server, which would bring them back."""
+    return {name: value for name, value in mapping.items() if name not in names}
+
+
+def _is_dropped(block: Any, checked: _CheckedMessage, drops_text: bool) -> bool:
+    """Whether a content block is a refused call, or text that is dropped beside calls."""
+    if isinstance(block, str) or block.get("type") == "text":
+        return drops_text
+    return (block.get("call_id") or block.get("id")) in checked.refusals
