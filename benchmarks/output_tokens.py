@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.nodes.judgements import Application, GuidelineJudgement
-from arq_graph.nodes.message_reviser import MessageBlueprint
+from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_caller import make_tool_blueprint
 from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode

@@ -7,8 +7,8 @@ from .gate import active_guidelines as active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .judgements import ConditionJudgement as ConditionJudgement
 from .judgements import Judgement as Judgement
-from .message_reviser import MessageBlueprint as MessageBlueprint
 from .message_reviser import MessageReviser as MessageReviser
+from .message_schema import MessageBlueprint as MessageBlueprint
 from .parallel import Parallel as Parallel
 from .planner import PreActPlanner as PreActPlanner
 from .planner import ReActPlanner as ReActPlanner

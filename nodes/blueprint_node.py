@@ -45,14 +45,16 @@ Steps: TypeAlias = "Generator[Sequence[Question[Any]] | UserFunction, Any, Updat
 
 
 class Questions(list[Question[Any]]):
-    """Questions of a step, and `widest`, which makes its update should all that they ask about be so.
+    """Questions about guidelines, and a function that makes the step's update if all of these match.
 
-    A step that is asked ahead of the answers may be asked about whatever the widest update allows.
+    While they wait for answers, a step after this one may be asked ahead about all that this update allows.
     """
 
-    def __init__(self, questions: Iterable[Question[Any]], widest: Callable[[], Update]) -> None:
+    def __init__(
+        self, questions: Iterable[Question[Any]], make_update_if_all_match: Callable[[], Update]
+    ) -> None:
         super().__init__(questions)
-        self.widest = widest
+        self.make_update_if_all_match = make_update_if_all_match
 
 
 class NodeSettings(TypedDict, total=False):

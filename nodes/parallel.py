@@ -1,48 +1,56 @@
-"""Steps of a turn in one wave of model calls: each is asked ahead, while those before it wait for their answers."""
+"""Several steps of a turn asked side by side: each is asked ahead while those before it wait for their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import coroutine
 from typing import Any, TypeAlias
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.errors import InputError, ReasoningError, require_type
+from arq_graph.errors import Complaint, InputError, ReasoningError, require_type
 from arq_graph.nodes.blueprint_node import (
     BlueprintNode,
     Questions,
+    Steps,
     UserFunction,
     arun_node_steps,
     run_node_steps,
 )
 from arq_graph.nodes.channels import Node, StateView, Update
 from arq_graph.nodes.messages import unanswered_calls
-from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import dump_in_mode
-from arq_graph.reasoning.reasoner import aask_together, ask_together
-from arq_graph.reasoning.steps import aperform_steps
+from arq_graph.reasoning.reasoner import Reasoner, aask_together, ask_together
+
+Request: TypeAlias = "Sequence[Question[Any]] | UserFunction"
+AssignedQuestions: TypeAlias = "list[tuple[Reasoner, Question[Any]]]"
 
 
 class Parallel(Node):
     """Several steps of a turn as one node, asked at the same time: `Parallel(matcher, caller)`.
 
     Each step works on what the steps before it wrote, as it would in a node of its own. But its model is asked ahead,
-    while the earlier steps wait for their answers. An answer counts if the step would still ask the same question, word
-    for word. A tool caller is asked about every tool that could be granted, and an answer about a tool counts if just
-    the guidelines that it was asked with grant that tool. If an answer does not count, the question is asked again
-    where it is needed. When a step calls tools, the steps behind it are left out.
+    while the earlier steps wait for their answers. An answer counts if the step would still ask the same question,
+    word for word. A tool caller is asked about every tool that could be granted, and an answer about a tool counts if
+    exactly the guidelines that it was asked with grant that tool. If an answer doesn't count, the question is asked
+    again when the step is reached. If a step calls tools, the steps after it are left out.
 
     Args:
         *nodes: The steps, in order, such as a `GuidelineMatcher`, a `ToolCaller` and a `MessageReviser`, each with its
             own model and settings, and all with one `messages_key`.
 
     Raises:
-        ReasoningError: When run: a model gave no answer to something that counts. Else as its steps do.
+        ReasoningError: When run: a model gave no answer to something that counts. Otherwise as the steps do.
     """
+
+    # The states of a step in one run:
+    # 1. An earlier step waits for answers. The step is asked ahead, once, with the state as it is then.
+    # 2. Its answers have come, and are stored until the step is reached.
+    # 3. The earlier steps are done, and the step runs. A stored answer counts if it's for the question that the step
+    #    asks now. The other questions are asked, together with the following steps that are still in state 1.
 
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
         if not nodes:
@@ -52,7 +60,9 @@ class Parallel(Node):
         self.nodes = nodes
         self.name = "+".join(node.module for node in nodes)
         self.messages_key = nodes[0].messages_key
-        self._channels = {name: kind for node in nodes for name, kind in node.channels.items()}
+        self._channels: dict[str, Any] = {}
+        for node in nodes:
+            self._channels.update(node.channels)
         self.declare_channels({**self._channels, self.messages_key: list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
@@ -63,121 +73,163 @@ class Parallel(Node):
         """Run the steps on a state, without blocking."""
         return await arun_node_steps(self.steps(input), partial(aask_together, config=config))
 
-    def steps(self, state: Any) -> Generator[Any, Any, Update]:
-        """Take the steps in order; where one has to wait for a model, those behind it are asked ahead."""
+    def steps(self, state: Any) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
+        """Run the steps in order, and return their updates as one."""
         update: Update = {}
-        ahead: _Ahead = {}
+        messages: list[Any] = []
+        asked_ahead: dict[BlueprintNode[Any], list[_EarlyQuestion]] = {}
         for node in self.nodes:
-            answered = partial(self._answered, node, state, ahead)
-            # A coroutine is driven by yielding from it, so that what it waits for is yielded here.
-            written = yield from aperform_steps(node.steps(node.view_state(state)), answered).__await__()
-            state = self._after(state, written)
-            said = [*update.get(self.messages_key, ()), *written.get(self.messages_key, ())]
-            update |= {**written, **({self.messages_key: said} if said else {})}
-            if self._calls(state):
+            handle = partial(self._handle_request, node, state, asked_ahead)
+            node_update = yield from _run_steps(node.steps(node.view_state(state)), handle)
+            state = self._apply(state, node_update)
+            messages.extend(node_update.get(self.messages_key, ()))
+            update.update(node_update)
+            if self._calls_tools(state):
                 break
+        if messages:
+            update[self.messages_key] = messages
         return update
 
-    @coroutine
-    def _answered(
+    def _handle_request(
         self,
         node: BlueprintNode[Any],
         state: Any,
-        ahead: _Ahead,
-        wanted: Sequence[Question[Any]] | UserFunction,
+        asked_ahead: dict[BlueprintNode[Any], list[_EarlyQuestion]],
+        request: Request,
     ) -> Generator[Any, Any, Any]:
-        """What a step gets for what it yields: an answer that was given ahead, or one that is asked for now."""
-        if callable(wanted):
-            return (yield wanted)
-        answers = [_told(node, question, ahead) for question in wanted]
-        missing = [question for question, found in zip(wanted, answers, strict=True) if found is None]
-        if missing:
-            own = [(node.reasoner, question) for question in missing]
-            begun = yield from self._begun(node, state, ahead, wanted)
-            given = iter((yield [*own, *((each.reasoner, each.question) for each in begun)]))
-            answers = [next(given) if found is None else found for found in answers]
-            for each in begun:
-                each.answer = next(given)
+        """Return the answers to a step's questions: those that came ahead, and for the others, new ones."""
+        if callable(request):
+            return (yield request)
+        answers = [_find_answer(node, question, asked_ahead.get(node, ())) for question in request]
+        unanswered = [question for question, answer in zip(request, answers, strict=True) if answer is None]
+        if not unanswered:
+            return answers
+        early_questions = yield from self._prepare_following(node, state, asked_ahead, request)
+        assigned = [(node.reasoner, question) for question in unanswered]
+        assigned += [(early.reasoner, early.question) for early in early_questions]
+        new_answers = iter((yield assigned))
+        for position, answer in enumerate(answers):
+            if answer is None:
+                answers[position] = next(new_answers)
+        for early in early_questions:
+            early.answer = next(new_answers)
         return answers
 
-    def _begun(
-        self, node: BlueprintNode[Any], state: Any, ahead: _Ahead, wanted: Sequence[Question[Any]]
-    ) -> Generator[UserFunction, Any, list[_Asked]]:
-        """What the steps behind ask, each once, as far as things are known before the answers that are waited for."""
-        widest = self._after(state, wanted.widest()) if isinstance(wanted, Questions) else state
-        begun: list[_Asked] = []
-        for step in self.nodes[self.nodes.index(node) + 1 :]:
-            if step in ahead:
+    def _prepare_following(
+        self,
+        node: BlueprintNode[Any],
+        state: Any,
+        asked_ahead: dict[BlueprintNode[Any], list[_EarlyQuestion]],
+        request: Sequence[Question[Any]],
+    ) -> Generator[UserFunction, Any, list[_EarlyQuestion]]:
+        """Return the questions of the steps after a node that weren't asked ahead yet."""
+        state_if_all_match = state
+        if isinstance(request, Questions):
+            state_if_all_match = self._apply(state, request.make_update_if_all_match())
+        early_questions: list[_EarlyQuestion] = []
+        for following in self.nodes[self.nodes.index(node) + 1 :]:
+            if following in asked_ahead:
                 continue
-            seen = widest if step.assumes_all_match else state
-            steps = step.steps(step.view_state(seen, is_ahead=True))
-            ahead[step] = []
-            try:
-                asked = next(steps)
-                while callable(asked):
-                    asked = steps.send((yield asked))
-            except StopIteration as finished:
-                if self._calls(self._after(seen, finished.value)):
-                    break
-            else:
-                ahead[step] = [_Asked(question, step) for question in asked]
-                begun += ahead[step]
-        return begun
+            asked_ahead[following] = []
+            expected_state = state_if_all_match if following.assumes_all_match else state
+            steps = following.steps(following.view_state(expected_state, is_ahead=True))
+            questions, update = yield from _run_until_questions(steps)
+            asked_ahead[following] = [_EarlyQuestion(following.reasoner, question) for question in questions]
+            early_questions += asked_ahead[following]
+            if not questions and self._calls_tools(self._apply(expected_state, update)):
+                break  # the steps after it would be left out
+        return early_questions
 
-    def _calls(self, state: Any) -> bool:
+    def _calls_tools(self, state: Any) -> bool:
         return bool(unanswered_calls(StateView(state, self.messages_key).messages))
 
-    def _after(self, state: Any, update: Update) -> Any:
+    def _apply(self, state: Any, update: Update) -> Any:
+        """Return the state after an update."""
         if not update:
             return state
-        before = StateView(state, self.messages_key)
-        held = (
-            dict(state) if isinstance(state, Mapping) else {each: before.get(each) for each in self._channels}
-        )
-        # New messages, or all of them anew. None gets an id here: records name a turn by that of its message.
-        said = update.get(self.messages_key, ())
-        anew = bool(said) and isinstance(said[0], RemoveMessage)
-        return {**held, **update, self.messages_key: [*(() if anew else before.messages), *said[anew:]]}
+        view = StateView(state, self.messages_key)
+        if isinstance(state, Mapping):
+            values = dict(state)
+        else:
+            values = {channel: view.get(channel) for channel in self._channels}
+        # No message gets an id here, since records name a turn by the id of its message.
+        messages = list(update.get(self.messages_key, ()))
+        if messages and isinstance(messages[0], RemoveMessage):
+            del messages[0]  # it stands for the removal of all earlier messages
+        else:
+            messages = [*view.messages, *messages]
+        return {**values, **update, self.messages_key: messages}
 
 
-class _Asked:
-    """A question that a step is asked ahead, what its check is given meanwhile, and its answer."""
+class _EarlyQuestion:
+    """A question that a step was asked ahead, with its answer and the valid candidates on the way."""
 
-    answer: Answer[Any] | ReasoningError | None = None
+    def __init__(self, reasoner: Reasoner, question: Question[Any]) -> None:
+        self.reasoner = reasoner
+        self.question = replace(question, on_candidate=self._add_candidate, on_partial=None)
+        self.answer: Answer[Any] | ReasoningError | None = None
+        self._on_candidate = question.on_candidate
+        self._candidates: list[tuple[Any, Sequence[Complaint]]] = []
 
-    def __init__(self, question: Question[Any], node: BlueprintNode[Any]) -> None:
-        self._check = question.check
-        self._checked: list[Any] = []
-        self.reasoner = node.reasoner
-        self.question = replace(question, check=self._noted, on_partial=None)
+    def _add_candidate(self, value: Any, complaints: Sequence[Complaint]) -> None:
+        self._candidates.append((value, complaints))
+        if self._on_candidate:
+            self._on_candidate(value, complaints)
 
-    def _noted(self, value: Any) -> Sequence[Complaint]:
-        self._checked.append(value)
-        return self._check(value) if self._check else ()
-
-    def repeat(self, question: Question[Any]) -> None:
-        """Let a question's own functions see, and tell, what they would have seen had it been asked."""
-        for value in self._checked:
+    def replay(self, question: Question[Any]) -> None:
+        """Call a question's functions as if it had been asked now, and not ahead."""
+        for value, complaints in self._candidates:
             if question.on_partial:
                 question.on_partial({})
                 question.on_partial(dump_in_mode(value, "direct"))
             if question.check:
                 question.check(value)
+            if question.on_candidate:
+                question.on_candidate(value, complaints)
 
 
-_Ahead: TypeAlias = dict[BlueprintNode[Any], list[_Asked]]
-
-
-def _told(
-    node: BlueprintNode[Any], question: Question[Any], ahead: _Ahead
+def _find_answer(
+    node: BlueprintNode[Any], question: Question[Any], early_questions: Sequence[_EarlyQuestion]
 ) -> Answer[Any] | ReasoningError | None:
-    """The answer to a question that was given ahead, if it counts."""
-    for each in ahead.get(node, ()):
-        then = each.question
-        is_same = then.messages == question.messages
+    """Return the answer that came ahead to the same question, or None."""
+    for early in early_questions:
+        is_same = early.question.messages == question.messages
         if node.assumes_all_match:
-            is_same = then.guidelines == question.guidelines
-        if is_same and then.blueprint is question.blueprint:
-            each.repeat(question)
-            return each.answer
+            is_same = early.question.guidelines == question.guidelines
+        if is_same and early.question.blueprint is question.blueprint:
+            early.replay(question)
+            return early.answer
     return None
+
+
+def _run_steps(
+    steps: Steps, handle: Callable[[Request], Generator[Any, Any, Any]]
+) -> Generator[Any, Any, Update]:
+    """Run a node's steps, with what `handle` returns as the result of each request."""
+    try:
+        request = next(steps)
+        while True:
+            try:
+                result = yield from handle(request)
+            except Exception as error:
+                request = steps.throw(error)
+            else:
+                request = steps.send(result)
+    except StopIteration as finished:
+        update: Update = finished.value
+        return update
+    finally:
+        steps.close()
+
+
+def _run_until_questions(
+    steps: Steps,
+) -> Generator[UserFunction, Any, tuple[Sequence[Question[Any]], Update]]:
+    """Run a node's steps until they ask something; return the questions, or the update if there are none."""
+    try:
+        request = next(steps)
+        while callable(request):
+            request = steps.send((yield request))
+    except StopIteration as finished:
+        return (), finished.value
+    return request, {}

@@ -1,9 +1,9 @@
-"""The reply while it is written: sentence by sentence, each looked at before it goes out."""
+"""Streaming the reply while it is written: sentence by sentence, each checked before it goes out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import time_ns
 from typing import Any
 
@@ -12,53 +12,67 @@ import regex  # type: ignore[import-untyped]
 from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.events import ReplyDelta
 
-# A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line. Without a
-# bound on the marks between, a long row of stops would take quadratic time.
-_END = regex.compile(r"[.!?][^\w\s]{0,9}\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1)
-_MAX_PENDING = 240
+# A sentence ends at a stop followed by white space, at a stop of a script without spaces, or with its line. Without a
+# bound on the marks in between, a long row of stops would take quadratic time.
+_SENTENCE_END = regex.compile(
+    r"[.!?][^\w\s]{0,9}\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1
+)
+_MAX_UNSENT = 240
+"""Characters without a sentence's end after which whole words go out."""
 
 
 @dataclass
 class ReplyStream:
-    """Writes what an answer's last revision says to `stream_mode="custom"`, as the answer grows.
+    """Writes a partial answer's last revision to `stream_mode="custom"` as it grows.
 
-    Once a revision holds something that must not show, nothing more of it goes out; the end of what is looked at may
-    still be missing. An empty content stands for the draft.
+    As soon as a revision holds something that must not show, nothing more of it goes out; the end of what is checked
+    may still be missing. An empty content stands for the draft.
     """
 
     state: StateView
-    must_not_show: Callable[[str], object]
+    must_not_show: Callable[[str], bool]
     draft: str | None = None
-    _number = _place = _sent = 0
-    _is_held = False
+    _revision_count: int = field(default=0, init=False)
+    _sent_length: int = field(default=0, init=False)
+    _is_withheld: bool = field(default=False, init=False)
+    _number: int = field(default=0, init=False)
 
     def __call__(self, answer: Mapping[str, Any]) -> None:
-        """Look at an answer as far as it is written; an empty one begins anew."""
+        """Write what is new in a partial answer; an empty answer starts again."""
         revisions = answer.get("revisions")
-        revisions = revisions if isinstance(revisions, list) else []
-        if len(revisions) != self._place:
-            self._place, self._sent, self._is_held = len(revisions), 0, False
-        revision = revisions[-1] if revisions else None
-        if not isinstance(revision, dict) or not isinstance(content := revision.get("content"), str):
+        if not isinstance(revisions, list):
+            revisions = []
+        if len(revisions) != self._revision_count:
+            self._revision_count = len(revisions)
+            self._sent_length = 0
+            self._is_withheld = False
+        if revisions and isinstance(revisions[-1], dict) and not self._is_withheld:
+            self._write_revision(revisions[-1])
+
+    def _write_revision(self, revision: dict[str, Any]) -> None:
+        content = revision.get("content")
+        if not isinstance(content, str):
             return
-        is_whole = next(reversed(revision)) != "content"
-        if is_whole and not content.strip():
+        is_complete = next(reversed(revision)) != "content"  # the next field has begun
+        if is_complete and not content.strip():
             content = self.draft or ""
-        if self._is_held or (end := self._end(content, is_whole=is_whole)) <= self._sent:
+        end = len(content) if is_complete else self._find_end(content)
+        if end <= self._sent_length:
             return
         if self.must_not_show(content):
-            self._is_held = True
+            self._is_withheld = True
             return
-        if not self._sent:  # by the clock, for another process may go on with the turn
+        if self._sent_length == 0:
+            # Numbered by the clock, since another process may resume the turn.
             self._number = max(self._number + 1, time_ns() // 1_000)
-        self.state.emit(ReplyDelta(revision=self._number, text=content[self._sent : end]))
-        self._sent = end
+        self.state.emit(ReplyDelta(revision=self._number, text=content[self._sent_length : end]))
+        self._sent_length = end
 
-    def _end(self, content: str, *, is_whole: bool) -> int:
-        """How much of a content can go out: whole sentences, of one that is too long whole words."""
-        if is_whole:
-            return len(content)
-        ends = [end.end() for end in _END.finditer(content, self._sent)]
-        if not ends and len(content) - self._sent > _MAX_PENDING:
-            ends = [content.rfind(" ", self._sent) + 1]
-        return ends[-1] if ends else 0
+    def _find_end(self, content: str) -> int:
+        """Return the end of the last whole sentence, or of the last whole word of a long one; 0 if there is none."""
+        ends: list[int] = [match.end() for match in _SENTENCE_END.finditer(content, self._sent_length)]
+        if ends:
+            return ends[-1]
+        if len(content) - self._sent_length > _MAX_UNSENT:
+            return content.rfind(" ", self._sent_length) + 1
+        return 0

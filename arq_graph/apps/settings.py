@@ -20,7 +20,8 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.guideline_matcher import KeepMatches
 from arq_graph.nodes.judgements import Judgement
-from arq_graph.nodes.message_reviser import MessageBlueprint, OnUnsatisfied
+from arq_graph.nodes.message_reviser import OnUnsatisfied
+from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.reasoning.reasoner import ModelLike
 

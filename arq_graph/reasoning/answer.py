@@ -52,6 +52,7 @@ class Question(Generic[B]):
         name: Name of the batch, for traces.
         max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
         guidelines: Ids of the guidelines that it is about, for traces.
+        on_candidate: Called with each valid answer and the complaints about it, before another one is asked for.
         on_partial: Has the answer streamed, where the model can do that, and is called with its JSON as far as it is
             written, not validated yet, whenever that has grown; with an empty one where a call begins anew.
     """
@@ -62,4 +63,5 @@ class Question(Generic[B]):
     name: str = ""
     max_candidates: int | None = None
     guidelines: tuple[str, ...] = ()
+    on_candidate: Callable[[B, Sequence[Complaint]], None] | None = None
     on_partial: Callable[[Mapping[str, Any]], None] | None = None

@@ -125,6 +125,8 @@ class Asking(Generic[B]):
                 self._works()
                 value, reasoning = answer
                 complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
+                if self.question.on_candidate:
+                    self.question.on_candidate(value, complaints)
                 self._note(message, text, None, complaints)
                 self._candidates.append(Answer(value, reasoning, text, complaints))
                 if not complaints or len(self._candidates) >= self.max_candidates:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.nodes.message_reviser import SourcedFact
+from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
 from arq_graph.nodes.proposed_calls import StillWanted, call_options, one_of
 from arq_graph.nodes.tool_arguments import ToolArguments
