@@ -8,16 +8,20 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+from langchain_core.tools import BaseTool
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
+from arq_graph.agent.mcp import load_mcp_tool
 from arq_graph.agent.modules import load
 from arq_graph.agent.part import Part, Text
-from arq_graph.agent.tool_reference import read_tool
-from arq_graph.agent.tools import ToolLike, is_reserved_name
+from arq_graph.agent.tool_file import load_described_tool
+from arq_graph.agent.tools import ToolLike, is_reserved_name, make_tool
+from arq_graph.errors import SpecError
 
 Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
 OnFailure = Literal["raise", "activate", "skip"]
 
+_TOOL_IN_FILE = re.compile(r"\.ya?ml:")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 # In prompts, P is the profile, and T1, K1, V1, M1, I1 and C1 are results, terms, variables, messages, insights and
 # pending calls.
@@ -55,6 +59,20 @@ def _read_words(text: str) -> str:
     return text
 
 
+def _read_tool(value: object, info: ValidationInfo) -> BaseTool:
+    document = info.context
+    folder = document.folder if document else None
+    if not isinstance(value, str):
+        return make_tool(value)
+    if value.startswith("mcp:"):
+        return make_tool(load_mcp_tool(value, document))
+    if _TOOL_IN_FILE.search(value):
+        return make_tool(load_described_tool(value, folder))
+    if ":" not in value:
+        raise SpecError(f'must be "module:function" or "file.yaml:name", but is {value!r}')
+    return make_tool(load(value, folder))
+
+
 Id = Annotated[str, AfterValidator(_check_id)]
 
 _REFERENCE_SCHEMA = {"type": "string", "description": "module:function"}
@@ -68,7 +86,7 @@ _CONDITION_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION_SCH
 
 ConditionField = Annotated[Condition, PlainValidator(_read_condition), WithJsonSchema(_CONDITION_SCHEMA)]
 # `Any` keeps Pydantic from building a schema of LangChain's tools.
-ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_TOOL_SCHEMA)]
+ToolField = Annotated[Any, PlainValidator(_read_tool), WithJsonSchema(_TOOL_SCHEMA)]
 
 
 class Guideline(Part):
