@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from arq_graph.milestones.suites.household.world import CHANGES, LAMP, kind_of, preposition
+from arq_graph.milestones.suites.household.world import CHANGES, LAMP, get_kind, get_preposition
 from examples.public_data.suite_writer import (
     NonEmptyText,
     SkippedTask,
@@ -92,13 +92,13 @@ def _make_scenario(
     problem = read_smallest(game.parent, game.name, _Game, "ALFWorld")["pddl_problem"]
     house = _read_house(problem, renamed_kinds)
     places = {name: place for place, things in house.items() for name in things}
-    matching_things = sorted(name for name in places if kind_of(name) == thing)
+    matching_things = sorted(name for name in places if get_kind(name) == thing)
     needed_things = 2 if errand.task == "two" else 1
     needed_kinds = {target or "lamp"}
     if errand.task in CHANGES:
         appliance, _ = CHANGES[errand.task]
         needed_kinds.add(appliance)
-    kinds_in_house = {kind_of(name) for name in [*house, *places]}
+    kinds_in_house = {get_kind(name) for name in [*house, *places]}
     if len(matching_things) < needed_things or not needed_kinds <= kinds_in_house:
         return SkippedTask("the house lacks what is needed")
     if errand.task == "two":
@@ -108,7 +108,7 @@ def _make_scenario(
     conjunction = " and " if errand.task == "two" else " or "
     knowledge = {}
     for kind in (thing, "lamp") if errand.task == "light" else (thing,):
-        spots = [f"{preposition(spot)} {spot}" for name, spot in places.items() if kind_of(name) == kind]
+        spots = [f"{get_preposition(spot)} {spot}" for name, spot in places.items() if get_kind(name) == kind]
         knowledge[kind] = conjunction.join(spots)
     name = f"{game.parent.parent.name} {game.parent.name}"
     houses[name] = house

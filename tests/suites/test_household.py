@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arq_graph import errors
-from arq_graph.milestones.suites.household.world import CLOSED, Household, kind_of
+from arq_graph.milestones.suites.household.world import CLOSED, Household, get_kind
 from tests.suites.household import way
 
 
@@ -37,7 +37,7 @@ def test_what_is_not_possible_changes_nothing():
 
 def test_a_closed_place_shows_and_takes_nothing_until_it_is_opened():
     house = Household("place", "spoon", "cabinet")
-    closed = next(place for place in house.house if kind_of(place) in CLOSED)
+    closed = next(place for place in house.house if get_kind(place) in CLOSED)
     assert house.step(f"go to {closed}").text == f"You are at {closed}. It is closed."
     assert f"open {closed}" in house.actions()
     assert f"In {closed} you see" in house.step(f"open {closed}").text

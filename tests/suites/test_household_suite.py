@@ -9,7 +9,7 @@ import pytest
 from arq_graph import Environment, Observation
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Call, Limits, Result, Suite, Transcript, evaluate, score
-from arq_graph.milestones.suites.household.world import LAMP, kind_of
+from arq_graph.milestones.suites.household.world import LAMP, get_kind
 from tests.brain import ask, brain, do, say, think
 from tests.suites.household import SUITE, way
 
@@ -62,9 +62,9 @@ def test_who_knows_the_way_reaches_every_milestone_and_no_other_way_of_half_of_i
 def test_what_a_guide_knows_is_so(scenario):
     world = scenario.fresh_world(1)
     for name, told in scenario.user.knowledge.items():
-        kind = kind_of(LAMP) if name == "lamp" else world.thing
+        kind = get_kind(LAMP) if name == "lamp" else world.thing
         assert name in (kind, f"{kind}s")
-        places = sorted(place for thing, place in world.where.items() if kind_of(thing) == kind)
+        places = sorted(place for thing, place in world.where.items() if get_kind(thing) == kind)
         said = told.removeprefix("both ").split(", the other ")
         found = sorted(each.split(" ", 1)[1] for each in said) * (2 if told.startswith("both") else 1)
         assert places == found

@@ -9,8 +9,7 @@ import pytest
 from arq_graph import Environment
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import AgendaUser, Message, evaluate
-from arq_graph.milestones.suites.shop.world import CATALOGUE, Product, Shop, Wanted, search
-from arq_graph.models.offline.stems import stems
+from arq_graph.milestones.suites.shop.world import CATALOGUE, Product, Shop, Wanted, extract_terms, search
 from tests.brain import ask, brain, do, say
 from tests.suites.episodes import held, shipped
 
@@ -36,7 +35,7 @@ def fitting(goal):
             for value in values
             if value in wanted.options
         }
-        if all(wanted.covered(product, at)):
+        if all(wanted.check_purchase(product, at)):
             yield product, at
 
 
@@ -77,7 +76,7 @@ async def test_goals_fit_few_products_and_customers_tell_what_the_task_does_not_
     assert bool(unsaid) == (scenario.use_case != "stated" and bool(goal.get("options")))
     if scenario.use_case == "features to ask for":
         said = await answered(user, "Which features matter to you?")
-        assert all(stems(each) <= stems(f"{task} {said}") for each in goal["attributes"])
+        assert all(extract_terms(each) <= extract_terms(f"{task} {said}") for each in goal["attributes"])
 
 
 def test_asking_helps_in_the_shipped_arm():

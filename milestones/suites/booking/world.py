@@ -54,9 +54,9 @@ class BookingDesk:
     def __init__(self, goal: Mapping[str, Any]) -> None:
         self.wishes = TypeAdapter(dict[Domain, Wish]).validate_python(goal)
         self.bookings: dict[str, Values] = {}
-        self._offered: dict[str, list[Values]] = {}
-        self._told: dict[tuple[str, Value], set[str]] = defaultdict(set)
-        self._booked = 0  # how often, so that each booking has a reference of its own
+        self._last_shown: dict[str, list[Values]] = {}
+        self._known_attributes: dict[tuple[str, Value], set[str]] = defaultdict(set)
+        self._booking_count = 0  # each booking has a reference of its own
 
     def find_hotels(
         self,
@@ -99,10 +99,10 @@ class BookingDesk:
         self, domain: Literal["hotel", "restaurant", "attraction", "train"], name: str, attributes: list[str]
     ) -> dict[str, Any]:
         """Look up attributes of one, by its whole name: phone, address, postcode, opening_hours, entrance_fee …"""
-        entity = self._entity(domain, name)
-        self._offered[domain] = [entity]
-        self._told[domain, entity["name"]].update(attributes)
-        return {each: entity.get(each, "not known") for each in attributes}
+        entity = self._get_entity(domain, name)
+        self._last_shown[domain] = [entity]
+        self._known_attributes[domain, entity["name"]].update(attributes)
+        return {attribute: entity.get(attribute, "not known") for attribute in attributes}
 
     def book_hotel(self, name: str, people: int, day: str, nights: int) -> dict[str, Any]:
         """Book a hotel from a day of the week on, in place of one that was booked before."""
@@ -122,91 +122,118 @@ class BookingDesk:
         """Order a taxi, in place of one that was ordered before, for a time to leave or to arrive by, like 17:15."""
         if {leave_at, arrive_by} == {"any"}:
             raise ValueError("a taxi needs a time to leave or to arrive")
-        taxis = _database()["taxi"]
-        return self._book("taxi", {**locals(), "name": taxis[self._booked % len(taxis)]["name"]})
+        taxis = _read_database()["taxi"]
+        return self._book("taxi", {**locals(), "name": taxis[self._booking_count % len(taxis)]["name"]})
 
     def outcome(self) -> dict[str, bool | float]:
-        """How it ended, by calls and bookings alone, in the manner of MultiWOZ's and AutoTOD's measures.
+        """Judge how it ended, by calls and bookings alone, in the manner of MultiWOZ's and AutoTOD's measures.
 
         `inform`: in each wanted domain an entity that meets all constraints was offered. Where something is to be
         booked, that is what the last booking is for; elsewhere what the last search or look-up with a result showed,
         all of which must meet them. `success`: besides, all attributes that were asked for stood in a result about it,
         and the bookings are those that were wanted, with these values, and no others.
         """
-        offers: dict[str, list[Values]] = {
-            domain: self._offer(domain, wish) for domain, wish in self.wishes.items()
-        }
-        to_book = {domain for domain, wish in self.wishes.items() if wish.book is not None}
-        inform, success = True, self.bookings.keys() == to_book
+        offers: dict[str, list[Values]] = {}
         for domain, wish in self.wishes.items():
-            offer, booking = offers[domain], self.bookings.get(domain, {})
-            inform &= bool(offer) and all(_meets(each, wish.find) for each in offer)
-            success &= any(self._told[domain, each["name"]].issuperset(wish.request) for each in offer)
+            offers[domain] = self._list_offers(domain, wish)
+        domains_to_book = {domain for domain, wish in self.wishes.items() if wish.book is not None}
+        inform = True
+        success = self.bookings.keys() == domains_to_book
+        for domain, wish in self.wishes.items():
+            entities = offers[domain]
+            inform &= bool(entities) and all(_meets(entity, wish.find) for entity in entities)
+            success &= any(
+                self._known_attributes[domain, entity["name"]].issuperset(wish.request) for entity in entities
+            )
+            booking = self.bookings.get(domain, {})
             for slot, value in (wish.book or {}).items():
-                meant = [each["name"] for each in offers.get(str(value), ())] or [value]
-                success &= any(_is_said(slot, booking.get(slot, ""), each) for each in meant)
+                accepted_values = [entity["name"] for entity in offers.get(str(value), ())] or [value]
+                booked_value = booking.get(slot, "")
+                success &= any(_is_same_value(slot, booked_value, accepted) for accepted in accepted_values)
         return {"inform": inform, "success": inform and success}
 
-    def _offer(self, domain: str, wish: Wish) -> list[Values]:
+    def _list_offers(self, domain: str, wish: Wish) -> list[Values]:
         if wish.book is None:
-            return self._offered.get(domain, [])
-        return [self._entity(domain, self.bookings[domain]["name"])] if domain in self.bookings else []
+            return self._last_shown.get(domain, [])
+        if domain not in self.bookings:
+            return []
+        return [self._get_entity(domain, self.bookings[domain]["name"])]
 
-    def _find(self, domain: str, asked: dict[str, Any]) -> dict[str, Any]:
-        del asked["self"]
-        found = [each for each in _database()[domain] if _meets(each, asked)]
-        shown = [{slot: each[slot] for slot in each if slot not in HIDDEN} for each in found[:MOST_SHOWN]]
-        for each in shown:
-            self._told[domain, each["name"]].update(each)
-        self._offered |= {domain: found[:MOST_SHOWN]} if found else {}
-        return {"found": len(found), f"{domain}s": shown}
+    def _find(self, domain: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        del arguments["self"]
+        matches = [entity for entity in _read_database()[domain] if _meets(entity, arguments)]
+        if matches:
+            self._last_shown[domain] = matches[:MOST_SHOWN]
+        rows = []
+        for entity in matches[:MOST_SHOWN]:
+            row = {slot: value for slot, value in entity.items() if slot not in HIDDEN}
+            self._known_attributes[domain, entity["name"]].update(row)
+            rows.append(row)
+        return {"found": len(matches), f"{domain}s": rows}
 
-    def _entity(self, domain: str, name: Value) -> Values:
-        for each in _database()[domain]:
-            if _plain(each["name"]) == _plain(name):
-                return each
+    def _get_entity(self, domain: str, name: Value) -> Values:
+        for entity in _read_database()[domain]:
+            if _normalize(entity["name"]) == _normalize(name):
+                return entity
         raise ValueError(f"there is no {domain} called {name!r}")
 
-    def _book(self, domain: Any, asked: dict[str, Any]) -> dict[str, Any]:
-        entity = self._entity(domain, asked["name"])
-        values = {slot: value for slot, value in asked.items() if isinstance(value, Value)}
-        booking = values | {"name": entity["name"]}
-        for full in self.wishes[domain].full if domain in self.wishes else ():
-            if all(_plain(booking.get(slot, "")) == _plain(value) for slot, value in full.items()):
-                raise ValueError(
-                    "this could not be booked: nothing is free then, but perhaps at another time"
-                )
+    def _book(self, domain: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+        entity = self._get_entity(domain, arguments["name"])
+        booking = {slot: value for slot, value in arguments.items() if isinstance(value, Value)}
+        booking["name"] = entity["name"]
+        if domain in self.wishes:
+            for refused in self.wishes[domain].full:
+                if _has_values(booking, refused):
+                    raise ValueError(
+                        "this could not be booked: nothing is free then, but perhaps at another time"
+                    )
         self.bookings[domain] = booking
-        self._booked += 1
-        result = {"reference": f"{domain[:2].upper()}{100 + self._booked}", **booking}
-        result |= entity if domain == "taxi" else {}
-        self._told[domain, entity["name"]].update(result)
+        self._booking_count += 1
+        result = {"reference": f"{domain[:2].upper()}{100 + self._booking_count}", **booking}
+        if domain == "taxi":
+            result |= entity
+        self._known_attributes[domain, entity["name"]].update(result)
         return result
 
 
 @cache
-def _database() -> dict[str, list[Values]]:
-    found: dict[str, list[Values]] = json.loads(DATABASE.read_text(encoding="utf-8"))
-    return found
+def _read_database() -> dict[str, list[Values]]:
+    database: dict[str, list[Values]] = json.loads(DATABASE.read_text(encoding="utf-8"))
+    return database
 
 
-def _meets(entity: Values, asked: Values) -> bool:
-    """Whether an entity is as it was asked for: times as bounds, names in part, all else as it stands."""
-    for slot, value in asked.items():
-        has, wanted = _plain(entity.get(slot, "")), _plain(value)
-        by_slot = {"leave_at": has >= wanted, "arrive_by": has <= wanted, "name": wanted in has}
-        if wanted != "any" and not by_slot.get(slot, has == wanted):
+def _meets(entity: Values, constraints: Values) -> bool:
+    """Return True if an entity is as asked for: times are bounds, names match in part, all else must be equal."""
+    for slot, constraint in constraints.items():
+        value, wanted = _normalize(entity.get(slot, "")), _normalize(constraint)
+        if wanted == "any":
+            continue
+        if slot == "leave_at":
+            is_met = value >= wanted
+        elif slot == "arrive_by":
+            is_met = value <= wanted
+        elif slot == "name":
+            is_met = wanted in value
+        else:
+            is_met = value == wanted
+        if not is_met:
             return False
     return True
 
 
-def _is_said(slot: str, has: Value, wanted: Value) -> bool:
-    """Whether a booking has a value; a place may be named with more words, such as its address."""
-    return _plain(has) == _plain(wanted) or (slot in _PLACES and _plain(wanted) in _plain(has))
+def _has_values(booking: Values, values: Values) -> bool:
+    return all(_normalize(booking.get(slot, "")) == _normalize(value) for slot, value in values.items())
 
 
-def _plain(value: Value) -> str:
-    """A value for comparing: case does not matter, nor whether 9:15 is written as 09:15."""
+def _is_same_value(slot: str, booked: Value, wanted: Value) -> bool:
+    """Return True if a booking has a value; a place may be named with more words, such as its address."""
+    if slot in _PLACES:
+        return _normalize(wanted) in _normalize(booked)
+    return _normalize(booked) == _normalize(wanted)
+
+
+def _normalize(value: Value) -> str:
+    """Return a value for comparing: in lower case, and 9:15 as 09:15."""
     text = str(value).strip().casefold()
     return f"0{text}" if text[1:2] == ":" else text
 

@@ -22,14 +22,14 @@ CHANGES = {"clean": ("sink", "clean"), "heat": ("microwave", "hot"), "cool": ("f
 LAMP = "lamp 1"
 
 
-def kind_of(name: str) -> str:
-    """What a thing or a place is: `mug` for `mug 2`."""
+def get_kind(name: str) -> str:
+    """Return what a thing or a place is: `mug` for `mug 2`."""
     return name.rpartition(" ")[0]
 
 
-def preposition(place: str) -> str:
-    """How a thing lies there: `in` a drawer, `on` a desk."""
-    return "in" if kind_of(place) in {*CLOSED, "sink", "bin"} else "on"
+def get_preposition(place: str) -> str:
+    """Return how a thing lies there: `in` a drawer, `on` a desk."""
+    return "in" if get_kind(place) in {*CLOSED, "sink", "bin"} else "on"
 
 
 class Household:
@@ -57,18 +57,17 @@ class Household:
     score: float | None = None
 
     def __init__(self, task: Task, thing: str, target: str = "", house: str = "cottage") -> None:
-        self.house = _houses().get(house, {})
-        self._count = 2 if task == "two" else 1
-        kinds = Counter(kind_of(each) for lying in self.house.values() for each in lying if each != LAMP)
-        checks: list[tuple[str, str, Iterable[str]]] = [
-            ("task", task, get_args(Task)),
-            ("house", house, _houses()),
-            ("thing", thing, [kind for kind, count in kinds.items() if count >= self._count]),
-            ("target", target, [""] if task == "light" else {kind_of(place) for place in self.house}),
-        ]
-        for name, given, choices in checks:
-            if given not in choices:
-                raise InputError(f"{name} is {given!r}; it must be one of {', '.join(sorted(choices))}")
+        houses = _read_houses()
+        _require("task", task, get_args(Task))
+        _require("house", house, houses)
+        self.house = houses[house]
+        self._needed_things = 2 if task == "two" else 1
+        counts: Counter[str] = Counter()
+        for things in self.house.values():
+            counts.update(get_kind(name) for name in things if name != LAMP)
+        _require("thing", thing, [kind for kind, count in counts.items() if count >= self._needed_things])
+        targets = {""} if task == "light" else {get_kind(place) for place in self.house}
+        _require("target", target, targets)
         self.task, self.thing, self.target = task, thing, target
         self.reset()
 
@@ -76,96 +75,121 @@ class Household:
         """Begin anew; what lies where is the same each time."""
         self.where = {thing: place for place, things in self.house.items() for thing in things}
         self._states: dict[str, set[str]] = {thing: set() for thing in self.where if thing != LAMP}
-        self._closed = {place for place in self.house if kind_of(place) in CLOSED}
-        self._at, self._held, self.done = "", "", False
+        self._closed = {place for place in self.house if get_kind(place) in CLOSED}
+        self._place, self._held_thing, self.done = "", "", False
         return f"You are in the middle of a small house. Around you there are {', '.join(self.house)}."
 
     def actions(self) -> Sequence[str]:
-        """The actions that are possible now; none once the task is done."""
-        return () if self.done else tuple(self._possible())
+        """Return the actions that are possible now; none once the task is done."""
+        return () if self.done else tuple(self._list_actions())
 
     def step(self, action: str) -> Observation:
         """Take an action; one that is not possible now changes nothing."""
-        if self.done or action not in (possible := self._possible()):
+        actions = self._list_actions()
+        if self.done or action not in actions:
             return Observation("Nothing happens.", valid=False)
-        shown = possible[action]()
+        description = actions[action]()
         self.done = self._is_done()
-        return Observation(shown)
+        return Observation(description)
 
     def outcome(self) -> dict[str, bool]:
-        """`success`: whether the task is done."""
+        """Return `success`: True once the task is done."""
         return {"success": self.done}
 
-    def _possible(self) -> dict[str, Callable[[], str]]:
-        here, held, kind = self._at, self._held, kind_of(self._at)
-        can: dict[str, Callable[[], str]] = {"look": self._look, "inventory": self._inventory}
-        can |= {f"go to {place}": partial(self._look, place) for place in self.house if place != here}
-        if kind in CLOSED:
-            can[f"{'open' if here in self._closed else 'close'} {here}"] = self._turn
-        if here and here not in self._closed:
-            things = [] if held else [thing for thing in self._seen() if thing != LAMP]
-            can |= {f"take {thing} from {here}": partial(self._take, thing) for thing in things}
-            if held:
-                can[f"put {held} {preposition(here)} {here}"] = self._put
-        for verb, (place, state) in CHANGES.items():
-            if held and kind == place:
-                can[f"{verb} {held} in {here}"] = partial(self._change, verb, state)
-        if here and here == self.where.get(LAMP):
-            can[f"use {LAMP}"] = self._use_lamp
-        return can
+    def _list_actions(self) -> dict[str, Callable[[], str]]:
+        place, held_thing = self._place, self._held_thing
+        actions: dict[str, Callable[[], str]] = {"look": self._look, "inventory": self._describe_inventory}
+        for other_place in self.house:
+            if other_place != place:
+                actions[f"go to {other_place}"] = partial(self._go_to, other_place)
+        if get_kind(place) in CLOSED:
+            verb = "open" if place in self._closed else "close"
+            actions[f"{verb} {place}"] = self._open_or_close
+        if place and place not in self._closed:
+            if held_thing:
+                actions[f"put {held_thing} {get_preposition(place)} {place}"] = self._put
+            else:
+                for thing in self._list_things_here():
+                    if thing != LAMP:
+                        actions[f"take {thing} from {place}"] = partial(self._take, thing)
+        if held_thing:
+            for verb, (appliance, state) in CHANGES.items():
+                if get_kind(place) == appliance:
+                    actions[f"{verb} {held_thing} in {place}"] = partial(self._change, verb, state)
+        if place and place == self.where.get(LAMP):
+            actions[f"use {LAMP}"] = self._use_lamp
+        return actions
 
-    def _seen(self) -> list[str]:
-        return [thing for thing, place in self.where.items() if place == self._at]
+    def _list_things_here(self) -> list[str]:
+        return [thing for thing, place in self.where.items() if place == self._place]
 
-    def _look(self, at: str = "") -> str:
-        self._at = at = at or self._at
-        if not at:
+    def _go_to(self, place: str) -> str:
+        self._place = place
+        return self._look()
+
+    def _look(self) -> str:
+        place = self._place
+        if not place:
             return "You are in the middle of the house."
-        if at in self._closed:
-            return f"You are at {at}. It is closed."
-        return f"{preposition(at).capitalize()} {at} you see {', '.join(self._seen()) or 'nothing'}."
+        if place in self._closed:
+            return f"You are at {place}. It is closed."
+        things = ", ".join(self._list_things_here()) or "nothing"
+        return f"{get_preposition(place).capitalize()} {place} you see {things}."
 
-    def _inventory(self) -> str:
-        return f"You hold {self._held or 'nothing'}."
+    def _describe_inventory(self) -> str:
+        return f"You hold {self._held_thing or 'nothing'}."
 
-    def _turn(self) -> str:
-        self._closed ^= {self._at}
-        return f"You {'close' if self._at in self._closed else 'open'} {self._at}. {self._look()}"
+    def _open_or_close(self) -> str:
+        if self._place in self._closed:
+            self._closed.remove(self._place)
+            return f"You open {self._place}. {self._look()}"
+        self._closed.add(self._place)
+        return f"You close {self._place}. {self._look()}"
 
     def _take(self, thing: str) -> str:
-        self._held = thing
+        self._held_thing = thing
         self._states[thing].add("taken")
         return f"You take {thing} from {self.where.pop(thing)}."
 
     def _put(self) -> str:
-        thing, self._held = self._held, ""
-        self.where[thing] = self._at
-        return f"You put {thing} {preposition(self._at)} {self._at}."
+        thing, self._held_thing = self._held_thing, ""
+        self.where[thing] = self._place
+        return f"You put {thing} {get_preposition(self._place)} {self._place}."
 
     def _change(self, verb: str, state: str) -> str:
         opposite = {"hot": "cold", "cold": "hot"}.get(state, "")
-        self._states[self._held].discard(opposite)
-        self._states[self._held].add(state)
-        return f"You {verb} {self._held} in {self._at}. It is {state} now."
+        self._states[self._held_thing].discard(opposite)
+        self._states[self._held_thing].add(state)
+        return f"You {verb} {self._held_thing} in {self._place}. It is {state} now."
 
     def _use_lamp(self) -> str:
-        if not self._held:
+        if not self._held_thing:
             return f"You switch {LAMP} on."
-        self._states[self._held].add("lit")
-        return f"You switch {LAMP} on, and look at {self._held} in its light."
+        self._states[self._held_thing].add("lit")
+        return f"You switch {LAMP} on, and look at {self._held_thing} in its light."
 
     def _is_done(self) -> bool:
-        """Whether as many things as the task takes were changed as it says, and lie where they belong."""
-        state = CHANGES[self.task][1] if self.task in CHANGES else "taken" if self.target else "lit"
-        ready = [
-            each for each, states in self._states.items() if kind_of(each) == self.thing and state in states
-        ]
-        if self.target:
-            ready = [each for each in ready if kind_of(self.where.get(each, "")) == self.target]
-        return len(ready) >= self._count
+        """Return True if as many things as the task needs were changed as it says, and lie where they belong."""
+        ready_things = 0
+        for thing, states in self._states.items():
+            is_in_place = not self.target or get_kind(self.where.get(thing, "")) == self.target
+            if get_kind(thing) == self.thing and self._needed_state() in states and is_in_place:
+                ready_things += 1
+        return ready_things >= self._needed_things
+
+    def _needed_state(self) -> str:
+        if self.task in CHANGES:
+            _, state = CHANGES[self.task]
+            return state
+        return "taken" if self.target else "lit"
+
+
+def _require(name: str, value: str, choices: Iterable[str]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}; it must be one of {', '.join(sorted(choices))}")
 
 
 @cache
-def _houses() -> dict[str, Mapping[str, Sequence[str]]]:
-    found: dict[str, Mapping[str, Sequence[str]]] = json.loads(HOUSES.read_text(encoding="utf-8"))
-    return found
+def _read_houses() -> dict[str, Mapping[str, Sequence[str]]]:
+    houses: dict[str, Mapping[str, Sequence[str]]] = json.loads(HOUSES.read_text(encoding="utf-8"))
+    return houses

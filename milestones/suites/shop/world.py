@@ -12,11 +12,15 @@ from pathlib import Path
 
 from arq_graph.agent.environment import Observation
 from arq_graph.agent.part import Part, Text
-from arq_graph.models.offline.stems import stems
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
 PER_PAGE = 8
 _ACTION = re.compile(r"\s*(search|click)\s*:\s*(\S.*?)\s*", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_ENDING = re.compile(r"(?:ies|es|s|y|e)$")
+_IGNORED_WORDS = frozenset(
+    ["a", "an", "and", "are", "for", "in", "is", "it", "of", "on", "or", "that", "the", "to", "with"]
+)
 
 
 class Product(Part):
@@ -31,9 +35,12 @@ class Product(Part):
     options: Mapping[str, tuple[Text, ...]] = {}
 
     def has(self, attribute: str) -> bool:
-        """Whether its name, one of its features or a sentence of its description has all words of an attribute."""
-        told = (f"{self.kind} {self.name}", *self.features, *re.split(r"(?<=[.!?])\s", self.description))
-        return any(stems(attribute) <= stems(each) for each in told)
+        """Return True if its name, a feature or a sentence of its description has all words of an attribute."""
+        sentences = _SENTENCE_END.split(self.description)
+        terms = extract_terms(attribute)
+        return any(
+            terms <= extract_terms(text) for text in (f"{self.kind} {self.name}", *self.features, *sentences)
+        )
 
 
 class Wanted(Part):
@@ -49,12 +56,14 @@ class Wanted(Part):
     options: tuple[Text, ...] = ()
     price: float | None = None
 
-    def covered(self, product: Product, picked: Mapping[str, str]) -> list[bool]:
-        """For each thing that is wanted, whether a purchase covers it."""
-        values = {value.casefold() for value in picked.values()}
-        attributes = [product.has(each) for each in self.attributes]
-        limit = [] if self.price is None else [product.price <= self.price]
-        return attributes + [each.casefold() in values for each in self.options] + limit
+    def check_purchase(self, product: Product, picked: Mapping[str, str]) -> list[bool]:
+        """Return, for each thing that is wanted, if a purchase covers it."""
+        picked_values = {value.casefold() for value in picked.values()}
+        checks = [product.has(attribute) for attribute in self.attributes]
+        checks.extend(option.casefold() in picked_values for option in self.options)
+        if self.price is not None:
+            checks.append(product.price <= self.price)
+        return checks
 
 
 class Shop:
@@ -80,87 +89,114 @@ class Shop:
         self.done, self.score = False, 0.0
         self._results: list[Product] = []
         self._picked: dict[str, str] = {}
-        self._go(0)
+        self._open_page(0)
         return "Welcome to the shop. You can search for something."
 
     def actions(self) -> None:
-        """None, as any words can be searched for."""
+        """Return None, as any words can be searched for."""
 
     def outcome(self) -> dict[str, bool | float]:
-        """`score`: the share of wanted attributes, options and price that was covered; `success`: whether all were."""
+        """Return `score`, the share of wanted attributes, options and price that was covered, and `success`."""
         return {"score": self.score, "success": self.score == 1.0, "bought": self.done}
 
     def step(self, action: str) -> Observation:
         """Take an action; one that the page does not have changes nothing."""
-        verb, said = found.groups() if (found := _ACTION.fullmatch(action.casefold())) else ("", "")
-        buttons = {label.casefold(): press for label, press in self._buttons().items()}
+        verb, argument = "", ""
+        if match := _ACTION.fullmatch(action.casefold()):
+            verb, argument = match.groups()
+        buttons = {label.casefold(): press for label, press in self._list_buttons().items()}
         if verb == "search" and not self.done:
-            self._results = search(said)
-            self._go(0)
-        elif verb == "click" and said in buttons:
-            buttons[said]()
+            self._results = search(argument)
+            self._open_page(0)
+        elif verb == "click" and argument in buttons:
+            buttons[argument]()
         else:
-            return Observation(
-                f"Nothing happened: there is no {action!r} here.\n{self._shown()}", valid=False
-            )
-        return Observation(self._shown())
+            message = f"Nothing happened: there is no {action!r} here.\n{self._render_page()}"
+            return Observation(message, valid=False)
+        return Observation(self._render_page())
 
-    def _on_page(self) -> list[Product]:
-        return self._results[self._page * PER_PAGE : (self._page + 1) * PER_PAGE]
+    def _list_products_on_page(self) -> list[Product]:
+        start = self._page * PER_PAGE
+        return self._results[start : start + PER_PAGE]
 
-    def _buttons(self) -> Mapping[str, Callable[[], None]]:
-        """What can be clicked on the page, by what stands on the button."""
+    def _list_buttons(self) -> Mapping[str, Callable[[], None]]:
+        """Return what each button of the page does, by its label."""
         if self.done:
             return {}
+        buttons: dict[str, Callable[[], None]] = {}
         if self._product is None:
-            turns = {"previous": self._page - 1, "next": self._page + 1}
-            pages = range(math.ceil(len(self._results) / PER_PAGE))
-            buttons = {each.id: partial(self._go, self._page, each) for each in self._on_page()}
-            return buttons | {label: partial(self._go, to) for label, to in turns.items() if to in pages}
-        options = [(name, value) for name, values in self._product.options.items() for value in values]
-        picks = {f"{name}: {value}": partial(self._picked.update, {name: value}) for name, value in options}
-        return picks | {"back": partial(self._go, self._page), "buy": partial(self._buy, self._product)}
+            for product in self._list_products_on_page():
+                buttons[product.id] = partial(self._open_page, self._page, product)
+            if self._page > 0:
+                buttons["previous"] = partial(self._open_page, self._page - 1)
+            if (self._page + 1) * PER_PAGE < len(self._results):
+                buttons["next"] = partial(self._open_page, self._page + 1)
+            return buttons
+        for name, values in self._product.options.items():
+            for value in values:
+                buttons[f"{name}: {value}"] = partial(self._picked.update, {name: value})
+        buttons["back"] = partial(self._open_page, self._page)
+        buttons["buy"] = partial(self._buy, self._product)
+        return buttons
 
-    def _go(self, page: int, product: Product | None = None) -> None:
+    def _open_page(self, page: int, product: Product | None = None) -> None:
         self._page, self._product, self._picked = page, product, {}
 
     def _buy(self, product: Product) -> None:
-        covered = self.goal.covered(product, self._picked)
-        self.done, self.score = True, sum(covered) / (len(covered) or 1)
+        checks = self.goal.check_purchase(product, self._picked)
+        self.done = True
+        self.score = sum(checks) / (len(checks) or 1)
 
-    def _shown(self) -> str:
-        """The page as text, with its buttons."""
+    def _render_page(self) -> str:
         picked = ", ".join(f"{option}: {value}" for option, value in self._picked.items()) or "nothing"
-        if (product := self._product) is None:
-            lines = [f"{each.id}: {each.name}, ${each.price:.2f}" for each in self._on_page()]
-            lines = [f"Found: {len(self._results)}. Page {self._page + 1}:", *lines]
+        product = self._product
+        if product is None:
+            lines = [f"Found: {len(self._results)}. Page {self._page + 1}:"]
+            results = self._list_products_on_page()
+            lines.extend(f"{result.id}: {result.name}, ${result.price:.2f}" for result in results)
         elif self.done:
             return f"Bought: {product.name}, ${product.price:.2f}; picked: {picked}. The visit is over."
         else:
-            told = f"{'; '.join(product.features)}. {product.description}"
-            lines = [f"{product.name}, ${product.price:.2f}", told, f"Picked: {picked}."]
-        return "\n".join([*lines, "".join(f"[{label}]" for label in self._buttons())]).strip()
+            lines = [
+                f"{product.name}, ${product.price:.2f}",
+                f"{'; '.join(product.features)}. {product.description}",
+                f"Picked: {picked}.",
+            ]
+        lines.append("".join(f"[{label}]" for label in self._list_buttons()))
+        return "\n".join(lines).strip()
 
 
 def search(words: str) -> list[Product]:
-    """The products with any of the words; best first, and those that fit equally well in the catalogue's order.
+    """Return the products with any of the words, best first; equally good ones in the catalogue's order.
 
     A word counts the more the fewer products have it.
     """
-    products, having = _catalogue()
+    products, index = _read_catalogue()
     scores: Counter[int] = Counter()
-    for found in (having[stem] for stem in stems(words) & having.keys()):
-        scores.update(dict.fromkeys(found, round(1000 * math.log(1 + len(products) / len(found)))))
-    return [products[number] for number in sorted(scores, key=lambda each: (-scores[each], each))]
+    for term in extract_terms(words) & index.keys():
+        matches = index[term]
+        weight = round(1000 * math.log(1 + len(products) / len(matches)))
+        scores.update(dict.fromkeys(matches, weight))
+    ranking = sorted(scores, key=lambda number: (-scores[number], number))
+    return [products[number] for number in ranking]
 
 
 @cache
-def _catalogue() -> tuple[list[Product], dict[str, set[int]]]:
-    """The products, and for each stem the numbers of those that have it."""
-    products = [Product.model_validate(each) for each in json.loads(CATALOGUE.read_text(encoding="utf-8"))]
-    having: dict[str, set[int]] = {}
-    for number, each in enumerate(products):
-        values = (value for values in each.options.values() for value in values)
-        for stem in stems(" ".join((each.name, each.kind, *each.features, each.description, *values))):
-            having.setdefault(stem, set()).add(number)
-    return products, having
+def _read_catalogue() -> tuple[list[Product], dict[str, set[int]]]:
+    """Return the products, and for each term the numbers of those that have it."""
+    catalogue = json.loads(CATALOGUE.read_text(encoding="utf-8"))
+    products = [Product.model_validate(entry) for entry in catalogue]
+    index: dict[str, set[int]] = {}
+    for number, product in enumerate(products):
+        texts = [product.name, product.kind, *product.features, product.description]
+        for values in product.options.values():
+            texts.extend(values)
+        for term in extract_terms(" ".join(texts)):
+            index.setdefault(term, set()).add(number)
+    return products, index
+
+
+def extract_terms(text: str) -> frozenset[str]:
+    """Return the words of a text without their ending, so that `lamps` and `lamp` are the same."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return frozenset(_ENDING.sub("", word) for word in words if word not in _IGNORED_WORDS)

@@ -1,6 +1,6 @@
-"""What the milestones of the five use cases ask of code: whether what is said is what the tools have shown.
+"""Checks of the milestones of the five use cases: what is said must be what the tools have returned.
 
-Each function is asked at every event, with the events before it.
+Each function is called for every event, with the events before it.
 """
 
 from __future__ import annotations
@@ -13,76 +13,85 @@ from arq_graph.milestones.transcript import Call, Event, Message, Result
 _NUMERALS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5}
 
 
-def not_found(event: Event, earlier: Sequence[Event]) -> bool:
-    """A tool does not find the name or the number that the customer has given."""
+def reports_unknown_customer(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if a tool does not find the name or the number that the customer has given."""
     if not isinstance(event, Result):
         return False
-    said = " ".join(
-        _words(each.text) for each in earlier if isinstance(each, Message) and each.speaker == "user"
-    )
+    customer_words = []
+    for previous in earlier:
+        if isinstance(previous, Message) and previous.speaker == "user":
+            customer_words.extend(_split_words(previous.text))
     if unknown := re.search(r"there is no ((?:KC|FN|GFT|QB|HP)-\w+)", event.text):
-        return _words(unknown[1]).replace(" ", "") in said.replace(" ", "")
+        return "".join(_split_words(unknown[1])) in "".join(customer_words)
     call = earlier[event.call - 1] if event.call else None
-    name = _words(str(call.arguments.get("name", ""))) if isinstance(call, Call) else ""
-    return bool(re.search(r"found\W+false", event.text) and name and {*name.split()} <= {*said.split()})
+    if not isinstance(call, Call) or not re.search(r"found\W+false", event.text):
+        return False
+    name_words = set(_split_words(str(call.arguments.get("name", ""))))
+    return bool(name_words) and name_words <= set(customer_words)
 
 
-def balance_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears the balance of the card."""
-    return _says_number(event, _shown(earlier, r"balance\W+([\d.]+)"))
+def tells_balance(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears the balance of the card."""
+    return _says_number(event, _find_in_results(earlier, r"balance\W+([\d.]+)"))
 
 
-def rest_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears what is still to pay."""
-    return _says_number(event, _shown(earlier, r"still_to_pay\W+([\d.]+)"))
+def tells_amount_to_pay(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears what is still to pay."""
+    return _says_number(event, _find_in_results(earlier, r"still_to_pay\W+([\d.]+)"))
 
 
-def extra_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears how many further downloads are allowed."""
-    return _says_number(event, _shown(earlier, r"(\d+) further downloads"))
+def tells_extra_downloads(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears how many further downloads are allowed."""
+    return _says_number(event, _find_in_results(earlier, r"(\d+) further downloads"))
 
 
-def downloads_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears how often the purchase was downloaded."""
-    return _says_number(event, _shown(earlier, r"downloads_used\W+(\d+)"))
+def tells_downloads_used(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears how often the purchase was downloaded."""
+    return _says_number(event, _find_in_results(earlier, r"downloads_used\W+(\d+)"))
 
 
-def expected_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears the day, or the hours, at which something is expected."""
-    parts = re.findall(r"\w+day|\d\d:\d\d", _shown(earlier, r"expected\W+([^\"']+)"))
-    return any(each.casefold() in _said(event).casefold() for each in parts)
+def tells_expected_time(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears the day, or an hour, at which something is expected."""
+    expected = _find_in_results(earlier, r"expected\W+([^\"']+)")
+    reply = _agent_text(event).casefold()
+    return any(part.casefold() in reply for part in re.findall(r"\w+day|\d\d:\d\d", expected))
 
 
-def time_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears the day and the hour that a tool has settled."""
-    day, _, hour = _shown(earlier, r"\bon (\w+day \d\d):\d\d").partition(" ")
-    hours = rf"\b(?:{hour}|0?{int(hour) % 12 or 12})\b" if hour else "(?!)"
-    said = _said(event).replace("noon", "12")
-    return day in said and re.search(hours, said) is not None
+def tells_booked_time(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears the day and the hour of a visit or a delivery."""
+    booked = _find_in_results(earlier, r"\bon (\w+day \d\d):\d\d")
+    if not booked:
+        return False
+    day, _, hour = booked.partition(" ")
+    hour_on_a_clock = int(hour) % 12 or 12
+    reply = _agent_text(event).replace("noon", "12")
+    return day in reply and re.search(rf"\b(?:{hour}|0?{hour_on_a_clock})\b", reply) is not None
 
 
-def code_told(event: Event, earlier: Sequence[Event]) -> bool:
-    """The customer hears the number of the case, the link or the key."""
-    code = _shown(earlier, r"(?:case|link|license_key)\W+(?:https://)?([\w./-]+)")
-    return bool(code) and code in _said(event)
+def tells_code(event: Event, earlier: Sequence[Event]) -> bool:
+    """Return True if the customer hears the number of the case, the link or the key."""
+    code = _find_in_results(earlier, r"(?:case|link|license_key)\W+(?:https://)?([\w./-]+)")
+    return bool(code) and code in _agent_text(event)
 
 
-def _said(event: Event) -> str:
+def _agent_text(event: Event) -> str:
     return event.text if isinstance(event, Message) and event.speaker == "agent" else ""
 
 
-def _shown(earlier: Sequence[Event], pattern: str) -> str:
-    """What the last result in which the pattern occurs has in its place; nothing where there is none."""
-    results = (each.text for each in reversed(earlier) if isinstance(each, Result))
-    return next((found[1] for found in (re.search(pattern, text) for text in results) if found), "")
+def _find_in_results(events: Sequence[Event], pattern: str) -> str:
+    """Return the group of a pattern in the last result in which it occurs, or an empty text."""
+    for event in reversed(events):
+        if isinstance(event, Result) and (match := re.search(pattern, event.text)):
+            return match[1]
+    return ""
 
 
 def _says_number(event: Event, number: str) -> bool:
-    said = _said(event).casefold()
-    numbers = [float(each.replace(",", ".")) for each in re.findall(r"\d+(?:[.,]\d+)?", said)]
-    numbers += [_NUMERALS[word] for word in re.findall(r"\w+", said) if word in _NUMERALS]
+    reply = _agent_text(event).casefold()
+    numbers = [float(digits.replace(",", ".")) for digits in re.findall(r"\d+(?:[.,]\d+)?", reply)]
+    numbers.extend(_NUMERALS[word] for word in _split_words(reply) if word in _NUMERALS)
     return bool(number) and float(number) in numbers
 
 
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+def _split_words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())

@@ -1,7 +1,7 @@
 """The worlds of five use cases: what the tools of their agents find and do, and how they fail.
 
-An object is one desk in one conversation: what is done there is kept, and nothing else knows of it. A record that is
-`slow` is not read at the first attempt, as if a service had timed out; all records stand in records.yaml.
+An object is one desk in one conversation, with a copy of the records in records.yaml. Reading a record that is listed
+as `slow` fails at the first attempt, as if a service had timed out.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ class _Desk:
     def find_by_name(self, name: Name, detail: Detail) -> Record:
         """Find the number of what a customer has here, where the customer does not know it."""
         kind, key = self._records["by_name"]
-        named = {n: r for n, r in self._records[kind].items() if r["name"].casefold() == name.casefold()}
-        wanted = set(_words(detail))
-        fits = [
-            number for number, record in named.items() if wanted and wanted <= set(_words(_told_by(record)))
-        ]
-        return {"found": bool(fits), key: fits[0] if fits else None}
+        detail_words = _split_words(detail)
+        match = None
+        for number, record in self._records[kind].items():
+            has_name = record["name"].casefold() == name.casefold()
+            has_detail = detail_words and detail_words <= _split_words(_describe(record))
+            if has_name and has_detail and match is None:
+                match = number
+        return {"found": match is not None, key: match}
 
     def hand_over(self) -> str:
         """Hand the conversation over to a colleague, who goes on with it."""
@@ -64,7 +66,7 @@ class _Desk:
         self._read(self._records["by_name"][0], number)
         return {"case": f"CASE-{number[-4:]}", "answer_within": "5 working days"}
 
-    def _shown(self, kind: str, number: str, *keys: str) -> Record:
+    def _select(self, kind: str, number: str, *keys: str) -> Record:
         record = self._read(kind, number)
         return {key: record[key] for key in keys if key in record}
 
@@ -77,14 +79,15 @@ class _Desk:
         return self._records[kind][number]
 
 
-def _told_by(record: Record) -> str:
-    """What a customer may tell a record by: its articles, title, sender, branch or area."""
-    articles = [line["item"] for line in record.get("lines", ())]
-    return " ".join([*articles, *(record.get(key, "") for key in ("title", "sender", "branch", "area"))])
+def _describe(record: Record) -> str:
+    """Return what a customer may identify a record by: its articles, title, sender, branch or area."""
+    parts = [line["item"] for line in record.get("lines", ())]
+    parts.extend(record.get(key, "") for key in ("title", "sender", "branch", "area"))
+    return " ".join(parts)
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+def _split_words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
 
 
 class OrderDesk(_Desk):
@@ -92,21 +95,22 @@ class OrderDesk(_Desk):
 
     def get_order(self, order_id: Order) -> Record:
         """Look an order up: what was ordered and what was charged."""
-        return {"order_id": order_id, **self._shown("orders", order_id, "lines", "payments")}
+        return {"order_id": order_id, **self._select("orders", order_id, "lines", "payments")}
 
     def get_packing_record(self, order_id: Order) -> Record:
         """Look up what was packed for an order, where each parcel is, and whether it was packed as ordered."""
-        return self._shown("orders", order_id, "parcels", "check")
+        return self._select("orders", order_id, "parcels", "check")
 
     def check_stock(self, sku: Sku) -> Record:
         """Look up how many of an article can be sent."""
-        left = self._read("stock", sku)
-        return {"article": sku, "available": left, "sold_out": not left}
+        available = self._read("stock", sku)
+        return {"article": sku, "available": available, "sold_out": not available}
 
     def send_replacement(self, order_id: Order, sku: Sku, quantity: Quantity) -> str:
         """Send an article of an order once more, free of charge."""
         order = self._read("orders", order_id)
-        if not 1 <= quantity <= sum(line["quantity"] for line in order["lines"] if line["sku"] == sku):
+        ordered = sum(line["quantity"] for line in order["lines"] if line["sku"] == sku)
+        if not 1 <= quantity <= ordered:
             raise ValueError(f"no {quantity} of {sku} were ordered")
         if self._read("stock", sku) < quantity:
             raise ValueError(f"{sku} is out of stock")
@@ -123,7 +127,7 @@ class OrderDesk(_Desk):
         if amount > 100:
             raise PermissionError("only a supervisor may refund more than 100.00")
         order = self._read("orders", order_id)
-        if not 0 < amount <= sum(each["amount"] for each in order["payments"]):
+        if not 0 < amount <= sum(payment["amount"] for payment in order["payments"]):
             raise ValueError(f"{amount:.2f} is not between 0 and what was paid")
         if "refunded" in order:
             raise ValueError(f"{order['refunded']:.2f} were refunded already")
@@ -145,7 +149,7 @@ class InternetDesk(_Desk):
 
     def check_outage(self, area: Area) -> Record:
         """Look up whether the network is down in an area."""
-        return {"area": area, **self._shown("areas", area, "outage", "cause", "until")}
+        return {"area": area, **self._select("areas", area, "outage", "cause", "until")}
 
     def measure_line(self, modem_id: Modem) -> Record:
         """Measure the line of a modem from the network's side: its latency, and a verdict."""
@@ -154,7 +158,8 @@ class InternetDesk(_Desk):
             # Until the next measurement, somebody looks at the plug.
             modem["line"] = modem.get("then", "offline")
             return {"modem_id": modem_id, "modem": "offline", "verdict": "cannot be measured"}
-        latency = self._chance.randint(*(8, 20) if modem["line"] == "good" else (180, 320))
+        is_good = modem["line"] == "good"
+        latency = self._chance.randint(8, 20) if is_good else self._chance.randint(180, 320)
         return {"modem_id": modem_id, "modem": "online", "latency_ms": latency, "verdict": modem["line"]}
 
     def restart_modem(self, modem_id: Modem) -> str:
@@ -190,7 +195,7 @@ class GiftCardDesk(_Desk):
 
     def check_card(self, card_number: Card) -> Record:
         """Look a gift card up: its status, until when it is valid, and where it was used."""
-        return self._shown("cards", card_number, "status", "valid_until", "used")
+        return self._select("cards", card_number, "status", "valid_until", "used")
 
     def verify_pin(self, card_number: Card, pin: Pin) -> Record:
         """Check the PIN of a card; if it is right, the balance is told, too."""
@@ -205,7 +210,7 @@ class GiftCardDesk(_Desk):
 
     def pay_order(self, card_number: Card, order_id: Bill) -> Record:
         """Pay an order with a card, as far as its balance goes."""
-        card, order = self._usable(card_number), self._read("orders", order_id)
+        card, order = self._get_usable_card(card_number), self._read("orders", order_id)
         if order["paid"]:
             raise ValueError(f"the order {order_id} is paid already")
         paid = min(card["balance"], order["total"])
@@ -234,11 +239,11 @@ class GiftCardDesk(_Desk):
 
     def replace_card(self, card_number: Card) -> Record:
         """Block a lost card, and send a new one with its balance to the buyer."""
-        card = self._usable(card_number)
+        card = self._get_usable_card(card_number)
         card["status"] = "blocked"
         return {"blocked": card_number, "balance": card["balance"], "new_card": "in three working days"}
 
-    def _usable(self, card_number: str) -> Record:
+    def _get_usable_card(self, card_number: str) -> Record:
         card: Record = self._read("cards", card_number)
         if card["status"] != "active":
             raise ValueError(f"the card is {card['status']}")
@@ -252,46 +257,46 @@ class DownloadDesk(_Desk):
 
     def get_purchase(self, order_id: Purchase) -> Record:
         """Look a purchase up: its title and what kind of thing it is."""
-        return {"order_id": order_id, **self._shown("purchases", order_id, "title", "kind")}
+        return {"order_id": order_id, **self._select("purchases", order_id, "title", "kind")}
 
     def get_download_status(self, order_id: Purchase) -> Record:
         """Look up whether a purchase can be downloaded, how often it was, and whether its file is intact."""
-        return self._shown("purchases", order_id, "status", "downloads_used", "file", "expected")
+        return self._select("purchases", order_id, "status", "downloads_used", "file", "expected")
 
     def send_new_link(self, order_id: Purchase) -> Record:
         """Make a new link to an intact file, where the link has expired or the file is damaged."""
-        bought = self._read("purchases", order_id)
-        if bought["file"] != "damaged" and bought["status"] != "link expired":
+        purchase = self._read("purchases", order_id)
+        if purchase["file"] != "damaged" and purchase["status"] != "link expired":
             raise ValueError(
-                f"no new link is needed: the file is {bought['file']}, the status {bought['status']!r}"
+                f"no new link is needed: the file is {purchase['file']}, the status {purchase['status']!r}"
             )
-        bought |= {"file": "intact", "status": "ready"}
+        purchase |= {"file": "intact", "status": "ready"}
         return {"link": f"https://quillbase.example/get/{order_id[-4:]}", "valid_for": "7 days"}
 
     def allow_downloads(self, order_id: Purchase, extra: Quantity) -> str:
         """Allow further downloads of a purchase whose limit is reached."""
-        bought = self._read("purchases", order_id)
-        if bought["status"] != "limit reached" or not 1 <= extra <= 2:
+        purchase = self._read("purchases", order_id)
+        if purchase["status"] != "limit reached" or not 1 <= extra <= 2:
             raise PermissionError("once the limit is reached, 1 or 2 downloads more can be allowed")
-        bought["status"] = "ready"
+        purchase["status"] = "ready"
         return f"{extra} further downloads are allowed."
 
     def get_license_key(self, order_id: Purchase) -> Record:
         """Look up the licence key of a program."""
-        bought = self._read("purchases", order_id)
-        if "key" not in bought:
-            raise LookupError(f"{bought['title']} is no program and has no licence key")
-        return {"license_key": bought["key"]}
+        purchase = self._read("purchases", order_id)
+        if "key" not in purchase:
+            raise LookupError(f"{purchase['title']} is no program and has no licence key")
+        return {"license_key": purchase["key"]}
 
     def refund_purchase(self, order_id: Purchase) -> str:
         """Pay a purchase back that was never downloaded."""
-        bought = self._read("purchases", order_id)
-        if bought["downloads_used"]:
-            raise PermissionError(f"downloaded {bought['downloads_used']} times: it cannot be refunded")
-        if bought["status"] == "refunded":
-            raise ValueError(f"{bought['title']} was refunded already")
-        bought["status"] = "refunded"
-        return f"{bought['title']} will be refunded within three working days."
+        purchase = self._read("purchases", order_id)
+        if purchase["downloads_used"]:
+            raise PermissionError(f"downloaded {purchase['downloads_used']} times: it cannot be refunded")
+        if purchase["status"] == "refunded":
+            raise ValueError(f"{purchase['title']} was refunded already")
+        purchase["status"] = "refunded"
+        return f"{purchase['title']} will be refunded within three working days."
 
 
 class DeliveryDesk(_Desk):
@@ -299,8 +304,18 @@ class DeliveryDesk(_Desk):
 
     def track_parcel(self, tracking_number: Parcel) -> Record:
         """Look up where a parcel is, and when it is expected."""
-        told = ("sender", "status", "expected", "note", "duty", "needs", "days", "goes_to")
-        return self._shown("parcels", tracking_number, *told)
+        return self._select(
+            "parcels",
+            tracking_number,
+            "sender",
+            "status",
+            "expected",
+            "note",
+            "duty",
+            "needs",
+            "days",
+            "goes_to",
+        )
 
     def list_times(self, tracking_number: Parcel) -> Record:
         """List the times at which a parcel can be brought again; there may be none."""
@@ -318,13 +333,13 @@ class DeliveryDesk(_Desk):
 
     def change_address(self, tracking_number: Parcel, address: Address) -> str:
         """Send a parcel to another address, as long as it is at the sorting centre."""
-        self._send(tracking_number, address)
+        self._redirect(tracking_number, address)
         return f"The parcel now goes to {address}."
 
     def send_to_shop(self, tracking_number: Parcel, area: Area) -> str:
         """Send a parcel to the parcel shop of an area."""
         shop = self._read("shops", area)
-        self._send(tracking_number, shop)
+        self._redirect(tracking_number, shop)
         return f"The parcel will be at {shop} from tomorrow noon, for 7 days."
 
     def get_proof(self, tracking_number: Parcel) -> Record:
@@ -334,7 +349,7 @@ class DeliveryDesk(_Desk):
             raise LookupError("it was not delivered, so there is no proof of delivery")
         return dict(parcel["proof"])
 
-    def _send(self, tracking_number: str, place: str) -> None:
+    def _redirect(self, tracking_number: str, place: str) -> None:
         parcel = self._read("parcels", tracking_number)
         if parcel.get("fixed_address"):
             raise PermissionError("the sender does not allow that it is sent elsewhere")
