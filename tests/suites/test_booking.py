@@ -56,6 +56,7 @@ def way(world):
             yield f"book_{domain}", {"name": chosen[domain], **booked}
 
 
+@pytest.mark.slow
 def test_one_who_understands_every_wish_succeeds_in_every_scenario():
     records = held(SUITE, way).conversations
     assert len(records) >= 15
@@ -93,6 +94,7 @@ def test_customers_know_all_that_their_goals_hold_or_fall_back_to_it():
         assert scenario.use_case != "fallback" or intents[0].fallback
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ["react", "respact"])
 def test_a_refusal_is_told_and_the_customer_falls_back_in_the_shipped_arms(arm):
     room = {"name": "Cloister Guesthouse", "people": 1, "day": "sunday"}

@@ -118,17 +118,20 @@ def test_the_suite_is_large_enough():
     assert len(turns()) >= 70
 
 
+@pytest.mark.slow
 def test_who_knows_what_is_expected_succeeds_always():
     assert rate(held(matching(), lambda one: exactly(one.expect.active))) == 1
     assert examples("reply", succeeding=False) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["always", "never"])
 def test_who_finds_all_guidelines_active_or_none_fails_often(name: str):
     every = {"always": lambda one: [each.id for each in one.agent.guidelines], "never": lambda one: []}[name]
     assert rate(held(matching(), lambda one: exactly(every(one)))) < 0.6
 
 
+@pytest.mark.slow
 def test_who_makes_the_mistake_at_stake_fails():
     assert all(one.expect.reply and one.expect.wrong for one in turns())
     assert examples("wrong", succeeding=True) == []
@@ -139,6 +142,7 @@ def test_code_alone_decides_at_least_half_of_the_turns():
     assert len(by_code) >= len(turns()) / 2
 
 
+@pytest.mark.slow
 def test_who_calls_no_tool_fails_wherever_one_is_needed():
     def arm(scenario: Scenario, agent: Any, model: Any) -> Answers:
         return Answers(lambda _: [AIMessage(scenario.expect.reply[0])])

@@ -39,6 +39,7 @@ def test_there_are_six_types_of_tasks_three_of_each_for_three_kinds_of_users():
         assert sorted(kinds) == ["helpful"] * 3 + ["perturbed"] * 3 + ["unhelpful"] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", HELPFUL, ids=lambda each: each.name)
 def test_who_knows_the_way_reaches_every_milestone_and_no_other_way_of_half_of_it_does(scenario):
     world = scenario.fresh_world(1)
@@ -141,12 +142,14 @@ def test_zero_shot_shows_no_worked_example():
 SPEAKERS = ["react", "respact", "respact-schema", "inner-monologue", "zero-shot"]
 
 
+@pytest.mark.slow
 def test_with_the_offline_model_each_arm_comes_to_its_end_within_bounds():
     suite = only("light key (unhelpful)", limits=Limits(turns=5, calls=60))
     for one in evaluate(suite, load_arms(SPEAKERS), model="offline").conversations:
         assert one.error is None and one.ended in ("user", "turns") and one.outcome["success"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ["guided", "arq", "pre-act", "create_agent"])
 def test_an_arm_that_calls_tools_says_that_it_cannot_act_in_a_world_of_texts(arm):
     (broken,) = evaluate(only("place pen (helpful)"), load_arms([arm]), model="offline").broken

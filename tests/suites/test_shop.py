@@ -47,6 +47,7 @@ def way(world):
         yield "act", {"action": action}
 
 
+@pytest.mark.slow
 def test_one_who_knows_the_catalogue_buys_what_is_wanted_in_every_scenario():
     records = held(SUITE, way).conversations
     assert len(records) >= 15

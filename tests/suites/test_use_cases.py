@@ -262,6 +262,7 @@ def test_a_use_case_has_customers_of_every_kind(use_case: str) -> None:
     assert all(one.goal for one in scenarios)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("use_case", "record"), GOLD)
 def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives(
     use_case: str, record: dict[str, Any]
@@ -279,6 +280,7 @@ def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives
     assert all(each.action in told for each in desk.agent.guidelines if each.action)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
 def test_every_milestone_is_reached_in_some_perfect_conversation(use_case: str) -> None:
     scenario = suite_of(use_case).scenarios[0]
@@ -304,6 +306,7 @@ def test_a_typical_mistake_is_no_success(use_case: str) -> None:
     assert not found.forbidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
 def test_every_goal_is_completed_in_some_perfect_conversation(use_case: str) -> None:
     scenarios = suite_of(use_case).scenarios
@@ -397,6 +400,7 @@ def test_what_is_forbidden_is_told(use_case: str) -> None:
     assert found.goal_completed is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
 def test_a_goal_is_reached_in_a_conversation_with_a_simulated_customer(use_case: str) -> None:
     suite = suite_of(use_case)
@@ -407,6 +411,7 @@ def test_a_goal_is_reached_in_a_conversation_with_a_simulated_customer(use_case:
     assert one.goal in [each.name for each in one.reached]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
 def test_the_turns_of_gold_conversations_can_be_evaluated(use_case: str) -> None:
     agent = create_guided_agent("offline", Agent.from_yaml(FOLDER / f"{use_case}.yaml"))
