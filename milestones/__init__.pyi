@@ -3,7 +3,6 @@
 from .authoring.author import author_milestones as author_milestones
 from .evaluation.conversation import aconverse as aconverse
 from .evaluation.conversation import converse as converse
-from .evaluation.replay import ReplayChatModel as ReplayChatModel
 from .evaluation.runner import aevaluate as aevaluate
 from .evaluation.runner import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits
@@ -17,6 +16,7 @@ from .graph_file import read_milestones as read_milestones
 from .judge import Judge as Judge
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .milestone import Milestone as Milestone
+from .recording import RecordingChatModel as RecordingChatModel
 from .reports.comparison import compare as compare
 from .reports.graph_choice import gold_graph as gold_graph
 from .reports.html import write_html as write_html

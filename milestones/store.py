@@ -170,16 +170,20 @@ def records_in(file: Path) -> Iterator[dict[str, Any]]:
         yield from filter(None, map(_object, lines))
 
 
-def files_in(named: Iterable[str | Path], *, without_turns: bool = False) -> list[Path]:
+def files_in(named: Iterable[str | Path]) -> list[Path]:
     """Files as they are named, and of each folder its JSON Lines files, compressed or not, by name; each once.
 
-    Single turns that an experiment kept in a folder are no conversations, and can be left out.
+    Single turns and model answers that an experiment saved in a folder are left out.
     """
     found: list[Path] = []
     for one in map(Path, named):
         inside = one.iterdir() if one.is_dir() else ()
         lines = sorted(each for each in inside if each.name.endswith((".jsonl", ".jsonl.gz")))
-        found += [each for each in lines if not (without_turns and ".turns.jsonl" in each.name)] or [one]
+        found += [
+            each
+            for each in lines
+            if not any(kind in each.name for kind in (".turns.jsonl", ".recording.jsonl"))
+        ] or [one]
     return list(dict.fromkeys(found))
 
 

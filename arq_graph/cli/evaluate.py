@@ -40,9 +40,6 @@ def evaluate(
         ),
     ] = None,
     resume: options.Resume = False,
-    record: Annotated[
-        bool, Option("--record", help="Also save every model answer in the results, for a `ReplayChatModel`.")
-    ] = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
 ) -> None:
@@ -63,7 +60,7 @@ def evaluate(
     check_output_files([kept, json, html], [suite])
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
     way_on = evaluation.way_on_from(kept)
-    how |= {"runs": runs or 1, "results": kept, "record": record}
+    how |= {"runs": runs or 1, "results": kept}
     with evaluation.conversing(tried, apps, how, way_on) as done:
         report = evaluated(tried, apps, **evaluation.judged(asked, votes), **how, done=done)
     # Before anything is printed: whoever reads may have gone.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
+from langchain_core.language_models import BaseChatModel
 from typer import Argument, BadParameter, Option
 
 from arq_graph.cli import evaluation, options
 from arq_graph.cli.screen import note
-from arq_graph.cli.tables import counted, write_outputs
+from arq_graph.cli.tables import write_outputs
 from arq_graph.errors import InputError
 from arq_graph.experiments.ablations import ablations
 from arq_graph.experiments.arms import own_blueprint
@@ -22,10 +25,11 @@ from arq_graph.experiments.experiment import (
     usual_arms,
     write_experiment,
 )
-from arq_graph.milestones.evaluation.replay import ReplayChatModel
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.recording import RecordingChatModel, read_recording
 from arq_graph.milestones.store import ASKED
+from arq_graph.milestones.transcript import Transcript
 
 
 def experiment(
@@ -76,8 +80,8 @@ def experiment(
         Option(
             metavar="DIR",
             file_okay=False,
-            help="Ask no model: take all answers from the recording in this folder; also the arms and runs, unless you "
-            "give them.",
+            help="Ask no model: take all answers from the recording in this folder. Give the same --arms, --runs and "
+            "--votes.",
         ),
     ] = None,
     resume: options.Resume = False,
@@ -92,7 +96,7 @@ def experiment(
     """
     if replay:
         asking: dict[str, object] = {"--model": model, "--model-arg": model_arg, "--user-model": user_model}
-        asking |= {"--judge": judge, "--votes": votes > 1, "--base-url": base_url}
+        asking |= {"--judge": judge, "--base-url": base_url}
         asking |= {"--max-calls": max_calls, "--max-cost": max_cost, "--prices": prices}
         evaluation.refuse_useless("--replay asks no model", asking)
         if replay.resolve() == record.resolve():
@@ -111,61 +115,90 @@ def experiment(
         raise InputError("two suites have the same name, and so one results file: run one after the other")
     compared = [*(arms or ()), *chain.from_iterable(map(ablations, ablate or ()))]
     compared += ["arq", *blueprint] if blueprint else []
-    chosen = (model, model_arg, user_model, judge, votes, base_url)
-    asked = _recorded(replay) if replay else evaluation.asked_of(*chosen)
+    asked: dict[str, Any] = {}
+    if replay is None:
+        asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url)
     trials: list[dict[str, Any]] = []
     for suite in evaluation.narrowed([*read.values()], only or ()):
         name = file_name(suite.name)
-        trial = _trial(file_of[suite.name], suite, compared, blueprint or [], asked, votes) | how
+        models = _replayed_models(replay, suite) if replay else asked
+        trial = _trial(file_of[suite.name], suite, compared, blueprint or [], models["model"]) | how
         trial |= {"results": record / f"{name}.results.jsonl"}
         kinds = {"helpful"} | {one.kind for one in trial["suite"].scenarios}
         whole = sum(one.kind in kinds for one in read[trial["file"]].scenarios)
         is_part = len(trial["suite"].scenarios) < whole
-        trials.append(trial | {"runs": runs or trial["runs"], "is_part": is_part})
+        trials.append(trial | models | {"runs": runs or 1, "is_part": is_part})
     record.mkdir(parents=True, exist_ok=True)
     way_on = evaluation.way_on_from(record)
     reports = []
     for trial in trials:
         others = (other["results"] for other in trials if other is not trial)
         trial["spent_in"] = [other for other in others if other.exists()]
+        recording = _recording_models(trial, record)
         with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as done:
-            found = run_in_loop(aexperiment(**trial, done=done), "aexperiment")
+            trying = aexperiment(**evaluation.judged(recording, votes), done=done)
+            found = run_in_loop(trying, "aexperiment")
         tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, trial["results"])]
         written, page = (record / f"{file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html"))
         write_experiment(written, found, tables)
         note(f"The figures are in {written}.")
         said = evaluation.said_in(found.report, trial["results"])
+        said = _with_model_answers(said, record, trial["suite"])
         write_outputs(found.report, None, page, said, tables, title=f"Experiment: {found.suite}")
-        evaluation.show(found.report, tables, way_on, of=found.suite, judged="judge" in asked)
+        evaluation.show(found.report, tables, way_on, of=found.suite, judged="judge" in trial)
         reports.append(found.report)
     evaluation.require_all_run(reports, way_on)
 
 
-def _recorded(folder: Path) -> dict[str, Any]:
-    models = {role: ReplayChatModel(folder, role=role) for role in ASKED}
-    used = {
-        role: each for role, each in models.items() if role == "model" or each.model_name not in ("", "none")
-    }
-    return used | {"depends_on": {}}
+def _recording_file(folder: Path, suite: Suite, role: str) -> Path:
+    return folder / f"{file_name(suite.name)}.{role}.recording.jsonl"
+
+
+def _replayed_models(folder: Path, suite: Suite) -> dict[str, Any]:
+    """Return the models that answer from a recording of the suite, by their roles."""
+    models: dict[str, RecordingChatModel] = {}
+    for role in ASKED:
+        file = _recording_file(folder, suite, role)
+        if file.exists():
+            models[role] = RecordingChatModel(file)
+    if not models:
+        raise InputError(f"{folder} holds no recording of the suite {suite.name!r}")
+    names = {ASKED[role]: model.model_name for role, model in models.items()}
+    return {**models, "depends_on": names}
+
+
+def _recording_models(trial: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the same trial with models that record their answers."""
+    recording = dict(trial)
+    for role in ASKED:
+        if role in trial:
+            file = _recording_file(folder, trial["suite"], role)
+            recording[role] = RecordingChatModel(file, trial[role])
+    return recording
+
+
+def _with_model_answers(
+    transcripts: Iterable[Transcript], folder: Path, suite: Suite
+) -> Iterator[Transcript]:
+    """Yield the transcripts, each with what the models answered in it."""
+    files = [_recording_file(folder, suite, role) for role in ASKED]
+    recordings = [read_recording(file) for file in files if file.exists()]
+    for transcript in transcripts:
+        answers: list[dict[str, Any]] = []
+        for recording in recordings:
+            recorded = recording.get(f"{suite.name} / {transcript.id}", ())
+            answers.extend({"module": answer.module, "answer": answer.answer["data"]} for answer in recorded)
+        yield replace(transcript, extra={**transcript.extra, "model_answers": answers})
 
 
 def _trial(
-    file: Path, suite: Suite, names: list[str], own: list[str], asked: dict[str, Any], votes: int
+    file: Path, suite: Suite, names: list[str], own: list[str], model: BaseChatModel
 ) -> dict[str, Any]:
     """What is tried on a suite, as arguments of `aexperiment`."""
     # Beside a shipped suite nobody has modules of their own.
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
     for name in own:
         own_blueprint(name, folder)
-    usual, runs = usual_arms(file).split(","), 1
-    if isinstance(model := asked["model"], ReplayChatModel):
-        usual, runs, scenarios, votes = model.recorded(suite.name)
-        there = [one for one in suite.scenarios if one.name in scenarios]
-        if left_out := len(suite.scenarios) - len(there):
-            note(f"{counted(left_out, 'scenario')} of {suite.name} left out: not in the recording.")
-            if not there:
-                raise InputError(f"the recording has no scenario of {suite.name} that --only leaves")
-            suite = suite.replace(scenarios=there)
-    suite, apps = evaluation.tried_on(suite, list(dict.fromkeys(names)) or usual, folder, model)
-    about = {"ablated": evaluation.ablated_in(apps), "runs": runs}
-    return {"file": file, "suite": suite, "arms": apps, **about, **evaluation.judged(asked, votes)}
+    tried_arms = list(dict.fromkeys(names)) or usual_arms(file).split(",")
+    suite, apps = evaluation.tried_on(suite, tried_arms, folder, model)
+    return {"file": file, "suite": suite, "arms": apps, "ablated": evaluation.ablated_in(apps)}

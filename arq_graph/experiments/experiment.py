@@ -20,6 +20,7 @@ from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Row, Table, number
@@ -163,7 +164,7 @@ async def aexperiment(
     Raises:
         InputError: As `aevaluate` raises.
     """
-    report = await aevaluate(suite, arms, results=results, record=True, **settings)
+    report = await aevaluate(suite, arms, results=results, **settings)
     golden = {} if any(map(settings.get, ("max_calls", "max_cost"))) else _golden(file, suite)
     model = settings.get("model")
     known = Arms(arms, model)
@@ -176,8 +177,12 @@ async def aexperiment(
             name = f"{suite.name}, {gold.stem}, {arm}"
             kept = results.with_name(f"{file_name(name)}.turns.jsonl")
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}
-            how = {"depends_on": of, "record": name, "concurrency": settings.get("concurrency", 8)}
-            outcomes += (await aevaluate_turns(app, gold, results=kept, **how)).outcomes
+            concurrency = settings.get("concurrency", 8)
+            with recording_scope(name):
+                evaluation = await aevaluate_turns(
+                    app, gold, results=kept, depends_on=of, concurrency=concurrency
+                )
+            outcomes += evaluation.outcomes
         if outcomes:
             turns[arm] = turn_metrics(outcomes)
     shipped = next((name for name, shipped in _shipped().items() if shipped == file), None)

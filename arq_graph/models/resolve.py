@@ -137,7 +137,7 @@ class Bare:
     """A chat model by itself, and what was bound around it, the outermost first: arguments and config of its calls."""
 
     model: BaseChatModel
-    bindings: tuple[RunnableBinding[Any, Any], ...] = ()
+    bindings: tuple[RunnableBinding[Any, Any] | BaseChatModel, ...] = ()
 
     def bound_again(self, called: Called) -> Called:
         """The same bindings around a copy of the model, or around what else was bound to it."""
@@ -153,7 +153,12 @@ def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | N
     left out: whoever calls the model knows how long it may take.
     """
     if isinstance(model, BaseChatModel):
-        yield Bare(model)
+        wrapped = getattr(model, "bound", None)  # of a `RecordingChatModel`
+        if wrapped is None:
+            yield Bare(model)
+            return
+        for bare in unwrapped(wrapped, config):
+            yield bare and Bare(bare.model, (model, *bare.bindings))
     elif isinstance(model, RunnableWithFallbacks):
         for each in model.runnables:
             yield from unwrapped(each, config)

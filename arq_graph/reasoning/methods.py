@@ -121,5 +121,5 @@ def get_endpoint(bare: Bare) -> Endpoint:
         return Endpoint()  # nothing that can be seen tells it from another one of its class
     values = [getattr(bare.model, name) for name in names]
     plain = [value.get_secret_value() if isinstance(value, SecretStr) else value for value in values]
-    settings = repr([plain, *(binding.kwargs for binding in bare.bindings)])
+    settings = repr([plain, *(getattr(binding, "kwargs", {}) for binding in bare.bindings)])
     return _remembered(type(bare.model), sha256(settings.encode()).hexdigest())  # which holds no key

@@ -18,7 +18,6 @@ from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach
-from arq_graph.milestones.evaluation.recording import CallListener
 from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.spending import SpendingLimit
@@ -26,6 +25,7 @@ from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.evaluation.workers import Job, call
 from arq_graph.milestones.event_loop import at_once
 from arq_graph.milestones.judge import Judge
+from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -36,7 +36,7 @@ from arq_graph.milestones.reports.records import (
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Call, Message, Result, Transcript
-from arq_graph.reasoning.usage import UsageTracker
+from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better.
@@ -73,7 +73,6 @@ class Run:
     judge: Judge | None
     limit: SpendingLimit
     suite: str
-    record: bool
     dead: int = 0  # pieces of work in a row whose worker died
     broken: str | None = None  # why workers can do nothing more
 
@@ -185,16 +184,14 @@ class Run:
 
     async def _hold(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong stands in the result."""
-        with CallListener(self.suite, one.id, keeps=self.record).listen() as used:
+        with recording_scope(f"{self.suite} / {one.id}"), track_usage() as used:
             self.limit.running.append(used)
             outcome, messages, failure = await self._held(one)
             self.limit.running.remove(used)
-        if used.replaying:
-            outcome, failure = used.replaying.finished(outcome), None
         cost = self.limit.cost_of(used)
         self.limit.add(used.calls, cost)
         is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
-        return Held(outcome, used.calls, cost, messages, is_unreached, used.recorded)
+        return Held(outcome, used.calls, cost, messages, is_unreached)
 
     async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
         spent, trials, make = UsageTracker(), 0, None

@@ -16,7 +16,6 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.evaluation.recording import ModelCall
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import get_argument_schemas
@@ -41,21 +40,18 @@ class Kept(BaseModel):
         calls: Model calls that were made, and `cost` is what they cost.
         record: How far it got, if it is finished.
         broken: What was told in its place, if it could not be held or measured.
-        recorded: The model calls of one that is finished, if they are recorded.
     """
 
     calls: int = 0
     cost: float = 0.0
     record: ConversationRecord | None = None
     broken: BrokenConversation | None = None
-    recorded: tuple[ModelCall, ...] = ()
 
 
 class Held(NamedTuple):
     """What became of a conversation, what was said in it, and what it used, its user and judge included.
 
-    `is_unreached` says that a model was out of reach, and that nothing is said of the app. `recorded` are its model
-    calls, if they are to be kept.
+    `is_unreached` says that a model was out of reach, and that nothing is said of the app.
     """
 
     outcome: Outcome
@@ -63,14 +59,13 @@ class Held(NamedTuple):
     cost: float
     messages: Sequence[Mapping[str, Any]] = ()
     is_unreached: bool = False
-    recorded: tuple[ModelCall, ...] = ()
 
 
 def entry_of(one: Planned, held: Held) -> dict[str, Any]:
     """A conversation as it is kept."""
     kept, outcome = Kept(calls=held.calls, cost=held.cost), held.outcome
     if isinstance(outcome, ConversationRecord):
-        kept.record, kept.recorded = outcome, held.recorded
+        kept.record = outcome
         about = _conversation(one, held.messages)
     else:
         kept.broken = outcome if outcome.ended != "limit" else None

@@ -61,7 +61,6 @@ async def aevaluate(
     concurrency: int = 8,
     results: str | Path | None = None,
     resume: bool = False,
-    record: bool = False,
     max_calls: int | None = None,
     max_cost: float | None = None,
     prices: Prices | None = None,
@@ -95,8 +94,6 @@ async def aevaluate(
         results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere.
         resume: Continue what that file holds, and run no conversation twice. Whatever shapes a conversation (the
             agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
-        record: Keep in that file every model answer, too, so that a `ReplayChatModel` can repeat the run. Of what
-            was asked it keeps only digests.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
             reached nothing is begun; turns under way are finished, up to `concurrency` of them. A conversation that
             is over with its turn is judged and kept; any other is run again another time.
@@ -127,8 +124,6 @@ async def aevaluate(
         raise InputError(
             "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: a million tokens, read and written"
         )
-    if record and results is None:
-        raise InputError("record=True needs results=…, the file in which the model's answers are saved")
     # Fail at once if the user's model cannot be made, for example because it lacks its key.
     suite.scenarios[0].make_user(suite.seed, user_model)
     if executor is not None:
@@ -154,7 +149,6 @@ async def aevaluate(
         judge,
         limit,
         suite.name,
-        record,
     )
     planned = list(suite.planned(known.names, runs))
     asked = {what: given[name] for name, what in ASKED.items()}

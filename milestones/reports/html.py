@@ -237,12 +237,10 @@ def _words(transcript: Transcript, instructions: dict[str, int]) -> dict[str, An
 
 
 def _answers(transcript: Transcript) -> list[dict[str, Any]]:
-    """The models' answers, if the transcript comes from a recorded run."""
-    kept = transcript.extra.get("arq_graph")
-    recorded = kept.get("recorded", ()) if isinstance(kept, Mapping) else ()
+    """The models' answers, if they were recorded."""
     found = []
-    for call in recorded:
-        answer = call.get("answer") or {}
+    for call in transcript.extra.get("model_answers", ()):
+        answer = call["answer"]
         texts = [answer.get("content"), *(json.dumps(each["args"]) for each in answer.get("tool_calls", ()))]
         found += [
             {"step": call["module"], "text": _cut(text)} for text in texts if text and isinstance(text, str)

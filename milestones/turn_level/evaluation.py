@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import require_count
-from arq_graph.milestones.evaluation.recording import CallListener
-from arq_graph.milestones.evaluation.results import Kept
 from arq_graph.milestones.event_loop import at_once, run_in_loop
+from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
@@ -67,7 +66,6 @@ async def aevaluate_turns(
     depends_on: Mapping[str, str] | None = None,
     on_step: Callable[[StepOutcome], None] = lambda _: None,
     concurrency: int = 4,
-    record: str | None = None,
 ) -> TurnEvaluation:
     """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
 
@@ -89,7 +87,6 @@ async def aevaluate_turns(
         depends_on: What else the outcomes depend on, by a name that a message can show, such as the agent's file.
         on_step: Called with each `StepOutcome` as it is there, first those of an earlier run.
         concurrency: How many steps are asked at once, 1 or more.
-        record: Keep every model answer in `results`, too, for a `ReplayChatModel`, under this name. None: do not.
 
     Returns:
         The outcomes, in the order of the dataset.
@@ -110,26 +107,20 @@ async def aevaluate_turns(
             "the agent": agent if isinstance(agent, str) else type(agent).__name__,
             "the tools": "those of the records" if tools is None else fingerprint(tools),
         }
-        named = {} if record is None else {"the suite": record}
-        store = RunStore(results, "turns", {**of, **named, **(depends_on or {})})
+        store = RunStore(results, "turns", {**of, **(depends_on or {})})
     before = _kept(store)
     outcomes = {step.key: before[step.key] for step in steps if step.key in before}
     kept = len(outcomes)
     for outcome in outcomes.values():
         on_step(outcome)
     with store or nullcontext():
-        listening = (
-            (step, CallListener(record or "", _asked_at(step.key), keeps=record is not None))
-            for step in steps
-            if step.key not in before
-        )
-        asked = (((step.key, listener), _outcome(step, predict, listener)) for step, listener in listening)
+        remaining = [step for step in steps if step.key not in before]
+        asked = ((step.key, _outcome(step, predict)) for step in remaining)
         async with aclosing(at_once(asked, concurrency)) as finished:
-            async for (key, listener), outcome in finished:
+            async for key, outcome in finished:
                 outcomes[key] = outcome
                 if store is not None:
-                    told = Kept(recorded=listener.recorded).model_dump(mode="json", exclude_defaults=True)
-                    store.append(outcome.model_dump() | {"conversation": _asked_at(key), "arq_graph": told})
+                    store.append(outcome.model_dump())
                 on_step(outcome)
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), kept)
 
@@ -145,15 +136,10 @@ def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
     return kept
 
 
-def _asked_at(key: tuple[str, int]) -> str:
-    """The key of a step in a recording."""
-    return f"{key[0]} / step {key[1]}"
-
-
-async def _outcome(step: TurnStep, predict: Predict, listener: CallListener) -> StepOutcome:
+async def _outcome(step: TurnStep, predict: Predict) -> StepOutcome:
     outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
     try:
-        with listener.listen():
+        with recording_scope(f"{step.conversation} / step {step.number}"):
             predicted = Action.of(await predict(step))
     except Exception as error:
         return outcome(predicted=None, error=describe_error(error, with_location=False)[:MAX_ERROR])

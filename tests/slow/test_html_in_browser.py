@@ -100,9 +100,7 @@ def experiment(opened):
 
     def open_page(link="", **context):
         filled = {"hours": {"score": 2, "should_apply": False}}
-        extra = {
-            "arq_graph": {"recorded": [{"module": "matcher", "answer": {"content": json.dumps(filled)}}]}
-        }
+        extra = {"model_answers": [{"module": "matcher", "answer": {"content": json.dumps(filled)}}]}
         talks: list[Transcript] = [
             conversation(user("Hello?"), *events, id=f"{case} / {arm}", use_case=case, extra=extra)
             for (case, arm), events in ANSWERS.items()

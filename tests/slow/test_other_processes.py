@@ -22,14 +22,13 @@ from langgraph.graph import MessagesState, StateGraph
 from arq_graph import ScriptedChatModel
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import (
-    ReplayChatModel,
+    RecordingChatModel,
     Report,
     Suite,
     Transcript,
     evaluate,
     read_report,
     read_transcripts,
-    write_report,
 )
 from tests.cli.shop import write_shop
 
@@ -142,19 +141,16 @@ def test_a_run_is_recorded_and_replayed_by_processes(tmp_path: Path, crew: str) 
         Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml")),
         load_arms(["direct", "create_agent"]),
     )
-    settings: Settings = {"runs": 3, "concurrency": 2, "results": tmp_path / "run.jsonl", "record": True}
+    file = tmp_path / "answers.jsonl"
     with CREWS[crew]() as executor:
-        first = evaluate(tried, apps, model="offline", **executor, **settings)
-    replay = ReplayChatModel(tmp_path / "run.jsonl")
+        recorder = RecordingChatModel(file, "offline")
+        first = evaluate(tried, apps, model=recorder, runs=3, concurrency=2, **executor)
+    replay = RecordingChatModel(file)
     here = evaluate(tried, apps, model=replay, runs=3)
     with CREWS[crew]() as executor:
         there = evaluate(tried, apps, model=replay, runs=3, **executor)
-    reports = []
-    for number, report in enumerate((first, here, there)):
-        write_report(tmp_path / f"{number}.json", report)
-        reports.append((tmp_path / f"{number}.json").read_bytes())
     assert len(first.conversations) == 12
-    assert reports[0] == reports[1] == reports[2]
+    assert told(first) == told(here) == told(there)
 
 
 def test_the_example_for_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -1,0 +1,316 @@
+"""A chat model that records the answers of another one in a file, and answers from that file without asking anybody.
+
+    {"conversation": "late / guided / 1", "attempt": "5f3a90c1", "request": "2f1d…", "occurrence": 0, "answer": {…}, …}
+
+Each line is an answer. A request is recognized by a digest of its messages and of the schema or the tools that are
+bound to it, and equal requests of one conversation by the order in which they were made. The digest leaves out what
+differs from run to run or between providers and doesn't change what is asked: ids, cache marks, settings such as a
+temperature, and the method by which a `Reasoner` asks for a schema.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, PrivateAttr, ValidationError
+
+from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.milestones.store import failures_told, records_in
+from arq_graph.models.in_process import InProcessChatModel
+from arq_graph.models.resolve import Bare, chat_model, model_name
+from arq_graph.reasoning.methods import METHODS, get_endpoint, read_request
+from arq_graph.reasoning.replies import is_cut_off
+
+
+class RecordingScope:
+    """A conversation whose requests are told apart from those of all others, with a count of its equal requests."""
+
+    def __init__(self, conversation: str) -> None:
+        self.conversation = conversation
+        self.attempt = uuid4().hex[:8]
+        self._counts: Counter[tuple[Path, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def next_occurrence(self, file: Path, request: str) -> int:
+        """Count a request, and return the number of equal ones before it."""
+        with self._lock:
+            self._counts[file, request] += 1
+            return self._counts[file, request] - 1
+
+
+_scope: ContextVar[RecordingScope | None] = ContextVar("arq_graph_recording_scope", default=None)
+
+
+@contextmanager
+def recording_scope(conversation: str) -> Iterator[None]:
+    """Record and replay the requests inside the block under this name; names of nested blocks are joined."""
+    outer = _scope.get()
+    name = f"{outer.conversation} / {conversation}" if outer else conversation
+    token = _scope.set(RecordingScope(name))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+class RecordedAnswer(BaseModel):
+    """A line of a recording.
+
+    Args:
+        conversation: The name of the `recording_scope`.
+        attempt: Differs if the conversation was run again from its beginning.
+        request: The digest of the request.
+        occurrence: The number of equal requests before it in the conversation.
+        method: How a `Reasoner` asked for its schema.
+        module: The step that asked, such as "matcher".
+        model: The name of the model.
+        answer: The answer, as `message_to_dict` gives it.
+    """
+
+    conversation: str
+    attempt: str
+    request: str
+    occurrence: int
+    method: str = ""
+    module: str = "other"
+    model: str = ""
+    answer: dict[str, Any]
+
+
+class RecordingChatModel(InProcessChatModel):
+    """A chat model that records the answers of another one, or replays a recording.
+
+    With a model it asks that model, and appends every answer to the file. Without one it answers from the file, each
+    request as it was answered in the same conversation of `evaluate` (the same scenario, arm and run). An answer comes
+    whole, even if it is streamed.
+
+    Args:
+        file: The recording, as JSON Lines. For a replay it may be compressed, as `.jsonl.gz`.
+        bound: The model to record, or a model string; None: replay the file.
+
+    Raises:
+        InputError: The file cannot be read or written, or holds something else.
+    """
+
+    file: Path
+    bound: Any = None
+    model_name: str = ""
+
+    _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
+    _outside: RecordingScope = PrivateAttr(default_factory=lambda: RecordingScope(""))
+
+    def __init__(self, file: str | Path, bound: BaseChatModel | str | None = None, **fields: Any) -> None:
+        bound = chat_model(bound) if isinstance(bound, str) else bound
+        super().__init__(file=Path(file), bound=bound, **fields)
+        if bound is not None:
+            self.model_name = model_name(bound)
+            _prepare_to_append(self.file)
+            return
+        self._answers = read_recording(self.file)
+        if not self._answers and self.file.stat().st_size:
+            raise InputError(f"{file} holds no recording: make one with RecordingChatModel(file, model)")
+        for answers in self._answers.values():
+            self.model_name = self.model_name or answers[0].model
+        # A request is recognized whatever its method, so a replay needs to try none but the first.
+        get_endpoint(Bare(self)).methods = METHODS[:1]
+
+    def __reduce__(self) -> Any:
+        """Let a worker process open the file itself."""
+        return partial(type(self), self.file, self.bound, model_name=self.model_name), ()
+
+    @property
+    def _llm_type(self) -> str:
+        return "arq-graph-recording"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
+    ) -> Runnable[Any, Any]:
+        """Bind tools as the recorded model does."""
+        if self.bound is None:
+            return super().bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        bound_to_tools = self.bound.bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        return self.model_copy(update={"bound": bound_to_tools})
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        model, arguments = self._unwrap(kwargs)
+        if model is None:
+            return super()._get_ls_params(stop, **arguments)
+        return model._get_ls_params(stop, **arguments)
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        model, arguments = self._unwrap(kwargs)
+        request = self._describe_request(messages, arguments, run_manager)
+        if model is None:
+            return self._replay(request)
+        result = model._generate(messages, stop, run_manager, **arguments)
+        self._record(request, result)
+        return result
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        model, arguments = self._unwrap(kwargs)
+        request = self._describe_request(messages, arguments, run_manager)
+        if model is None:
+            return self._replay(request)
+        result = await model._agenerate(messages, stop, run_manager, **arguments)
+        self._record(request, result)
+        return result
+
+    def _unwrap(self, kwargs: dict[str, Any]) -> tuple[BaseChatModel | None, dict[str, Any]]:
+        """Return the recorded model, without the bindings around it, and all arguments of the call."""
+        model = self.bound
+        while isinstance(model, RunnableBinding):
+            kwargs = {**model.kwargs, **kwargs}
+            model = model.bound
+        return model, kwargs
+
+    def _describe_request(
+        self, messages: list[BaseMessage], arguments: Mapping[str, Any], run_manager: Any
+    ) -> RecordedAnswer:
+        metadata = run_manager.metadata if run_manager else {}
+        method, digest = digest_request(messages, arguments, is_reasoner="arq_blueprint" in metadata)
+        scope = _scope.get() or self._outside
+        return RecordedAnswer(
+            conversation=scope.conversation,
+            attempt=scope.attempt,
+            request=digest,
+            occurrence=scope.next_occurrence(self.file, digest),
+            method=method,
+            module=metadata.get("arq_module") or "other",
+            model=self.model_name,
+            answer={},
+        )
+
+    def _record(self, request: RecordedAnswer, result: ChatResult) -> None:
+        request.answer = message_to_dict(result.generations[0].message)
+        line = json.dumps(request.model_dump(exclude_defaults=True), default=str)
+        # One write without a buffer: other processes may append to the file, too.
+        with (
+            failures_told(f"answers cannot be recorded in {self.file}"),
+            self.file.open("ab", buffering=0) as stream,
+        ):
+            stream.write(line.encode("ascii") + b"\n")
+
+    def _replay(self, request: RecordedAnswer) -> ChatResult:
+        recorded = self._answers.get(request.conversation, ())
+        equal = [answer for answer in recorded if answer.request == request.request]
+        equal.sort(key=lambda answer: answer.occurrence)
+        if request.occurrence >= len(equal):
+            raise ModelUnavailableError(self._describe_missing(request, is_known=bool(recorded)))
+        (message,) = messages_from_dict([equal[request.occurrence].answer])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _describe_missing(self, request: RecordedAnswer, *, is_known: bool) -> str:
+        if not is_known:
+            return f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
+        return (
+            f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "
+            f"{request.conversation!r}: the prompt, the schema, the tools or the order have changed since. Record "
+            "the run again"
+        )
+
+
+def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
+    """Read the answers of each conversation, in the order of the requests.
+
+    If a conversation was run several times, only its last attempt counts. An answer that was cut off, or given by a
+    method that was then abandoned, is left out if the same request was answered again.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    attempts: dict[str, list[RecordedAnswer]] = defaultdict(list)
+    for record in records_in(file):
+        with suppress(ValidationError):
+            answer = RecordedAnswer.model_validate(record)
+            answers = attempts[answer.conversation]
+            if answers and answers[0].attempt != answer.attempt:
+                answers.clear()
+            answers.append(answer)
+    return {conversation: _drop_superseded(answers) for conversation, answers in attempts.items()}
+
+
+def digest_request(
+    messages: Sequence[BaseMessage], arguments: Mapping[str, Any], *, is_reasoner: bool = False
+) -> tuple[str, str]:
+    """Return the method by which a `Reasoner` asks for its schema, if it asks, and the digest of a request."""
+    method = ""
+    tools = [_describe_tool(tool) for tool in arguments.get("tools") or ()]
+    response_format = arguments.get("response_format")
+    schema: Any = [tools, response_format]
+    if is_reasoner:
+        method, messages, schema = read_request(messages, response_format or {}, tools)
+    call_numbers: dict[str | None, int] = {None: 0}
+    described = [_describe_message(message, call_numbers) for message in messages]
+    # The order of a schema's keys matters: it is the order of the answer.
+    text = json.dumps([schema, described], default=str)
+    return method, blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _drop_superseded(answers: Iterable[RecordedAnswer]) -> list[RecordedAnswer]:
+    by_request: dict[str, list[RecordedAnswer]] = defaultdict(list)
+    for answer in sorted(answers, key=lambda answer: answer.occurrence):
+        equal = by_request[answer.request]
+        while equal and (equal[-1].method != answer.method or _is_cut_off(equal[-1])):
+            equal.pop()
+        equal.append(answer)
+    retained = {id(answer) for equal in by_request.values() for answer in equal}
+    return [answer for answer in answers if id(answer) in retained]
+
+
+def _is_cut_off(recorded: RecordedAnswer) -> bool:
+    return is_cut_off(messages_from_dict([recorded.answer])[0])
+
+
+def _describe_tool(tool: Any) -> Any:
+    """Return a tool's name, description and parameters, whichever provider's form it has, or a provider's own tool."""
+    with suppress(ValueError):
+        if function := convert_to_openai_tool(tool).get("function"):
+            return {key: function.get(key) for key in ("name", "description", "parameters")}
+    return tool
+
+
+def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int]) -> list[Any]:
+    """Return what a message says, with the numbers of tool calls in place of their ids."""
+    blocks = message.content if isinstance(message.content, list) else []
+    other_blocks = [
+        {key: value for key, value in block.items() if key != "cache_control"}
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") != "text" and "cachePoint" not in block
+    ]
+    calls = []
+    for call in [*getattr(message, "tool_calls", ()), *getattr(message, "invalid_tool_calls", ())]:
+        number = call_numbers.setdefault(call["id"], len(call_numbers))
+        calls.append([call["name"], call["args"], number])
+    call_id = getattr(message, "tool_call_id", None)
+    result_of = call_numbers.setdefault(call_id, len(call_numbers))
+    kind = message.type.removesuffix("MessageChunk").lower()
+    return [kind, message.name, str(message.text), other_blocks, calls, result_of]
+
+
+def _prepare_to_append(file: Path) -> None:
+    """Make the file, or end its last line if a kill has cut it off, so that the next one is readable."""
+    with failures_told(f"answers cannot be recorded in {file}"), file.open("a+b") as stream:
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) != b"\n":
+                stream.write(b"\n")
