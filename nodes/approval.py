@@ -1,13 +1,13 @@
-"""A word on tool calls that is given in one interrupt for all of them, in LangChain's human-in-the-loop shape.
+"""Approval: a person decides on tool calls, in one interrupt for all of them.
 
-The request and the answer have the `batched` shape of LangChain's `HumanInTheLoopMiddleware` (`HITLRequest`,
-`HITLResponse`), so that a user interface made for it serves here too. It is asked in a node of its own, before
-any tool runs: interrupts inside a shared `ToolNode` race for the answer.
+The request and the response have the `batched` shape of LangChain's `HumanInTheLoopMiddleware` (`HITLRequest`,
+`HITLResponse`), so a user interface made for it works here too. A node of its own asks, before any tool runs:
+interrupts inside a shared `ToolNode` race for the response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -27,14 +27,14 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 
 
 class EditedAction(BaseModel, extra="forbid"):
-    """The call as that person wants it; the tool's name cannot be changed."""
+    """A call as the person wants it; the tool's name must stay."""
 
     name: str
     args: dict[str, Any]
 
 
 class Decision(BaseModel, extra="forbid"):
-    """A person's word on one call."""
+    """A person's decision on one call."""
 
     type: Literal["approve", "edit", "reject", "respond"]
     edited_action: EditedAction | None = None
@@ -42,13 +42,13 @@ class Decision(BaseModel, extra="forbid"):
 
 
 class HITLResponse(BaseModel, extra="forbid"):
-    """A person's words on all calls, by position."""
+    """A person's decisions on all calls, in the order of the request."""
 
     decisions: list[Decision]
 
 
 class ApproveCalls(Node):
-    """Ask about the pending calls that are confirmed by `operator` or by `interrupt`, all in one interrupt.
+    """Ask about the calls that are confirmed by `operator` or by `interrupt`, all in one interrupt.
 
     Resume with `Command(resume={"decisions": [{"type": "approve"}, …]})`, one decision for each call of the
     request, in its order. An edited call replaces the one in its message, so that the thread shows what ran.
@@ -58,7 +58,7 @@ class ApproveCalls(Node):
         messages_key: Channel of the messages.
 
     Raises:
-        InputError: The answer does not fit; nothing is run, and the interrupt can be answered again.
+        InputError: The response doesn't fit; nothing is run, and the interrupt can be answered again.
     """
 
     name = "approve"
@@ -66,91 +66,103 @@ class ApproveCalls(Node):
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
         self.agent = agent
         self.messages_key = messages_key
-        asked = agent.confirmed_by("operator", "interrupt")
-        self._tools = {name: ToolArguments(agent.toolbox[name]) for name in asked}
+        names = agent.confirmed_by("operator", "interrupt")
+        self._tools = {name: ToolArguments(agent.toolbox[name]) for name in names}
         self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Interrupt for a person's word, or carry it out."""
+        """Interrupt for a person's decisions, or apply them."""
         state = StateView(input, self.messages_key, agent=self.agent.name)
         calls = [call for call in unanswered_calls(state.messages) if call["name"] in self._tools]
         if not calls:
             return {}
-        fitting: Any = Annotated[HITLResponse, AfterValidator(partial(self._fitting, calls))]
+        response_type: Any = Annotated[HITLResponse, AfterValidator(partial(self._check_response, calls))]
         try:
-            answer: HITLResponse = interrupt(self._request(calls), response_schema=fitting)
+            response: HITLResponse = interrupt(self._make_request(calls), response_schema=response_type)
         except ValidationError as error:
             raise InputError(f"the answer does not fit: {describe_first_error(error)}") from error
-        return self._carried_out(state, calls, answer.decisions)
+        return self._apply_decisions(state, calls, response.decisions)
 
-    def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        asked = [
-            {"name": call["name"], "args": call["args"], "description": self._description(call)}
-            for call in calls
-        ]
+    def _make_request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        requests = []
+        for call in calls:
+            description = self.agent.toolbox[call["name"]].description
+            if self.agent.confirm[call["name"]].by == "interrupt":  # the customer reads code's own question
+                pending_call = PendingCall(tool=call["name"], arguments=call["args"])
+                description = format_question(self.agent, [pending_call])
+            requests.append({"name": call["name"], "args": call["args"], "description": description})
         decisions = ["approve", "edit", "reject", "respond"]
         names = dict.fromkeys(call["name"] for call in calls)
-        review = [{"action_name": name, "allowed_decisions": decisions} for name in names]
-        return {"action_requests": asked, "review_configs": review}
+        configs = [{"action_name": name, "allowed_decisions": decisions} for name in names]
+        return {"action_requests": requests, "review_configs": configs}
 
-    def _description(self, call: ToolCall) -> str:
-        """What is asked about a call: code's own question where the customer is asked, else what the tool does."""
-        if self.agent.confirm[call["name"]].by == "interrupt":
-            return format_question(self.agent, [PendingCall(tool=call["name"], arguments=call["args"])])
-        return self.agent.toolbox[call["name"]].description
+    def _check_response(self, calls: Sequence[ToolCall], response: HITLResponse) -> HITLResponse:
+        if len(response.decisions) != len(calls):
+            count = len(response.decisions)
+            raise ValueError(f"{len(calls)} calls wait for a decision each, got {count}")
+        for number, (call, decision) in enumerate(zip(calls, response.decisions, strict=True)):
+            if problem := self._find_problem(call["name"], decision):
+                raise ValueError(f"decisions[{number}] on {call['name']!r}: {problem}")
+        return response
 
-    def _fitting(self, calls: Sequence[ToolCall], answer: HITLResponse) -> HITLResponse:
-        if len(answer.decisions) != len(calls):
-            raise ValueError(f"{len(calls)} calls wait for a decision each, got {len(answer.decisions)}")
-        for number, (call, decision) in enumerate(zip(calls, answer.decisions, strict=True)):
-            name, edited, why = call["name"], decision.edited_action, ""
-            if decision.type == "respond" and decision.message is None:
-                why = '"respond" needs "message", which is taken for the tool\'s result'
-            elif decision.type == "edit" and (edited is None or edited.name != name):
-                fits = f'{{"name": "{name}", "args": {{…}}}}; it may change no more than args'
-                why = f'"edit" needs "edited_action": {fits}'
-            elif decision.type == "edit" and edited:
-                why = "; ".join(
-                    f"{each.argument.name if each.argument else 'args'}: {each.message or each.kind}"
-                    for each in self._tools[name].validate(edited.args)
-                )
-            if why:
-                raise ValueError(f"decisions[{number}] on {name!r}: {why}")
-        return answer
+    def _find_problem(self, name: str, decision: Decision) -> str:
+        """Return what is wrong with a decision; empty if nothing is."""
+        if decision.type == "respond" and decision.message is None:
+            return '"respond" needs "message", which is taken for the tool\'s result'
+        if decision.type != "edit":
+            return ""
+        edited = decision.edited_action
+        if edited is None or edited.name != name:
+            example = f'{{"name": "{name}", "args": {{…}}}}'
+            return f'"edit" needs "edited_action": {example}; it may change no more than args'
+        problems = []
+        for problem in self._tools[name].validate(edited.args):
+            place = problem.argument.name if problem.argument else "args"
+            problems.append(f"{place}: {problem.message or problem.kind}")
+        return "; ".join(problems)
 
-    def _carried_out(
+    def _apply_decisions(
         self, state: StateView, calls: Sequence[ToolCall], decisions: Sequence[Decision]
     ) -> Update:
-        """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""
-        edits: dict[str | None, dict[str, Any]] = {}
-        results: list[AnyMessage] = []
-        agreed: list[Agreement] = []
+        """Return the update with results, edited calls, and an agreement for each call that runs."""
+        messages: list[AnyMessage] = []
+        agreements: list[Agreement] = []
+        edited_arguments: dict[str | None, dict[str, Any]] = {}
         for call, decision in zip(calls, decisions, strict=True):
             by = self.agent.confirm[call["name"]].by
             if decision.type == "respond":
-                results.append(make_tool_message(call, decision.message or "", "success"))
-            elif decision.type == "reject":
-                who = "an operator" if by == "operator" else "the customer"
+                messages.append(make_tool_message(call, decision.message or "", "success"))
+                continue
+            if decision.type == "reject":
+                person = "an operator" if by == "operator" else "the customer"
                 reason = f": {decision.message}" if decision.message else ""
-                results.append(make_tool_message(call, f"{who} did not allow this call{reason}"))
-            else:
-                arguments = call["args"]
-                if decision.type == "edit" and decision.edited_action:
-                    arguments = edits[call["id"]] = decision.edited_action.args
-                spent = PendingCall(tool=call["name"], arguments=arguments, tool_call_id=call["id"])
-                agreed.append(
-                    Agreement(
-                        turn=state.turn, id=str(uuid4()), by=by, calls=(spent,), answer_message_id=state.turn
-                    )
+                messages.append(make_tool_message(call, f"{person} did not allow this call{reason}"))
+                continue
+            arguments = call["args"]
+            if decision.type == "edit" and decision.edited_action:
+                arguments = decision.edited_action.args
+                edited_arguments[call["id"]] = arguments
+            agreed_call = PendingCall(tool=call["name"], arguments=arguments, tool_call_id=call["id"])
+            agreements.append(
+                Agreement(
+                    turn=state.turn,
+                    id=str(uuid4()),
+                    by=by,
+                    calls=(agreed_call,),
+                    answer_message_id=state.turn,
                 )
-        if edits:
-            asking = next(m for m in reversed(state.messages) if isinstance(m, AIMessage) and m.tool_calls)
-            changed: list[ToolCall] = [
-                {**call, "args": edits.get(call["id"], call["args"])} for call in asking.tool_calls
-            ]
-            results.insert(0, asking.model_copy(update={"tool_calls": changed}))
-        waiting = find_open_agreement(state)  # what the customer was asked still waits
-        return {
-            self.messages_key: results,
-            **update_agreements(state, *(waiting[:1] if waiting else ()), *agreed),
-        }
+            )
+        if edited_arguments:
+            messages.insert(0, _edit_calls(state, edited_arguments))
+        if open_agreement := find_open_agreement(state):
+            agreements.insert(0, open_agreement[0])  # what the customer was asked stays open
+        return {self.messages_key: messages, **update_agreements(state, *agreements)}
+
+
+def _edit_calls(state: StateView, edited_arguments: Mapping[str | None, dict[str, Any]]) -> AIMessage:
+    """Return the last message with calls, with other arguments for the calls with these ids."""
+    with_calls = [m for m in state.messages if isinstance(m, AIMessage) and m.tool_calls]
+    tool_calls: list[ToolCall] = []
+    for call in with_calls[-1].tool_calls:
+        tool_calls.append({**call, "args": edited_arguments.get(call["id"], call["args"])})
+    return with_calls[-1].model_copy(update={"tool_calls": tool_calls})

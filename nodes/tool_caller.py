@@ -6,7 +6,6 @@ Query keys are the paper's where they fit into the 64 characters that some provi
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator
 from typing import Any, ClassVar, Unpack
 
 from pydantic import create_model
@@ -27,7 +26,7 @@ from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike
 
-CALL_FROM = 5
+MIN_CALL_SCORE = 5
 """Lowest score at which a call may run (ARQ paper, Appendix B)."""
 
 MAX_CALLS_PER_TOOL = 8
@@ -78,26 +77,35 @@ class ToolBatch(ARQ, ABC):
 
 
 def make_tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
-    """What is asked about a tool, in a property named like it."""
-    asked: Any = {tool_property(tool.name): (_candidate(tool, compared), respond(str(CandidateTool.__doc__)))}
+    """Return the blueprint that asks about a tool, in a property with its name.
+
+    Args:
+        tool: The tool.
+        compared: Whether its calls are compared with other tools.
+        confirmed: Whether its calls need the customer's agreement.
+    """
+    candidate: Any = (_make_candidate(tool, compared), respond(str(CandidateTool.__doc__)))
+    fields = {get_tool_property(tool.name): candidate}
     bases = (ToolBatch, StillWanted) if confirmed else (ToolBatch,)
-    return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **asked)
+    return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **fields)
 
 
-def tool_property(tool: str) -> str:
-    """The property that asks about a tool: its name, unless a query of the batch is called the same."""
+def get_tool_property(tool: str) -> str:
+    """Return the property that asks about a tool: its name, unless a query of the batch has the same."""
     return get_property_name(tool, {*ToolBatch.model_fields, *StillWanted.model_fields})
 
 
-def _candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
-    # Fields of a class further right come first: how much the call is called for, its arguments, the verdict.
-    parts: list[type[ARQ]] = [Verdict, Comparison] if compared else [Verdict]
+def _make_candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
+    # The fields of the last base come first: the applicability, the arguments, the comparison, the verdict.
+    bases: list[type[ARQ]] = [Verdict]
+    if compared:
+        bases.append(Comparison)
     if tool.arguments:
         arguments = tool.make_blueprint()
-        asked = (arguments, respond(str(arguments.__doc__)))
-        parts.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=asked))
-    parts.append(Applicability)
-    call = create_model(f"{tool.name}_call", __base__=tuple(parts), __doc__="One call of this tool.")
+        field = (arguments, respond(str(arguments.__doc__)))
+        bases.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=field))
+    bases.append(Applicability)
+    call = create_model(f"{tool.name}_call", __base__=tuple(bases), __doc__="One call of this tool.")
     calls = respond("One entry per set of arguments; empty if none.", max_length=MAX_CALLS_PER_TOOL)
     return create_model(
         f"{tool.name}_candidate",
@@ -124,13 +132,13 @@ class ToolCaller(Strategy):
             `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:
-        InputError: `max_rounds` is below 1, or `max_ahead` below 0. What running raises is said at `BlueprintNode`.
+        InputError: `max_rounds` is below 1, or `max_ahead` below 0. `BlueprintNode` lists what running raises.
     """
 
     module = "tools"
     assumes_all_match = True
     files = "tool_caller"
-    example_blueprint = staticmethod(lambda tools, **asked: make_tool_blueprint(*tools, **asked))
+    example_blueprint = staticmethod(lambda tools, **options: make_tool_blueprint(*tools, **options))
     at_most: ClassVar = {"compared": True}
 
     def __init__(
@@ -145,78 +153,104 @@ class ToolCaller(Strategy):
         self.max_rounds = require_count("max_rounds", max_rounds)
         self.max_ahead = require_count("max_ahead", max_ahead, minimum=0)
         super().__init__(model, agent, **settings)
-        compared, confirmed = len(self.tools) > 1, agent.confirmed_by("customer")
-        self.blueprints = {
-            name: make_tool_blueprint(tool, compared=compared, confirmed=name in confirmed)
-            for name, tool in self.tools.items()
-        }
-        self.heads = {
-            name: self.render_head(tools=[describe_tool(agent, each)]) for name, each in self.tools.items()
-        }
+        self.blueprints: dict[str, type[ARQ]] = {}
+        self.heads: dict[str, str] = {}
+        self.properties: dict[str, str] = {}
+        is_compared = len(self.tools) > 1
+        for name, tool in self.tools.items():
+            is_confirmed = name in agent.confirmed_by("customer")
+            self.blueprints[name] = make_tool_blueprint(tool, compared=is_compared, confirmed=is_confirmed)
+            self.heads[name] = self.render_head(tools=[describe_tool(agent, tool)])
+            self.properties[name] = get_tool_property(name)
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
-        """Decide on every candidate tool."""
+        """Ask about every candidate tool, and make the calls that pass the gate."""
         if count_tool_rounds(gate.state) >= self.max_rounds:
             return self.make_update(gate, outcome.insights) if outcome.insights else {}
-        wanted = {*gate.granted, *(call.tool for call in outcome.pending.values())}
-        asked = [tool for name, tool in self.tools.items() if name in wanted]
-        if gate.state.is_ahead:
-            before = {each.tool for each in gate.state.read_records("tool_insights", ToolInsight)}
-            likely = {*self.agent.always_available, *before}
-            asked = sorted(asked, key=lambda tool: tool.name not in likely)[: self.max_ahead]
-        answers = yield from self.ask_questions(*(self._question(tool.name, gate, outcome) for tool in asked))
-        decided: list[ToolInsight] = [*outcome.insights]
-        for tool, answer in zip(asked, answers, strict=True):
-            decided += outcome.ask_again(gate, getattr(answer.value, "still_wanted", None) or ())
+        tools = self._choose_tools(gate, outcome)
+        questions = [self._make_tool_question(tool.name, gate, outcome) for tool in tools]
+        answers = yield from self.ask_questions(*questions)
+        decisions = list(outcome.insights)
+        for tool, answer in zip(tools, answers, strict=True):
+            still_wanted = getattr(answer.value, "still_wanted", None) or ()
+            decisions += outcome.ask_again(gate, still_wanted)
             if tool.name in gate.granted:
-                decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
-        gate.state.emit(ToolsDecided(decisions=tuple(decided)))
-        calls = [make_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
-        return self.make_update(gate, decided, [self.make_call_message(calls)] if calls else ())
+                candidate = getattr(answer.value, self.properties[tool.name])
+                decisions += _check_candidate(gate, tool, candidate)
+        gate.state.emit(ToolsDecided(decisions=tuple(decisions)))
+        runs = [decision for decision in decisions if decision.kind == "run"]
+        if not runs:
+            return self.make_update(gate, decisions)
+        calls = [make_call(run.tool, run.arguments) for run in runs]
+        return self.make_update(gate, decisions, [self.make_call_message(calls)])
 
-    def _question(self, tool: str, gate: Gate, outcome: AgreementOutcome) -> Question[Any]:
-        listed = {
-            "other_candidates": [each for each in self.tools if each in gate.granted and each != tool],
-            "staged": [line.id for line in gate.conversation.current_turn_results],
-            "awaiting_confirmation": [each for each in outcome.describe_pending() if each["tool"] == tool],
+    def _choose_tools(self, gate: Gate, outcome: AgreementOutcome) -> list[ToolArguments]:
+        """Return the tools to ask about: those that may be called, and those of pending calls."""
+        names = set(gate.granted)
+        names.update(call.tool for call in outcome.pending.values())
+        tools = [tool for name, tool in self.tools.items() if name in names]
+        if not gate.state.is_ahead:
+            return tools
+        # Any tool might be granted: those that probably are come first.
+        likely_names = set(self.agent.always_available)
+        insights = gate.state.read_records("tool_insights", ToolInsight)
+        likely_names.update(insight.tool for insight in insights)
+        tools.sort(key=lambda tool: tool.name not in likely_names)
+        return tools[: self.max_ahead]
+
+    def _make_tool_question(self, tool: str, gate: Gate, outcome: AgreementOutcome) -> Question[Any]:
+        granted_by = gate.granted.get(tool, ())
+        facts = {
+            "candidates": [tool] if tool in gate.granted else [],
+            "active": list(granted_by),
         }
-        granting = gate.granted.get(tool, ())
-        told = {"candidates": [tool] if tool in gate.granted else [], "active": list(granting)}
-        now = describe_turn(gate.conversation, told, listed)
-        tail = {
+        lists = {
+            "other_candidates": [name for name in self.tools if name in gate.granted and name != tool],
+            "staged": [line.id for line in gate.conversation.current_turn_results],
+            "awaiting_confirmation": [call for call in outcome.describe_pending() if call["tool"] == tool],
+        }
+        context = {
             "variables": describe_variables(self.agent, gate.state),
-            "now": now,
+            "now": describe_turn(gate.conversation, facts, lists),
             "ahead": gate.state.is_ahead,
         }
-        prompt = self.build_prompt(gate.conversation, tail, head=self.heads[tool])
-        return Question(self.blueprints[tool], prompt, name=tool, guidelines=granting)
+        prompt = self.build_prompt(gate.conversation, context, head=self.heads[tool])
+        return Question(self.blueprints[tool], prompt, name=tool, guidelines=granted_by)
 
 
-def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:
-    """Every proposed call of a tool; each candidate leaves a record, called or not."""
-    if not candidate.tool_calls_for_candidate_tool:
-        why = getattr(candidate, "subtleties_to_be_aware_of", "")
-        yield gate.make_insight(tool, "declined", {}, "no call was proposed", rationale=why)
-    proposed: set[str] = set()
-    for proposal in candidate.tool_calls_for_candidate_tool:
-        arguments, problems = tool.parse(getattr(proposal, "arguments", None))
-        if why := _unwanted(gate, tool, proposal, invalid=bool(problems)):
-            verdict = [gate.make_insight(tool, "declined", arguments, why)]
-        elif tool.make_key(arguments) in proposed:
+def _check_candidate(gate: Gate, tool: ToolArguments, candidate: Any) -> list[ToolInsight]:
+    """Return the verdicts on the calls that were proposed of a tool, or that none was."""
+    calls = candidate.tool_calls_for_candidate_tool
+    if not calls:
+        reason = getattr(candidate, "subtleties_to_be_aware_of", "")
+        return [gate.make_insight(tool, "declined", {}, "no call was proposed", rationale=reason)]
+    decisions: list[ToolInsight] = []
+    proposed_keys: set[str] = set()
+    for call in calls:
+        arguments, problems = tool.parse(getattr(call, "arguments", None))
+        key = tool.make_key(arguments)
+        if objection := _find_model_objection(gate, tool, call, has_problems=bool(problems)):
+            verdict = [gate.make_insight(tool, "declined", arguments, objection)]
+        elif key in proposed_keys:
             verdict = [gate.make_insight(tool, "declined", arguments, "the same call was proposed twice")]
         else:
-            justified = proposal.repeat_is_justified
-            verdict = gate.check(tool, arguments, problems, repeat_is_justified=justified)
-        proposed.add(tool.make_key(arguments))
-        told = {"score": proposal.score, "rationale": getattr(proposal, "applicability_rationale", "")}
-        yield from (each.model_copy(update=told) for each in verdict)
+            is_justified = call.repeat_is_justified
+            verdict = gate.check(tool, arguments, problems, repeat_is_justified=is_justified)
+        proposed_keys.add(key)
+        judgement = {"score": call.score, "rationale": getattr(call, "applicability_rationale", "")}
+        decisions += [insight.model_copy(update=judgement) for insight in verdict]
+    return decisions
 
 
-def _unwanted(gate: Gate, tool: ToolArguments, proposal: Any, *, invalid: bool) -> str:
-    """Why the tool caller does not want a call (Appendix B); empty if it does."""
-    better = getattr(proposal, "potentially_better_tool_name", None)
-    if proposal.score < CALL_FROM:
-        return f"score {proposal.score} is below {CALL_FROM}"
-    if better in gate.granted and better != tool.name and not proposal.better_tool_should_run_in_tandem:
-        return f"{better} fits better"
-    return "" if proposal.should_run or invalid else "the model says that it should not run"
+def _find_model_objection(gate: Gate, tool: ToolArguments, call: Any, *, has_problems: bool) -> str:
+    """Return why the model itself doesn't want a call that it proposed (Appendix B); empty if it does."""
+    if call.score < MIN_CALL_SCORE:
+        return f"score {call.score} is below {MIN_CALL_SCORE}"
+    better_tool = getattr(call, "potentially_better_tool_name", None)
+    has_better_tool = better_tool in gate.granted and better_tool != tool.name
+    if has_better_tool and not call.better_tool_should_run_in_tandem:
+        return f"{better_tool} fits better"
+    # A model says that a call should not run if it lacks an argument: the customer is asked for it.
+    if not call.should_run and not has_problems:
+        return "the model says that it should not run"
+    return ""

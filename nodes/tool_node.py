@@ -1,4 +1,4 @@
-"""Running tools: the edge that leads to them, and LangGraph's `ToolNode` behind the gate of the active guidelines."""
+"""Running tools: the router that leads to them, and LangGraph's `ToolNode` behind the gate."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from arq_graph.nodes.messages import make_tool_message, unanswered_calls
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.steps import run_awaitable
 
-MAX_ERROR = 500
-FOR_THE_CUSTOMER = (
+MAX_ERROR_LENGTH = 500
+"""How many characters of a tool's error the model sees."""
+
+SPOKE_FOR_CUSTOMER = (
     "the tool ran, but its update was refused: it wrote a message in the customer's name; what a tool found belongs in "
     "its result"
 )
@@ -90,8 +92,8 @@ def _has_new_tools(agent: Agent, state: StateView) -> bool:
 class ToolGate:
     """The gate around a `ToolNode` that has other tools besides the agent's.
 
-    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`; give `awrap_tool_call`, too, for
-    async runs. It refuses the same calls as `guarded_tools`. Calls of tools that the specification does not name pass.
+    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`; pass `awrap_tool_call` too, for
+    async runs. It refuses the same calls as `guarded_tools`. Calls of tools that aren't the specification's pass.
 
     Args:
         agent: The specification.
@@ -108,7 +110,8 @@ class ToolGate:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return handler(request)
-        return self._reported(request, self._refused(request) or handler(_for_sync_runs(request)))
+        result = self._refuse(request) or handler(_with_sync_function(request))
+        return self._report(request, result)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
@@ -116,39 +119,45 @@ class ToolGate:
         """Run a call, or refuse it, in an async run."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return await handler(request)
-        return self._reported(request, self._refused(request) or await handler(request))
+        result = self._refuse(request) or await handler(request)
+        return self._report(request, result)
 
-    def _reader(self, request: ToolCallRequest) -> StateView:
+    def _view_state(self, request: ToolCallRequest) -> StateView:
         return StateView(request.state, self.messages_key, agent=self.agent.name)
 
-    def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
-        why = find_refusal(self.agent, self._reader(request), request.tool_call)
-        return None if why is None else make_tool_message(request.tool_call, why)
+    def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
+        """Return the result of a call that must not run; None if it may."""
+        reason = find_refusal(self.agent, self._view_state(request), request.tool_call)
+        return make_tool_message(request.tool_call, reason) if reason else None
 
-    def _reported(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
-        state, call, written = self._reader(request), request.tool_call, [*self._written(result)]
-        before = state.messages
-        if any(here and isinstance(m, HumanMessage) and m not in before for m, here in written):
-            # It would begin a turn, with bounds of its own, and could be taken for a yes.
-            result = make_tool_message(call, FOR_THE_CUSTOMER)
-            written = [(result, True)]
-        own = [m for m, _ in written if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
-        called = ToolCalled(
+    def _report(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
+        """Emit an event about a call, and return its result; one that speaks for the customer is replaced."""
+        state, call = self._view_state(request), request.tool_call
+        messages: list[BaseMessage] = []
+        for message, is_for_this_graph in self._iterate_messages(result):
+            messages.append(message)
+            if is_for_this_graph and isinstance(message, HumanMessage) and message not in state.messages:
+                # It would begin a turn, with limits of its own, and could be taken for a yes.
+                result = make_tool_message(call, SPOKE_FOR_CUSTOMER)
+                messages = [result]
+                break
+        results = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
+        event = ToolCalled(
             tool=call["name"],
             arguments=dict(call["args"]),
             call_id=call["id"] or "",
-            status=own[0].status if own else "success",
+            status=results[0].status if results else "success",
             # A lone surrogate in an event is an error, and would turn the tool's success into one.
-            result=clean(own[0].text) if own else "",
+            result=clean(results[0].text) if results else "",
         )
-        state.emit(called)
+        state.emit(event)
         return result
 
-    def _written(self, result: Any) -> Iterator[tuple[BaseMessage, bool]]:
-        """The messages that a tool writes, for it may update the state, each with whether it is for this graph."""
+    def _iterate_messages(self, result: Any) -> Iterator[tuple[BaseMessage, bool]]:
+        """Yield the messages that a tool writes, each with whether it is for this graph, not for its parent."""
         if isinstance(result, list):
-            for each in result:
-                yield from self._written(each)
+            for item in result:
+                yield from self._iterate_messages(item)
         elif isinstance(result, Command):
             update = result.update if isinstance(result.update, dict) else {}
             for message in convert_to_messages(update.get(self.messages_key, [])):
@@ -158,42 +167,41 @@ class ToolGate:
 
 
 class _GuardedToolNode(ToolNode, Node):
-    """A `ToolNode` that names the channels its gate reads; else it gets those of the graph's own schema alone."""
+    """A `ToolNode` that declares the channels its gate reads; otherwise it gets those of the graph's own schema."""
 
 
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
-    A call of a tool that no active guideline grants is refused, wherever the call comes from; so is one that a
-    guideline of another turn granted, and one that needs an agreement which nobody has given to it. A refusal, an
-    error of the tool and wrong arguments become tool messages with status `error`, and the turn goes on. Send it one
-    call at a time (`route_calls` does): a call that has finished is then not repeated after a crash. A tool gets its
-    call's id by an argument annotated `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
+    It refuses calls of tools that no active guideline of this turn grants, wherever they come from, and calls that need
+    an agreement which nobody has given to them. A refusal, an error of the tool and wrong arguments become tool
+    messages with status `error`, and the turn goes on. Send it one call at a time, as `route_calls` does: a finished
+    call is then not repeated after a crash. A tool gets its call's id by an argument annotated
+    `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
 
     Args:
         agent: The specification.
         messages_key: Channel of the messages.
     """
-
     gate = ToolGate(agent, messages_key=messages_key)
     node = _GuardedToolNode(
         list(agent.toolbox.values()),
-        handle_tool_errors=_said,
+        handle_tool_errors=_describe_error,
         messages_key=messages_key,
         wrap_tool_call=gate.wrap_tool_call,
         awrap_tool_call=gate.awrap_tool_call,
     )
-    node.declare_channels(
-        {messages_key: list[AnyMessage], **get_channel_types("guideline_matches", "agreements")}
-    )
+    channels = get_channel_types("guideline_matches", "agreements")
+    node.declare_channels({messages_key: list[AnyMessage], **channels})
     return node
 
 
-def _for_sync_runs(request: ToolCallRequest) -> ToolCallRequest:
-    """A request whose tool, where that is async only, such as MCP's, has a sync function as well."""
+def _with_sync_function(request: ToolCallRequest) -> ToolCallRequest:
+    """Return the request with a sync function for a tool that has only an async one, as MCP's have."""
     tool = request.tool
-    if not isinstance(tool, StructuredTool) or tool.func is not None or (coroutine := tool.coroutine) is None:
+    if not isinstance(tool, StructuredTool) or tool.func is not None or tool.coroutine is None:
         return request
+    coroutine = tool.coroutine
 
     @wraps(coroutine)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -202,7 +210,7 @@ def _for_sync_runs(request: ToolCallRequest) -> ToolCallRequest:
     return request.override(tool=tool.model_copy(update={"func": run}))
 
 
-def _said(error: Exception) -> str:
-    """What the model is told of an error: its kind and its first words, no traceback."""
+def _describe_error(error: Exception) -> str:
+    """Return an error's kind and its first words, without a traceback."""
     cause = unwrap_exception_group(error)
-    return f"{type(cause).__name__}: {cause}"[:MAX_ERROR]
+    return f"{type(cause).__name__}: {cause}"[:MAX_ERROR_LENGTH]
