@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, ToolInsight
 from arq_graph.nodes.channels import StateView
-from arq_graph.nodes.judgements import ACTIVATION_SCORE
 from arq_graph.nodes.messages import format_message_name, iterate_since_customer
 from arq_graph.reasoning.conversation import Conversation
 
@@ -20,36 +16,6 @@ def current_turn_matches(state: StateView) -> list[GuidelineMatch]:
     for record in state.read_turn_records("guideline_matches", GuidelineMatch, state.turn):
         matches.extend(record.expand())
     return matches
-
-
-def is_relevant_later(match: GuidelineMatch) -> bool:
-    """Return True if a later step or turn reads more of a match than that it was made."""
-    is_high_score = (match.score or 0) >= ACTIVATION_SCORE
-    has_condition_met = match.matched or match.active or is_high_score
-    return has_condition_met or bool(match.missing_information) or match.origin == "failure"
-
-
-def compact_matches(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
-    """Keep the matches that later steps read; merge the others into one record for each outcome."""
-    compacted: list[GuidelineMatch] = []
-    ids_by_outcome: dict[tuple[bool, Any], list[str]] = {}
-    for match in matches:
-        if is_relevant_later(match):
-            compacted.append(match)
-        else:
-            ids_by_outcome.setdefault((match.independent_of_tools, match.origin), []).append(match.guideline)
-    for (independent_of_tools, origin), ids in ids_by_outcome.items():
-        merged = GuidelineMatch(
-            guideline=ids[0],
-            turn=matches[0].turn,
-            active=False,
-            matched=False,
-            independent_of_tools=independent_of_tools,
-            origin=origin,
-            other_guidelines=tuple(ids[1:]),
-        )
-        compacted.append(merged)
-    return compacted
 
 
 def current_turn_plan(state: StateView) -> Plan | None:

@@ -1,43 +1,30 @@
-"""Guideline matching: which guidelines the next reply has to act on (ARQ paper, 5.1.1 and Appendix A)."""
+"""Guideline matching: deciding which guidelines the next reply has to act on (ARQ paper, 5.1.1 and Appendix A)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Unpack
+from math import ceil
+from typing import Any, Literal, TypeAlias, Unpack
 
 from langchain_core.embeddings import Embeddings
 
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import (
-    BlueprintError,
-    InputError,
-    ReasoningError,
-    SpecError,
-    require_choice,
-    require_count,
-)
+from arq_graph.errors import InputError, SpecError, require_choice, require_count
 from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Questions, Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update
-from arq_graph.nodes.current_turn import (
-    compact_matches,
-    current_turn_matches,
-    find_answered_insights,
-    is_relevant_later,
-)
+from arq_graph.nodes.current_turn import current_turn_matches, find_answered_insights
 from arq_graph.nodes.events import GuidelinesMatched
-from arq_graph.nodes.judgements import (
-    ACTIVATION_SCORE,
-    Judgement,
-    describe_missing_information,
-    find_contradictions,
-    find_remarks,
-    get_application,
-    is_due,
-    make_batch_blueprint,
+from arq_graph.nodes.judgements import Judgement, find_contradictions, make_batch_blueprint
+from arq_graph.nodes.matches import (
+    apply_relations,
+    compact_matches,
+    is_relevant_later,
+    make_match,
+    make_match_by_code,
 )
 from arq_graph.nodes.messages import answer_abandoned_calls
 from arq_graph.nodes.preselection import Preselection, build_search_text
@@ -47,70 +34,81 @@ from arq_graph.nodes.spec_sections import (
     describe_turn,
     describe_variables,
 )
-from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike
 
 KeepMatches = Literal["all", "active"]
 
-_ENTAILED = "active because"
-_REMOVED = "not active:"
-_ANY = Guideline("a condition", "an action", id="a")  # of which all there is to ask is asked
-
-
-def default_batch_size(guidelines: int) -> int:
-    """About 5 guidelines a call up to 100 of them, about 10 from 200 on; no batch is a small rest."""
-    batches = max(1, round(guidelines / min(10, max(5, guidelines / 20))))
-    return max(1, -(-guidelines // batches))
+_EXAMPLE = Guideline("a condition", "an action", id="a")  # one about which every query is asked
 
 
 @dataclass(eq=False)
 class Batch:
-    """What is asked in one call of several at a time; formed once, so that its head and schema never change."""
+    """Guidelines that one call judges; formed once, so that the prompt's head and the schema never change."""
 
     name: str
     guidelines: Sequence[Guideline]
-    render: Callable[..., str]
+    render_head: Callable[..., str]
     judgement: type[Judgement]
 
     @cached_property
     def blueprint(self) -> type[ARQ]:
-        """Asks about each guideline."""
+        """The blueprint that asks about each guideline."""
         return make_batch_blueprint(self.guidelines, self.judgement)
 
     @cached_property
     def head(self) -> str:
-        """What each of its prompts begins with."""
-        return self.render(guidelines=[describe_guideline(guideline) for guideline in self.guidelines])
+        """The beginning of each of its prompts."""
+        return self.render_head(guidelines=[describe_guideline(guideline) for guideline in self.guidelines])
+
+
+OpenBatch: TypeAlias = tuple[Batch, list[str]]
+"""A batch with the ids of those of its guidelines that a matching pass judges."""
+
+
+@dataclass(frozen=True)
+class MatchingPass:
+    """The facts that one matching pass starts from.
+
+    `matches` are this turn's so far, `conditions` the results of conditions that code evaluates, both by guideline;
+    `awaiting_answer` are the guidelines that grant a tool about which the last reply asked the customer something.
+    """
+
+    state: StateView
+    conversation: Conversation
+    matches: Mapping[str, GuidelineMatch]
+    conditions: Mapping[str, bool]
+    awaiting_answer: Container[str]
 
 
 class GuidelineMatcher(AgentNode[ARQ]):
     """Judge the agent's guidelines against the conversation and write `guideline_matches`.
 
-    All batches are judged in parallel. Once tools have run in a turn, running it again judges only what is not
-    active yet and could be changed by a tool's result. A batch with nothing left to judge is skipped.
+    All batches are judged in parallel. After tools have run in a turn, a re-match judges only the guidelines that
+    aren't active yet and that a tool's result could change. A batch with nothing left to judge is skipped.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: How many guidelines one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
-        max_judged: If the agent has more guidelines than this, each look judges whole batches with about so many of
-            them: those nearest to what was said or found, those with `always_judge`, those that were active or
-            undecided in the turn before, and those that relations connect with these. 1 or more; None: all.
+        max_judged: If the agent has more guidelines than this, each matching pass judges whole batches with about so
+            many of them: those nearest to the customer's words or the tools' results, those with `always_judge`, those
+            that were active or undecided in the turn before, and those that relations connect with these. 1 or more;
+            None: all.
         embeddings: LangChain embeddings to measure nearness with; None: it is measured by the spelling of words.
-        keep_matches: `all` keeps every judgement of a turn in `guideline_matches`. `active` keeps those that are active
-            and those that a later step or turn needs, and only the ids of the others, whose judgements are then only in
-            the event `GuidelinesMatched`.
-        judgement: What is asked about each guideline; subclass `Judgement` to add queries, or to put some in other
-            words.
+        keep_matches: `all` stores every judgement of a turn in `guideline_matches`. `active` stores in full only those
+            that are active or that a later step or turn needs, and of the others only the ids; their judgements are
+            then only in the event `GuidelinesMatched`.
+        judgement: The queries about each guideline; subclass `Judgement` to add queries or to reword some.
         **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
-            channels that conditions that are functions look at: they are called with a dict of these, `messages`,
-            `variables` and the channels of this library.
+            channels for conditions that are functions, which are called with a dict of these, `messages`, `variables`
+            and the channels of this library.
 
     Raises:
         InputError: A setting is out of its range.
-        ReasoningError: When run: a judgement failed, and its guideline does not say what then (`on_failure`).
+        ReasoningError: When run: a judgement failed, and its guideline doesn't say what to do then (`on_failure`).
         SpecError: When run: a condition's function fails.
     """
 
@@ -119,7 +117,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
     agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
     default_temperature = 0.15
 
-    example_blueprint = staticmethod(lambda _: make_batch_blueprint([_ANY]))
+    example_blueprint = staticmethod(lambda _: make_batch_blueprint([_EXAMPLE]))
 
     def __init__(
         self,
@@ -135,236 +133,213 @@ class GuidelineMatcher(AgentNode[ARQ]):
     ) -> None:
         if not (isinstance(judgement, type) and issubclass(judgement, Judgement)):
             raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
-        blueprint = ARQ if judgement is Judgement else make_batch_blueprint([_ANY], judgement)
+        blueprint = ARQ if judgement is Judgement else make_batch_blueprint([_EXAMPLE], judgement)
         super().__init__(model, agent, blueprint, **settings)
         self.keep_matches: KeepMatches = require_choice("keep_matches", keep_matches, KeepMatches)
-        self._in_code = [each for each in agent.guidelines if not isinstance(each.condition, str)]
-        judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
-        size = (
-            default_batch_size(len(judged)) if batch_size is None else require_count("batch_size", batch_size)
-        )
-        self._always = [each.id for each in agent.guidelines if each.always_judge]
-        choice = [each for each in judged if isinstance(each.condition, str) and not each.always_judge]
-        always = [each for each in judged if not isinstance(each.condition, str) or each.always_judge]
         if embeddings is not None and max_judged is None:
-            raise InputError("embeddings choose which guidelines a look judges: give max_judged= too")
+            raise InputError(
+                "embeddings choose which guidelines a matching pass judges: give max_judged= too"
+            )
         self._preselection: Preselection | None = None
-        if max_judged is None or len(choice) <= require_count("max_judged", max_judged):
-            # Those that a tool's result may activate come first: a second look asks no more batches than it has to.
-            judged.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
-            groups = _groups(judged, size)
-        else:
-            # As the designer wrote them: what stands together is often about the same matter.
-            groups = _groups(choice, size)
-            self._preselection = Preselection(groups, -(-max_judged // size), embeddings)
-            groups = [*groups, *_groups(always, size)]
-        parts = partial(self.render_head, tools=list(agent.toolbox))
-        self.batches = [
-            Batch(f"batch-{number}", each, parts, judgement) for number, each in enumerate(groups, start=1)
-        ]
-        # With many, each is made when it is first asked.
+        groups = self._group_guidelines(batch_size, max_judged, embeddings)
+        render_head = partial(self.render_head, tools=list(agent.toolbox))
+        self.batches: list[Batch] = []
+        for number, group in enumerate(groups, start=1):
+            self.batches.append(Batch(f"batch-{number}", group, render_head, judgement))
+        # With a preselection, a batch is rendered when it is first asked; the first one shows that it can be.
         for batch in self.batches if self._preselection is None else self.batches[:1]:
             batch.head, batch.blueprint  # noqa: B018
 
+    def _group_guidelines(
+        self, batch_size: int | None, max_judged: int | None, embeddings: Embeddings | None
+    ) -> list[Sequence[Guideline]]:
+        judged = [guideline for guideline in self.agent.guidelines if not _needs_no_model(guideline)]
+        size = _choose_batch_size(len(judged))
+        if batch_size is not None:
+            size = require_count("batch_size", batch_size)
+        optional = [guideline for guideline in judged if _can_be_left_out(guideline)]
+        if max_judged is None or len(optional) <= require_count("max_judged", max_judged):
+            # Guidelines that a tool's result may activate come first, so that a re-match asks as few batches as it can.
+            return _split(sorted(judged, key=lambda guideline: guideline.sensitive_to_tools is False), size)
+        # In the order of the specification, in which neighbours are often about the same subject.
+        optional_groups = _split(optional, size)
+        self._preselection = Preselection(optional_groups, ceil(max_judged / size), embeddings)
+        required = [guideline for guideline in judged if not _can_be_left_out(guideline)]
+        return optional_groups + _split(required, size)
+
     def steps(self, state: StateView) -> Steps:
         """Judge what is left to judge in this turn."""
-        conversation = self.read_conversation(state)
-        turn = conversation.turn
-        matches = {match.guideline: match for match in current_turn_matches(state)}
-        holds = yield from self._conditions_in_code(state)
-        # What the last reply asked the customer for is granted by these: they are judged, and not done with.
-        waiting = find_answered_insights(state, conversation)
-        granting = {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
-        looked_at: Container[str] = self.agent.relations.by_id
-        if self._preselection is not None:
-            near = yield from self._preselection.choose_guidelines(
-                build_search_text(conversation, is_rematch=bool(matches))
-            )
-            known = state.read_records(
-                "guideline_matches", GuidelineMatch
-            )  # of this turn, or of the one before
-            left = [match.guideline for match in known if is_relevant_later(match)]
-            left += [*granting, *(id for id, held in holds.items() if held)]
-            looked_at = self.agent.relations.find_related([*near, *self._always, *matches, *left])
-        asked: list[tuple[Batch, list[str]]] = []
-        for batch in self.batches:
-            judged = [
-                each for each in batch.guidelines if each.id in looked_at and holds.get(each.id) is not False
-            ]
-            if open_now := [each.id for each in judged if _is_open(each, matches.get(each.id))]:
-                asked.append((batch, open_now))
-        for guideline in self._in_code:
-            before, held = matches.get(guideline.id), holds.get(guideline.id)
-            is_known = _decided_by_code(guideline) or (before is None and held is False)
-            if is_known and not (before and before.matched):
-                matches[guideline.id] = _by_code(guideline, turn, bool(held))
-        abandoned = answer_abandoned_calls(state.messages, self.agent.toolbox)
-        before_it: Update = {self.messages_key: abandoned} if abandoned else {}
-
-        def widest() -> Update:
-            matched = [id for id, match in matches.items() if match.matched or match.active]
-            could_be = dict.fromkeys([*matched, *(id for _, ids in asked for id in ids)])
-            found = [GuidelineMatch(guideline=id, turn=turn, active=True, matched=True) for id in could_be]
-            return {**before_it, "guideline_matches": state.replace_records("guideline_matches", found)}
-
+        start = yield from self._start_pass(state)
+        candidates = yield from self._choose_candidates(start)
+        open_batches = self._list_open_batches(start, candidates)
+        matches = {**start.matches, **self._match_by_code(start)}
+        update: Update = {}
+        if abandoned := answer_abandoned_calls(state.messages, self.agent.toolbox):
+            update[self.messages_key] = abandoned
         answers: Answers = []
-        if asked:
-            asking = [self._question(*each, state, conversation, holds, granting) for each in asked]
-            answers = yield Questions(asking, widest)
-        for (_, ids), answer in zip(asked, answers, strict=True):
+        if open_batches:
+            questions = [self._make_question(batch, ids, start) for batch, ids in open_batches]
+            make_update_if_all_match = partial(_update_if_all_match, state, update, matches, open_batches)
+            answers = yield Questions(questions, make_update_if_all_match)
+        judged: list[str] = []
+        for (_, ids), answer in zip(open_batches, answers, strict=True):
             for id in ids:
-                matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
-        related = self._related(matches)
-        judged_now = tuple(id for _, ids in asked for id in ids)
-        state.emit(GuidelinesMatched(matches=tuple(related), judged=judged_now))
-        kept = related if self.keep_matches == "all" else compact_matches(related)
-        return {**before_it, "guideline_matches": state.replace_records("guideline_matches", kept)}
+                is_condition_met = start.conditions.get(id, False)
+                guideline = self.agent.guideline(id)
+                matches[id] = make_match(guideline, answer, state.turn, is_condition_met=is_condition_met)
+            judged.extend(ids)
+        related = apply_relations(self.agent.relations, matches)
+        state.emit(GuidelinesMatched(matches=tuple(related), judged=tuple(judged)))
+        stored = related if self.keep_matches == "all" else compact_matches(related)
+        update["guideline_matches"] = state.replace_records("guideline_matches", stored)
+        return update
 
-    def _question(
-        self,
-        batch: Batch,
-        ids: Sequence[str],
-        state: StateView,
-        conversation: Conversation,
-        holds: Mapping[str, bool],
-        granting: Container[str],
-    ) -> Question[ARQ]:
+    def _start_pass(self, state: StateView) -> Generator[UserFunction, Any, MatchingPass]:
+        conversation = self.read_conversation(state)
+        matches = {match.guideline: match for match in current_turn_matches(state)}
+        conditions: dict[str, bool] = {}
+        function_state = build_function_state(self.agent, state)
+        for guideline in self.agent.guidelines:
+            if guideline.condition is None:
+                conditions[guideline.id] = True
+            elif not isinstance(guideline.condition, str):
+                conditions[guideline.id] = yield from _evaluate_condition(guideline, function_state)
+        awaiting_answer: set[str] = set()
+        for insight in find_answered_insights(state, conversation):
+            awaiting_answer.update(self.agent.grants.get(insight.tool, ()))
+        return MatchingPass(state, conversation, matches, conditions, awaiting_answer)
+
+    def _choose_candidates(self, start: MatchingPass) -> Generator[UserFunction, Any, Container[str]]:
+        """Return the ids of the guidelines that this pass may judge: all, or those that are preselected."""
+        if self._preselection is None:
+            return self.agent.relations.by_id
+        search_text = build_search_text(start.conversation, is_rematch=bool(start.matches))
+        chosen = yield from self._preselection.choose_guidelines(search_text)
+        chosen.update(guideline.id for guideline in self.agent.guidelines if guideline.always_judge)
+        chosen.update(start.matches)
+        # Their records are of this turn or of the one before.
+        stored_matches = start.state.read_records("guideline_matches", GuidelineMatch)
+        chosen.update(match.guideline for match in stored_matches if is_relevant_later(match))
+        for guideline in self.agent.guidelines:
+            if guideline.id in start.awaiting_answer or start.conditions.get(guideline.id):
+                chosen.add(guideline.id)
+        return self.agent.relations.find_related(chosen)
+
+    def _list_open_batches(self, start: MatchingPass, candidates: Container[str]) -> list[OpenBatch]:
+        open_batches: list[OpenBatch] = []
+        for batch in self.batches:
+            open_ids: list[str] = []
+            for guideline in batch.guidelines:
+                is_refuted = start.conditions.get(guideline.id) is False
+                is_candidate = guideline.id in candidates and not is_refuted
+                if is_candidate and _should_judge(guideline, start.matches.get(guideline.id)):
+                    open_ids.append(guideline.id)
+            if open_ids:
+                open_batches.append((batch, open_ids))
+        return open_batches
+
+    def _match_by_code(self, start: MatchingPass) -> dict[str, GuidelineMatch]:
+        """Return the matches that need no model, or no longer need one."""
+        matches: dict[str, GuidelineMatch] = {}
+        for id, is_condition_met in start.conditions.items():
+            guideline = self.agent.guideline(id)
+            match = start.matches.get(id)
+            is_first_refuted = match is None and not is_condition_met
+            has_matched = match is not None and match.matched
+            if (_needs_no_model(guideline) or is_first_refuted) and not has_matched:
+                turn = start.conversation.turn
+                matches[id] = make_match_by_code(guideline, turn, is_condition_met=is_condition_met)
+        return matches
+
+    def _make_question(self, batch: Batch, ids: Sequence[str], start: MatchingPass) -> Question[ARQ]:
         def check(answer: ARQ) -> list[Complaint]:
-            return [
-                complaint
-                for id in ids
-                for complaint in find_contradictions(
-                    self.agent.guideline(id), getattr(answer, id), holds=holds.get(id, False)
-                )
-            ]
+            complaints: list[Complaint] = []
+            for id in ids:
+                guideline, judgement = self.agent.guideline(id), getattr(answer, id)
+                is_met = start.conditions.get(id, False)
+                complaints.extend(find_contradictions(guideline, judgement, is_condition_met=is_met))
+            return complaints
 
-        unfinished = [id for id in ids if id in granting]
-        listed = {
-            "holds": [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)],
-            "applied": [
-                {
-                    "guideline": each.guideline,
-                    "reply": conversation.find_line_id(each.message_id) or "an earlier reply",
-                }
-                for each in state.read_records("applied_guidelines", AppliedGuideline)
-                if each.guideline in ids and each.guideline not in unfinished
-            ],
-            "unfinished": unfinished,
+        conditions = {id: self.agent.guideline(id).condition for id in ids}
+        lists = {
+            "holds": [id for id in ids if callable(conditions[id]) and start.conditions.get(id)],
+            "applied": self._describe_applied(ids, start),
+            "unfinished": [id for id in ids if id in start.awaiting_answer],
         }
-        now = describe_turn(conversation, {"judge": ids}, listed)
-        tail = {"variables": describe_variables(self.agent, state), "now": now}
-        prompt = self.build_prompt(conversation, tail, head=batch.head)
+        tail = {
+            "variables": describe_variables(self.agent, start.state),
+            "now": describe_turn(start.conversation, {"judge": ids}, lists),
+        }
+        prompt = self.build_prompt(start.conversation, tail, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
-    def _conditions_in_code(self, state: StateView) -> Generator[UserFunction, Any, dict[str, bool]]:
-        given, known = build_function_state(self.agent, state), {}
-        for each in self._in_code:
-            known[each.id] = each.condition is None or (yield from _holds(each, given))
-        return known
-
-    def _match(
-        self, guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, held: bool
-    ) -> GuidelineMatch:
-        if isinstance(answer, ReasoningError):
-            return self._failed(guideline, answer, turn)
-        judgement: Judgement | None = getattr(answer.value, guideline.id)
-        if judgement is None:
-            missing = f"matcher: no judgement of guideline {guideline.id} came"
-            return self._failed(guideline, BlueprintError(missing, answer.attempts), turn)
-        matched = is_due(guideline, judgement) and (held or judgement.score >= ACTIVATION_SCORE)
-        application, continuous = get_application(judgement), guideline.continuous
-        if continuous is None and application is not None:
-            continuous = application.is_continuous
-        still = [each for each in answer.complaints if each.query.split(".")[0] == guideline.id]
-        return GuidelineMatch(
-            guideline=guideline.id,
-            turn=turn,
-            active=matched,
-            matched=matched,
-            score=judgement.score,
-            rationale=getattr(judgement, "condition_application_rationale", answer.reasoning),
-            continuous=continuous,
-            previously_applied=application and application.guideline_previously_applied,
-            missing_information=describe_missing_information(judgement),
-            independent_of_tools=not matched and not getattr(judgement, "could_a_tool_change_that", True),
-            remarks=(
-                *(f"after a second look still: {complaint}" for complaint in still),
-                *find_remarks(guideline, judgement, guideline.condition_text),
-            ),
-        )
-
-    def _failed(self, guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
-        if guideline.on_failure == "raise":
-            raise error
-        is_active = guideline.on_failure == "activate"
-        what = "activated" if is_active else "skipped"
-        warnings.warn(f"guideline {guideline.id} is {what}: judging it failed: {error}", stacklevel=2)
-        why = f"{what}, because judging it failed: {type(error).__name__}"
-        told = {"rationale": why, "origin": "failure"}
-        return GuidelineMatch(guideline=guideline.id, turn=turn, active=is_active, matched=is_active, **told)
-
-    def _related(self, matches: Mapping[str, GuidelineMatch]) -> list[GuidelineMatch]:
-        scores = {id: match.score or ACTIVATION_SCORE for id, match in matches.items() if match.matched}
-        resolution = self.agent.relations.resolve(scores)
-        related = []
-        for match in (matches[id] for id in self.agent.relations.by_id if id in matches):
-            update: dict[str, Any] = {"active": match.guideline in resolution.active}
-            remarks = [each for each in match.remarks if not each.startswith((_ENTAILED, _REMOVED))]
-            if (by := resolution.entailed.get(match.guideline)) and update["active"]:
-                update |= {"score": resolution.active[match.guideline], "origin": "relation"}
-                remarks.append(f"{_ENTAILED} {by} entails it")
-            elif match.origin == "relation":
-                # Its own judgement, if there was one, made it inactive; the score was that of what entailed it.
-                update |= {"score": None, "origin": "code"}
-            if reason := resolution.removed.get(match.guideline):
-                remarks.append(f"{_REMOVED} {reason}")
-            related.append(match.model_copy(update={**update, "remarks": tuple(remarks)}))
-        return related
+    def _describe_applied(self, ids: Container[str], start: MatchingPass) -> list[dict[str, str]]:
+        applied: list[dict[str, str]] = []
+        for record in start.state.read_records("applied_guidelines", AppliedGuideline):
+            if record.guideline in ids and record.guideline not in start.awaiting_answer:
+                reply = start.conversation.find_line_id(record.message_id) or "an earlier reply"
+                applied.append({"guideline": record.guideline, "reply": reply})
+        return applied
 
 
-def _groups(guidelines: Sequence[Guideline], size: int) -> list[Sequence[Guideline]]:
-    return [guidelines[at : at + size] for at in range(0, len(guidelines), size)]
+def _choose_batch_size(count: int) -> int:
+    """Return about 5 for up to 100 guidelines and about 10 from 200 on, so that no batch is a small rest."""
+    wanted_size = min(10, max(5, count / 20))
+    batches = max(1, round(count / wanted_size))
+    return max(1, ceil(count / batches))
 
 
-def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
-    """Whether a guideline is judged in this look: any at first, then what a tool's result could change."""
-    if match is None or match.matched or match.active:
-        return match is None
-    return (
-        not match.independent_of_tools
-        if guideline.sensitive_to_tools is None
-        else guideline.sensitive_to_tools
-    )
+def _split(guidelines: Sequence[Guideline], size: int) -> list[Sequence[Guideline]]:
+    return [guidelines[start : start + size] for start in range(0, len(guidelines), size)]
 
 
-def _decided_by_code(guideline: Guideline) -> bool:
-    """Whether no model is needed: code knows of the condition, and what there is to do goes on, or is nothing."""
-    return not isinstance(guideline.condition, str) and (
-        guideline.continuous is True or guideline.action is None
-    )
+def _needs_no_model(guideline: Guideline) -> bool:
+    """Return True if code evaluates the condition, and the action is continuous or missing."""
+    has_condition_in_code = not isinstance(guideline.condition, str)
+    return has_condition_in_code and (guideline.continuous is True or guideline.action is None)
 
 
-def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
-    why = "it has no condition, and nothing in it is ever done with: always active"
-    if guideline.condition is not None:
-        why = f"the condition's function returned {held}"
-    told = {"rationale": why, "origin": "code", "continuous": guideline.continuous}
-    score = 10 if held else 1
-    return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, score=score, **told)
+def _can_be_left_out(guideline: Guideline) -> bool:
+    return isinstance(guideline.condition, str) and not guideline.always_judge
 
 
-def _holds(guideline: Guideline, given: Mapping[str, Any]) -> Generator[UserFunction, Any, bool]:
-    """What a condition that is a function says; a text is an error, since "no" is true, too."""
+def _should_judge(guideline: Guideline, match: GuidelineMatch | None) -> bool:
+    """Return True in a turn's first pass, and in a re-match if a tool's result could activate the guideline."""
+    if match is None:
+        return True
+    if match.matched or match.active:
+        return False
+    if guideline.sensitive_to_tools is not None:
+        return guideline.sensitive_to_tools
+    return not match.independent_of_tools
+
+
+def _update_if_all_match(
+    state: StateView, update: Update, matches: Mapping[str, GuidelineMatch], open_batches: Sequence[OpenBatch]
+) -> Update:
+    """Return the update of a matching pass in which all guidelines that it judges match."""
+    ids = [id for id, match in matches.items() if match.matched or match.active]
+    for _, open_ids in open_batches:
+        ids.extend(open_ids)
+    records: list[GuidelineMatch] = []
+    for id in dict.fromkeys(ids):
+        records.append(GuidelineMatch(guideline=id, turn=state.turn, active=True, matched=True))
+    return {**update, "guideline_matches": state.replace_records("guideline_matches", records)}
+
+
+def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[UserFunction, Any, bool]:
+    """Call the function of a condition; a text as its result is an error, since "no" is true, too."""
     condition: Any = guideline.condition
-    cause = None
+    cause: Exception | None = None
     try:
-        holds = yield partial(condition, given)
-        if not isinstance(holds, str):
-            return bool(holds)
-        what = f"returned {holds!r:.60}"
+        result = yield partial(condition, state)
+        if not isinstance(result, str):
+            return bool(result)
+        problem = f"returned {result!r:.60}"
     except Exception as error:
-        cause, what = error, f"raised {type(error).__name__}: {error}"
+        cause = error
+        problem = f"raised {type(error).__name__}: {error}"
     raise SpecError(
-        f"the condition of guideline {guideline.id} {what}; it is called with a dict of the messages, the "
+        f"the condition of guideline {guideline.id} {problem}; it is called with a dict of the messages, the "
         "variables and the channels that the matcher's reads= names, and must return True or False for any"
     ) from cause

@@ -1,9 +1,9 @@
-"""The matcher's blueprint: what is asked about one guideline (ARQ paper, 5.1.1 and Appendix A).
+"""The matcher's blueprints: the queries about one guideline (ARQ paper, 5.1.1 and Appendix A).
 
-The query keys are the paper's, but for `new_or_subtly_different_context`, whose original is longer than the 64
-characters that some providers allow for a property, and the two response keys. Ours are the third answer to a
-condition, "not known yet", and whether a tool's result could still change the answer. The questions are short, as the
-schema goes out with each call and the prompt says the same at length.
+The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
+longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
+to a condition, "not known yet", and the query whether a tool's result could change the answer. The queries are short,
+since the schema goes out with each call and the prompt explains them at length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 ACTIVATION_SCORE = 6
-"""Lowest score that activates a guideline (ARQ paper, 5.1.1)."""
+"""The lowest score that activates a guideline (ARQ paper, 5.1.1)."""
 
 
 class Continuity(ARQ, ABC, defer_build=True):
@@ -52,18 +52,18 @@ class OneTimeApplication(ARQ, defer_build=True):
 
     @property
     def is_continuous(self) -> bool:
-        """Whether any part of it goes on; not asked where the designer has said that it does not."""
+        """True if any part of the action is continuous; False if it wasn't asked, as the designer says that none is."""
         return getattr(self, "guideline_is_continuous", False)
 
     @property
     def is_owed(self) -> bool:
-        """Whether it was done in part, and the customer would miss what is missing."""
+        """True if the action was done in part, and the missing part is functional."""
         is_functional = self.is_missing_part_cosmetic_or_functional == "functional"
         return self.guideline_previously_applied == "partially" and is_functional
 
     @property
     def is_due(self) -> bool:
-        """Whether to take it now: it goes on, was not done, lacks a functional part, or is due again (Appendix A)."""
+        """True if the action is continuous, wasn't done, lacks a functional part, or is due again (Appendix A)."""
         is_new = self.guideline_previously_applied == "no"
         return self.is_continuous or is_new or self.is_owed or bool(self.guideline_should_reapply)
 
@@ -116,52 +116,55 @@ class ActionJudgement(Judgement):
 
 
 def choose_judgement(guideline: Guideline, own: type[Judgement] = Judgement) -> type[Judgement]:
-    """The blueprint that asks no more about a guideline than is not already known, and the queries of one's own.
+    """Return the blueprint that asks only what isn't known about a guideline, and the queries of your own.
 
-    Code knows of a condition that is a function, or that is always true; the designer may say whether the action is
+    Code knows a condition that is a function or always true, and the designer may say whether the action is
     continuous. Of an observation, which has no action, only the condition is judged.
     """
+    is_continuity_known = guideline.continuous is not None
+    shipped: type[Judgement]
     if not isinstance(guideline.condition, str):
-        return _asking(own, ActionJudgement if guideline.continuous is None else OneTimeActionJudgement)
-    if guideline.action is None or guideline.continuous:
-        return _asking(own, ConditionJudgement)
-    return _asking(own, GuidelineJudgement if guideline.continuous is None else OneTimeJudgement)
+        shipped = OneTimeActionJudgement if is_continuity_known else ActionJudgement
+    elif guideline.action is None or guideline.continuous:
+        shipped = ConditionJudgement
+    else:
+        shipped = OneTimeJudgement if is_continuity_known else GuidelineJudgement
+    return _add_queries(own, shipped)
 
 
 @cache
-def _asking(own: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
-    """A shipped judgement with one's own queries, if it is of the kind that these were added to."""
-    added_to = next(each for each in own.__mro__ if each.__module__ == __name__)
-    if own is added_to or not issubclass(shipped, added_to):
+def _add_queries(own: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
+    """Add your own queries to a shipped judgement, if it's a subclass of the one that they extend."""
+    extended = next(base for base in own.__mro__ if base.__module__ == __name__)
+    if own is extended or not issubclass(shipped, extended):
         return shipped
     return create_model(shipped.__name__, __base__=(own, shipped), __doc__=shipped.__doc__)
 
 
 def make_batch_blueprint(guidelines: Sequence[Guideline], own: type[Judgement] = Judgement) -> type[ARQ]:
-    """One blueprint for several guidelines: a property each, named by its id, null where it is not judged."""
-    fields: dict[str, Any] = {
-        guideline.id: (choose_judgement(guideline, own) | None, respond("If judged."))
-        for guideline in guidelines
-    }
+    """Return one blueprint for several guidelines: a property for each id, null if that guideline isn't judged."""
+    fields: dict[str, Any] = {}
+    for guideline in guidelines:
+        fields[guideline.id] = (choose_judgement(guideline, own) | None, respond("If judged."))
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 
 
 def get_application(judgement: Judgement) -> OneTimeApplication | None:
-    """The answers about the action; None where they were not asked, or not given."""
+    """Return the answers about the action, or None if they weren't asked or given."""
     return getattr(judgement, "application", None)
 
 
 def is_due(guideline: Guideline, judgement: Judgement) -> bool:
-    """Whether to act on a guideline whose condition holds: by the leading answers, where they were asked and given."""
+    """Return True if a guideline whose condition holds is to be acted on, by the leading answers if there are any."""
     if application := get_application(judgement):
         return application.is_due
     # Of an observation, and of an action that is known to be continuous, only the condition is asked.
-    only_condition = hasattr(judgement, "condition_applies") and not hasattr(judgement, "application")
-    return guideline.action is None or only_condition or judgement.should_apply
+    asks_condition_only = hasattr(judgement, "condition_applies") and not hasattr(judgement, "application")
+    return guideline.action is None or asks_condition_only or judgement.should_apply
 
 
 def describe_missing_information(judgement: Judgement) -> str:
-    """What would decide a condition that is not known yet; empty where it is known."""
+    """Return what would decide a condition that isn't known yet; "" if it is known."""
     if (
         getattr(judgement, "condition_applies", None) != "not_known_yet"
         or judgement.score >= ACTIVATION_SCORE
@@ -172,42 +175,50 @@ def describe_missing_information(judgement: Judgement) -> str:
 
 
 def find_contradictions(
-    guideline: Guideline, judgement: Judgement | None, *, holds: bool
+    guideline: Guideline, judgement: Judgement | None, *, is_condition_met: bool
 ) -> Iterator[Complaint]:
-    """Where a judgement is missing, or contradicts itself while the condition holds: by its score, or known by code."""
+    """Find out that a judgement is missing, or contradicts itself while the condition holds.
+
+    The condition holds by the judgement's score, or if code knows that it is met.
+    """
     if judgement is None:
         yield Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")
         return
-    if not (holds or judgement.score >= ACTIVATION_SCORE):
+    if not is_condition_met and judgement.score < ACTIVATION_SCORE:
         return
-    name, application = type(judgement).__name__, get_application(judgement)
+    blueprint = type(judgement).__name__
+    application = get_application(judgement)
     if application is None:
         if hasattr(judgement, "application") and getattr(judgement, "condition_applies", None) == "yes":
-            why = "the condition holds: say whether the action was taken before"
-            yield Complaint(name, f"{guideline.id}.application", why)
+            reason = "the condition holds: say whether the action was taken before"
+            yield Complaint(blueprint, f"{guideline.id}.application", reason)
         return
     if judgement.should_apply != application.is_due:
-        said = "is due" if application.is_due else "was done already and is not due again"
-        why = f"your own answers say that the action {said}; this says the opposite"
-        yield Complaint(name, f"{guideline.id}.should_apply", why)
+        verdict = "is due" if application.is_due else "was done already and is not due again"
+        reason = f"your own answers say that the action {verdict}; this says the opposite"
+        yield Complaint(blueprint, f"{guideline.id}.should_apply", reason)
     if application.guideline_should_reapply is False and application.is_owed:
         query = f"{guideline.id}.application.guideline_should_reapply"
-        yield Complaint(name, query, "a functional part is missing: the action is due again")
+        yield Complaint(blueprint, query, "a functional part is missing: the action is due again")
 
 
-def find_remarks(guideline: Guideline, judgement: Judgement, condition: str | None) -> Iterator[str]:
-    """What is odd about a judgement: it reinstates other words than the guideline's, or disagrees with its score."""
+def find_remarks(guideline: Guideline, judgement: Judgement) -> Iterator[str]:
+    """Find what is odd about a judgement: other words than the guideline's, or disagreement with its own score."""
+    changed: list[str] = []
+    condition = getattr(judgement, "condition", None)
+    if _has_other_words(condition, guideline.condition_text):
+        changed.append("condition")
     application = get_application(judgement)
-    reinstated = [
-        ("condition", getattr(judgement, "condition", None), condition),
-        ("action", application.action if application else None, guideline.action),
-    ]
-    if wrong := [
-        what
-        for what, said, own in reinstated
-        if said is not None and own and split_words(said) != split_words(own)
-    ]:
-        yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
-    said = getattr(judgement, "condition_applies", None)
-    if said is not None and (said == "yes") != (judgement.score >= ACTIVATION_SCORE):
-        yield f"condition_applies is {said}, the score {judgement.score} decides"
+    if application and _has_other_words(application.action, guideline.action):
+        changed.append("action")
+    if changed:
+        yield f"the model reinstated another {' and '.join(changed)} than the guideline's"
+    verdict = getattr(judgement, "condition_applies", None)
+    if verdict is not None and (verdict == "yes") != (judgement.score >= ACTIVATION_SCORE):
+        yield f"condition_applies is {verdict}, the score {judgement.score} decides"
+
+
+def _has_other_words(reinstated: str | None, original: str | None) -> bool:
+    if reinstated is None or not original:
+        return False
+    return split_words(reinstated) != split_words(original)

@@ -98,7 +98,7 @@ def test_a_contradiction_that_stays_is_remarked_on_and_no_other_guideline_s():
     judge = {"G1": wrong, "G2": lambda asked: 9 if asked.complaint else wrong}
     found, _ = match(agent(*numbered(2)), judge)
     assert active(found) == ["G1", "G2"]
-    assert "after a second look still" in found["G1"]["remarks"][0]
+    assert "still contradictory when asked again" in found["G1"]["remarks"][0]
     assert found["G2"]["remarks"] == []
 
 
