@@ -40,7 +40,7 @@ _COMMANDS = {
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
     "milestones": "Check, draw or draft milestone files, which say what a conversation has to reach.",
 }
-_MODULES = {"graph": "check", "prepare": "check", "schema": "check"}
+_MODULES = {"check": "agent_file", "graph": "agent_file", "prepare": "agent_file", "schema": "agent_file"}
 """The modules of commands that have another name than their module."""
 
 _KEY = "OPENAI_API_KEY"

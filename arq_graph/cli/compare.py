@@ -1,4 +1,4 @@
-"""`arq-graph compare`: two reports side by side, and whether a difference is shown."""
+"""`arq-graph compare`: two reports side by side, and whether one of them is better."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import RenderableType
+from rich.text import Text
 from typer import Argument, Exit
 
-from arq_graph.cli import tables
+from arq_graph.cli import options
 from arq_graph.cli.exit_codes import WRONG_INPUT
-from arq_graph.cli.options import AsJson
+from arq_graph.cli.report_view import figure_table, format_count, list_names
 from arq_graph.cli.screen import join_parts, print_json, safe_text, stdout_console, warning_text
 from arq_graph.milestones.reports import shown
-from arq_graph.milestones.reports.comparison import Comparison
-from arq_graph.milestones.reports.comparison import compare as compared
+from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
+from arq_graph.milestones.reports.comparison import compare as compare_reports
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
 from arq_graph.milestones.reports.tables import DIFFERENCE, difference_cells
 
@@ -29,63 +30,72 @@ _FIGURES = {
 def compare(
     a: Annotated[Path, Argument(metavar="A.json", help="A report of `score --json` or `evaluate --json`.")],
     b: Annotated[Path, Argument(metavar="B.json", help="Another one, over the same conversations.")],
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """See whether one of two reports is better, and how certain that is."""
-    comparison = compared(read_report(a), read_report(b))
+    comparison = compare_reports(read_report(a), read_report(b))
     if as_json:
         print_json({"a": str(a), "b": str(b), **comparison.model_dump(mode="json")})
     else:
         console = stdout_console()
-        for part in _parts(comparison, (a, b)):
+        for part in _comparison_view(comparison, a, b):
             console.print(part)
     if not comparison.overall.pairs:
         raise Exit(WRONG_INPUT)
 
 
-def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[RenderableType]:
-    if notice := stand_in_notice(comparison.stand_ins):
+def _comparison_view(comparison: Comparison, a: Path, b: Path) -> Iterator[RenderableType]:
+    notice = stand_in_notice(comparison.stand_ins)
+    if notice:
         yield safe_text(notice, "yellow")
-    sizes = (comparison.conversations_a, comparison.conversations_b)
-    broken = (comparison.broken_a, comparison.broken_b)
-    for name, file, size, unread in zip("AB", files, sizes, broken, strict=True):
-        lost = f", {tables.counted(unread, 'record')} could not be scored" if unread else ""
-        yield join_parts(safe_text(name, "bold"), f"  {tables.counted(size, 'conversation')}{lost}  {file}")
-    yield safe_text(tables.counted(comparison.overall.pairs, "pair"))
-    for name, only in zip("AB", (comparison.only_a, comparison.only_b), strict=True):
-        if only:
-            yield safe_text(
-                f"only in {name}: {tables.counted(len(only), 'conversation')} ({tables.listed(only)})",
-                "yellow",
-            )
+    yield _size_line("A", a, comparison.conversations_a, comparison.broken_a)
+    yield _size_line("B", b, comparison.conversations_b, comparison.broken_b)
+    yield safe_text(format_count(comparison.overall.pairs, "pair"))
+    for name, unpaired in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if unpaired:
+            count = format_count(len(unpaired), "conversation")
+            yield safe_text(f"only in {name}: {count} ({list_names(unpaired)})", "yellow")
     if comparison.overall.pairs:
-        yield from _measured(comparison)
+        yield from _figure_tables(comparison)
+        yield ""
+        for remark in _remarks(comparison):
+            yield safe_text(remark, "dim")
     else:
         yield warning_text(
             "there is nothing to compare. A pair has the same use case and task, or the same use case and id."
         )
     if comparison.different_graphs:
-        differ = tables.listed(comparison.different_graphs)
-        yield warning_text(f"the two reports were not measured alike: {differ} differ.")
+        names = list_names(comparison.different_graphs)
+        yield warning_text(f"the two reports were not measured alike: {names} differ.")
 
 
-def _measured(comparison: Comparison) -> Iterator[RenderableType]:
-    groups = {"all": comparison.overall}
+def _size_line(name: str, file: Path, conversations: int, broken: int) -> Text:
+    size = format_count(conversations, "conversation")
+    if broken:
+        size += f", {format_count(broken, 'record')} could not be scored"
+    return join_parts(safe_text(name, "bold"), f"  {size}  {file}")
+
+
+def _figure_tables(comparison: Comparison) -> Iterator[RenderableType]:
+    groups: dict[str, ComparedGroup] = {}
     if len(comparison.use_cases) > 1:
-        groups = dict(comparison.use_cases) | groups
+        groups.update(comparison.use_cases)
+    groups["all"] = comparison.overall
     for title, figure in _FIGURES.items():
-        is_rate = figure == "progress_rate"
-        told = shown.number if is_rate else shown.percent
-        differences = {name: of for name, group in groups.items() if (of := getattr(group, figure))}
-        rows = (
-            (name, [told(of.a), told(of.b), *difference_cells(of, "A", "B", is_rate=is_rate).values()])
-            for name, of in differences.items()
-        )
-        if differences:
+        rows = []
+        for name, group in groups.items():
+            difference = getattr(group, figure)
+            if difference:
+                rows.append((name, _difference_cells(difference, is_rate=figure == "progress_rate")))
+        if rows:
             yield ""
-            yield tables.columns(title, ("A", "B", *DIFFERENCE), rows)
-    yield ""
-    yield from (safe_text(line, "dim") for line in _remarks(comparison))
+            yield figure_table(title, ("A", "B", *DIFFERENCE), rows)
+
+
+def _difference_cells(difference: Difference, *, is_rate: bool) -> list[str]:
+    format_figure = shown.number if is_rate else shown.percent
+    cells = difference_cells(difference, "A", "B", is_rate=is_rate)
+    return [format_figure(difference.a), format_figure(difference.b), *cells.values()]
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
@@ -99,11 +109,15 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         f"Goal completed by both {split.both:,}, by neither {split.neither:,}, by A alone {split.only_a:,}, by B alone "
         f"{split.only_b:,}."
     )
-    overall = {title: getattr(comparison.overall, figure) for title, figure in _FIGURES.items()}
-    for title, of in overall.items():
-        if of and of.left_out:
-            yield f"{tables.counted(of.left_out, 'pair')} left out of {title}: undecided, or nothing to do."
-    if any(of and of.tasks < of.pairs for of in overall.values()):
+    are_tasks_repeated = False
+    for title, figure in _FIGURES.items():
+        difference = getattr(comparison.overall, figure)
+        if difference and difference.left_out:
+            count = format_count(difference.left_out, "pair")
+            yield f"{count} left out of {title}: undecided, or nothing to do."
+        if difference and difference.tasks < difference.pairs:
+            are_tasks_repeated = True
+    if are_tasks_repeated:
         yield "Runs of one task depend on each other: intervals and p are of whole tasks."
     if len(comparison.use_cases) > 1:
         yield f"p of the {len(comparison.use_cases)} use cases is corrected for their number (Holm)."

@@ -17,9 +17,9 @@ from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DialogueOptions, open_dialogue
 from arq_graph.cli.evaluation import conversing, require_all_run, said_in, show
 from arq_graph.cli.model_choice import OFFLINE, ModelChoice, choose_model
+from arq_graph.cli.report_view import format_count
 from arq_graph.cli.run import read_customer_messages
 from arq_graph.cli.screen import join_parts, safe_text, show_command, stdout_console
-from arq_graph.cli.tables import counted
 from arq_graph.cli.threads import DEFAULT_FILE
 from arq_graph.cli.turn_record import TurnOutcome
 from arq_graph.cli.turn_view import LEGEND, customer_view, outcome_view
@@ -100,7 +100,7 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
     console = stdout_console()
     suite = Suite.from_yaml(suite_file)
     apps = load_arms(_ARMS, folder=suite_file.parent)
-    customers = counted(len(suite.scenarios), "simulated customer")
+    customers = format_count(len(suite.scenarios), "simulated customer")
     console.print()
     console.print(safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
     with tempfile.TemporaryDirectory() as folder:

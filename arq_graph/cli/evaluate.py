@@ -9,8 +9,8 @@ from typer import Option
 
 from arq_graph.cli import evaluation, options
 from arq_graph.cli.input_files import check_output_files, find_readable_files
+from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
-from arq_graph.cli.tables import write_outputs
 from arq_graph.milestones.evaluation.runner import evaluate as evaluated
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.tables import tables_of

@@ -16,8 +16,8 @@ from typer import BadParameter
 
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import resumable_progress_bar
+from arq_graph.cli.report_view import format_count, incomplete_exit, list_names, show_broken, show_report
 from arq_graph.cli.screen import note, warn
-from arq_graph.cli.tables import counted, incomplete, listed, show_broken, show_report
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.experiments.ablations import ablation_of
 from arq_graph.experiments.arms import ARMS, load_arms
@@ -115,7 +115,7 @@ def narrowed(suites: Sequence[Suite], wanted: Sequence[str]) -> list[Suite]:
     categories = [name for name in wanted if name not in kinds]
     for name in categories:
         if name not in known:
-            there = suggestion(name, [*known, *KINDS]) or f"; there are {listed([*known, *KINDS])}"
+            there = suggestion(name, [*known, *KINDS]) or f"; there are {list_names([*known, *KINDS])}"
             raise InputError(f"there is no category (`use_case`) and no kind of user {name!r}{there}")
 
     def fits(one: Scenario) -> bool:
@@ -182,7 +182,7 @@ def require_all_run(reports: Sequence[Report], way_on: str) -> None:
     if any(each.failed for each in reports) and not any(each.conversations for each in reports):
         raise InputError("nothing could be measured")
     if any(each.failed or any(one.error for one in each.conversations) for each in reports):
-        raise incomplete(way_on)
+        raise incomplete_exit(way_on)
 
 
 def say_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
@@ -193,8 +193,8 @@ def say_doubts(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Sc
         note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
     if shared := sum(bool(one.user and one.agent) and one.world is None for one in scenarios):
         note(
-            f"{counted(shared, 'scenario')} without a `world`: their conversations share the agent's own tools, and "
-            "see what others have changed."
+            f"{format_count(shared, 'scenario')} without a `world`: their conversations share the agent's own tools, "
+            "and see what others have changed."
         )
 
 
@@ -229,8 +229,8 @@ def show(report: Report, tables: Iterable[Table], way_on: str, *, of: str = "", 
         if (name := report.stopped.partition(":")[0]) in ("max_cost", "max_calls"):
             way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
             way_on += " What was cut off is run again; a lower --concurrency cuts off less."
-        missing = counted(report.missing, "conversation") + (f" of {of}" if of else "")
+        missing = format_count(report.missing, "conversation") + (f" of {of}" if of else "")
         lacking = "Missing below" if report.conversations else "No conversation was finished. Missing"
         warn(f"{report.stopped}. {lacking}: {missing}. {way_on}")
     if report.conversations:
-        show_report(report, tables, of=of, judged=judged)
+        show_report(report, tables, suite=of, has_judge=judged)

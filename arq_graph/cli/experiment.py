@@ -12,8 +12,8 @@ from langchain_core.language_models import BaseChatModel
 from typer import Argument, BadParameter, Option
 
 from arq_graph.cli import evaluation, options
+from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
-from arq_graph.cli.tables import write_outputs
 from arq_graph.errors import InputError
 from arq_graph.experiments.ablations import ablations
 from arq_graph.experiments.arms import own_blueprint

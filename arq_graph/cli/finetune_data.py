@@ -16,11 +16,11 @@ from typer import Option
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import options
+from arq_graph.cli.conversation_files import read_conversations
 from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
 from arq_graph.cli.progress_display import progress_bar
-from arq_graph.cli.score import read_files
+from arq_graph.cli.report_view import format_count
 from arq_graph.cli.screen import safe_text, stdout_console, warn
-from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.experiments.finetuning import UNFILLED, TurnExamples, make_finetuning_examples
 from arq_graph.milestones.evaluation.results import kept_in
@@ -94,42 +94,42 @@ def finetune_data(
         draft.replace(file) if tokens else draft.unlink()
     none = counts["conversation"] - len(used)
     named = sum(count for (_, what), count in left_out.items() if what == "conversation")
-    told = [f"{counted(none, 'conversation')} gave no example"] if none > named else []
+    told = [f"{format_count(none, 'conversation')} gave no example"] if none > named else []
     shown = left_out.most_common(_SHOWN)
-    told += [f"{counted(count, what)} left out, because {why}" for (why, what), count in shown]
+    told += [f"{format_count(count, what)} left out, because {why}" for (why, what), count in shown]
     if others := left_out.total() - sum(count for _, count in shown):
         told.append(f"{others:,} more for other reasons")
     if told:
         warn("; ".join(told))
     if not tokens:
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
-    of = counted(counts["conversation"], "conversation")
-    made = f"{counted(len(tokens), 'example')} from {len(used):,} of {of}"
+    of = format_count(counts["conversation"], "conversation")
+    made = f"{format_count(len(tokens), 'example')} from {len(used):,} of {of}"
     also = f", {counts['validation']:,} of them in {validation}" if validation else ""
     also += f"; {again:,} more were the same as others" if (again := counts["row"] - len(tokens)) else ""
     stdout_console().print(safe_text(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
     if counts["stand_in"]:
-        came = f"{counted(counts['stand_in'], 'example')} came from the offline stand-in"
+        came = f"{format_count(counts['stand_in'], 'example')} came from the offline stand-in"
         warn(f"{came}: it shows that the recipe works, but do not train on what it says")
     if long := sum(each > _TRAINED_ON for each in tokens.values()):
         warn(
-            f"about {counted(long, 'example')} with more than {_TRAINED_ON:,} tokens: training leaves them out"
+            f"about {format_count(long, 'example')} with more than {_TRAINED_ON:,} tokens: training leaves them out"
         )
     if unasked:
         first = min(question for _, question in unasked)
-        questions = counted(len(unasked), "question")
+        questions = format_count(len(unasked), "question")
         warn(f"{reasons} answers {questions} that these conversations do not ask, such as: {first}")
     if counts["unfilled"]:
         warn(
-            f"{counted(counts['unfilled'], 'example')} cannot be trained on yet: they hold {UNFILLED} and stand under "
-            f"`unfilled` instead of `completion`. Fill in {reasons}, and run the same command again."
+            f"{format_count(counts['unfilled'], 'example')} cannot be trained on yet: they hold {UNFILLED} and stand "
+            f"under `unfilled` instead of `completion`. Fill in {reasons}, and run the same command again."
         )
 
 
 def _conversations(
     files: Sequence[Path], completed: bool, counts: Counter[str], left_out: Counter[tuple[str, str]]
 ) -> Iterator[Transcript | BrokenRecord]:
-    for one in read_files(files):
+    for one in read_conversations(files):
         counts["conversation"] += 1
         if isinstance(one, Transcript):
             kept = kept_in(one.extra) if completed else None

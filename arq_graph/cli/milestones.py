@@ -1,4 +1,4 @@
-"""`arq-graph milestones …`: making, checking and drawing milestone files."""
+"""`arq-graph milestones …`: draft, check and draw milestone files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typer import Argument, BadParameter, Exit, Option, Typer
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.cli import options
+from arq_graph.cli.command import CommandGroup, register_command
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.input_files import check_output_files, read_text, read_tools
 from arq_graph.cli.model_choice import OFFLINE, choose_model
 from arq_graph.cli.progress_display import StepDisplay
+from arq_graph.cli.report_view import format_count
 from arq_graph.cli.screen import heading, label_grid, safe_text, show_command, stdout_console, warn
-from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.author import author_milestones
 from arq_graph.milestones.findings import Finding, check_milestones
@@ -27,14 +28,8 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import dump_milestones, read_milestones
 from arq_graph.milestones.milestone import END, START, Milestone
 
-milestones = Typer(
-    name="milestones",
-    help="Check, draw or draft milestone files, which say what a conversation has to reach.",
-    no_args_is_help=True,
-)
-
 _SPECIAL = re.compile(r"[^\w ,'/]|_(?=_)")
-_LONGEST_LABEL = 200
+_LABEL_LIMIT = 200
 _BRACKETS = {"FC": ("[", "]"), "NFC": ("(", ")"), "Aggregator": ("{{", "}}")}
 
 _LEGEND = (
@@ -45,37 +40,34 @@ _LEGEND = (
 _File = Annotated[Path, Argument(metavar="FILE", help="The milestone file.")]
 
 
-@milestones.command()
 def check(file: _File, agent: options.AgentOption = None, tools: options.Tools = None) -> None:
     """Say what is wrong with a milestone file and what is doubtful, each with its line.
 
     The exit code is 1 if something is wrong. With --agent or --tools, every FC must be one of the tools.
     """
-    known = read_tools(agent, tools)
+    known_tools = read_tools(agent, tools)
     graph = read_milestones(file, check=False)
-    found = check_milestones(graph, known)
+    findings = check_milestones(graph, known_tools)
     console = stdout_console()
-    console.print(_summary(graph))
-    _show("Errors", "bold red", found.errors, console)
-    _show("Warnings", "yellow", found.warnings, console)
+    console.print(_summary_line(graph))
+    _show_findings("Errors", "bold red", findings.errors, console)
+    _show_findings("Warnings", "yellow", findings.warnings, console)
     console.print()
-    if found.errors:
+    if findings.errors:
         console.print(safe_text(f"{file} cannot be used to measure.", "red"))
         raise Exit(WRONG_INPUT)
-    compared = "" if known is None else "; its tools are the agent's"
-    console.print(safe_text(f"{file} can be used to measure{compared}.", "green"))
+    remark = "" if known_tools is None else "; its tools are the agent's"
+    console.print(safe_text(f"{file} can be used to measure{remark}.", "green"))
 
 
-@milestones.command()
 def draw(file: _File) -> None:
     """Print a milestone graph as Mermaid; a graph with errors is drawn as far as possible."""
     graph = read_milestones(file, check=False)
     for finding in check_milestones(graph).errors:
         warn(str(finding))
-    print(_mermaid(graph), end="")
+    print(_draw_mermaid(graph), end="")
 
 
-@milestones.command()
 def author(
     workflow: Annotated[
         Path,
@@ -83,7 +75,7 @@ def author(
             "--workflow",
             "-w",
             metavar="FILE",
-            help="What the agent should do, in words. Write - to read standard input.",
+            help="The agent's task, in words. Write - to read standard input.",
         ),
     ],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The milestone file to write.")],
@@ -97,23 +89,23 @@ def author(
 
     The file says that nobody has reviewed it, and reports that use it say so too, until you write who did.
     """
-    known = read_tools(agent, tools)
-    if known is None:
+    known_tools = read_tools(agent, tools)
+    if known_tools is None:
         raise BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
-    choice = choose_model(model, base_url, model_arg)
+    model_choice = choose_model(model, base_url, model_arg)
     check_output_files([out])
     if out.exists():
         raise InputError(f"{out} is there already: name another file, or move this one away")
     text = read_text(workflow, "workflow")
-    if choice.spec == OFFLINE:
+    if model_choice.spec == OFFLINE:
         raise InputError("the offline model cannot draft milestones: name another model with --model")
-    asked = choice.chat_model()
-    with StepDisplay().show(f"asking {choice.name} for the milestones"):
-        graph = author_milestones(text, known, asked)
+    chat_model = model_choice.chat_model()
+    with StepDisplay().show(f"asking {model_choice.name} for the milestones"):
+        graph = author_milestones(text, known_tools, chat_model)
     write_atomically(out, dump_milestones(graph))
     console = stdout_console()
-    console.print(_summary(graph))
-    _show("Warnings", "yellow", check_milestones(graph, known).warnings, console)
+    console.print(_summary_line(graph))
+    _show_findings("Warnings", "yellow", check_milestones(graph, known_tools).warnings, console)
     console.print()
     console.print(
         safe_text(f"Written to {out}. What it measures is doubtful until somebody has reviewed it:")
@@ -123,46 +115,65 @@ def author(
     console.print(safe_text("and then write `reviewed: {by: your name, date: today's date}` at its top."))
 
 
-def _summary(graph: MilestoneGraph) -> Text:
+milestones = Typer(
+    name="milestones",
+    cls=CommandGroup,
+    help="Check, draw or draft milestone files, which say what a conversation has to reach.",
+    no_args_is_help=True,
+)
+register_command(milestones, "check", check)
+register_command(milestones, "draw", draw)
+register_command(milestones, "author", author)
+
+
+def _summary_line(graph: MilestoneGraph) -> Text:
     kinds = Counter(milestone.type for milestone in graph.milestones)
-    joins = f", {counted(kinds['Aggregator'], 'join')}" if kinds["Aggregator"] else ""
-    parts = [
-        f"{len(graph.milestones)} milestones: {kinds['FC']} FC, {kinds['NFC']} NFC{joins}",
-        f"{sum(milestone.is_decided_by_judge for milestone in graph.milestones)} decided by a judge",
-    ]
+    counts = f"{len(graph.milestones)} milestones: {kinds['FC']} FC, {kinds['NFC']} NFC"
+    if kinds["Aggregator"]:
+        counts += f", {format_count(kinds['Aggregator'], 'join')}"
+    judged_count = sum(milestone.is_decided_by_judge for milestone in graph.milestones)
+    parts = [counts, f"{judged_count} decided by a judge"]
     if graph.forbidden:
-        parts.append(counted(len(graph.forbidden), "forbidden event"))
-    made = f"generated by {graph.generated_by}, " if graph.generated_by else ""
-    parts.append(f"{made}{graph.reviewed or 'nobody has reviewed it'}")
+        parts.append(format_count(len(graph.forbidden), "forbidden event"))
+    review = str(graph.reviewed or "nobody has reviewed it")
+    if graph.generated_by:
+        review = f"generated by {graph.generated_by}, {review}"
+    parts.append(review)
     return safe_text(" · ".join(parts))
 
 
-def _show(title: str, style: str, found: Iterable[Finding], console: Console) -> None:
-    rows = [(f"line {each.line}" if each.line else "", "dim", [safe_text(each.message)]) for each in found]
+def _show_findings(title: str, style: str, findings: Iterable[Finding], console: Console) -> None:
+    rows = []
+    for finding in findings:
+        line = f"line {finding.line}" if finding.line else ""
+        rows.append((line, "dim", [safe_text(finding.message)]))
     if rows:
         console.print(heading(f"{title} ({len(rows)})", style))
         console.print(label_grid(rows))
 
 
-def _mermaid(graph: MilestoneGraph) -> str:
-    numbers = {name: number for number, name in enumerate(graph)}
+def _draw_mermaid(graph: MilestoneGraph) -> str:
+    node_ids = {name: f"m{number}" for number, name in enumerate(graph)}
     lines = ["flowchart TD", *_LEGEND.splitlines()]
-    lines += [f"  m{numbers[each.name]}{_shape(each)}" for each in graph.milestones]
+    for milestone in graph.milestones:
+        lines.append(f"  {node_ids[milestone.name]}{_draw_node(milestone)}")
     for name in graph:
-        before = list(graph.predecessors(name))
-        is_alternative = len(before) > 1 and graph.milestone(name).requires == "any"
+        predecessors = list(graph.predecessors(name))
+        is_alternative = len(predecessors) > 1 and graph.milestone(name).requires == "any"
         arrow = "-.->" if is_alternative else "-->"
-        lines += [f"  m{numbers[dependency]} {arrow} m{numbers[name]}" for dependency in before]
+        for predecessor in predecessors:
+            lines.append(f"  {node_ids[predecessor]} {arrow} {node_ids[name]}")
     return "\n".join(lines) + "\n"
 
 
-def _shape(milestone: Milestone) -> str:
-    shown = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
-    label = f'"{_escaped(" ".join(shown.split())[:_LONGEST_LABEL])}"'
-    before, after = ("((", "))") if milestone.name in (START, END) else _BRACKETS[milestone.type]
-    return f"{before}{label}{after}"
+def _draw_node(milestone: Milestone) -> str:
+    text = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
+    label = _escape_label(" ".join(text.split())[:_LABEL_LIMIT])
+    is_end = milestone.name in (START, END)
+    opening, closing = ("((", "))") if is_end else _BRACKETS[milestone.type]
+    return f'{opening}"{label}"{closing}'
 
 
-def _escaped(label: str) -> str:
-    # Mermaid writes a character by its number: #34; is a quote. A list's "1." or "-" is no plain text to it.
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", label)
+def _escape_label(label: str) -> str:
+    # Mermaid writes a character by its number: #34; is a quote. A list's "1." or "-" would start a list.
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,16 +15,16 @@ from arq_graph.cli import options
 from arq_graph.cli.input_files import read_tools
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import progress_bar
+from arq_graph.cli.report_view import figure_table, format_count, incomplete_exit, show_broken
 from arq_graph.cli.screen import note, print_json, safe_text, stdout_console, warn
-from arq_graph.cli.tables import columns, counted, incomplete, show_broken
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.shown import number
-from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
+from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
-from arq_graph.milestones.turn_level.steps import read_steps
+from arq_graph.milestones.turn_level.steps import TurnStep, read_steps
 
-_MOST_PAIRS = 10
+_MAX_PAIRS = 10
 _NO_TOOLS = (
     "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
     "will be wrong; name them with --tools"
@@ -43,17 +44,24 @@ def turns(
     base_url: options.BaseUrl = None,
     agent: Annotated[
         Path | None,
-        Option(metavar="AGENT.yaml", help="Evaluate this agent, with --model, instead of the model alone."),
+        Option(
+            "--agent",
+            metavar="AGENT.yaml",
+            help="Evaluate this agent, with --model, instead of the model alone.",
+        ),
     ] = None,
     mode: options.ModeOption = "arq",
     tools: options.Tools = None,
     limit: Annotated[
         int | None, Option("--limit", "-n", min=1, metavar="N", help="Ask only the first N steps.")
     ] = None,
-    concurrency: Annotated[int, Option(min=1, max=64, help="How many steps to ask at once.")] = 4,
+    concurrency: Annotated[
+        int, Option("--concurrency", min=1, max=64, metavar="N", help="How many steps to ask at once.")
+    ] = 4,
     out: Annotated[
         Path | None,
         Option(
+            "--out",
             metavar="FILE",
             help="Save every outcome here, one line per step; the same command continues where it stopped.",
         ),
@@ -66,54 +74,72 @@ def turns(
     final answer. No tool runs. With --out, the same command asks again about steps that ended in an error; the exit
     code is 1 if there are any.
     """
-    known = read_tools(agent, tools)
+    known_tools = read_tools(agent, tools)
     steps, broken = read_steps(dataset, limit)
     if not steps:
-        said = f"; the first broken record: {broken[0].error}" if broken else ""
-        raise InputError(f"the dataset holds no step: no message of an agent follows one of a user{said}")
-    recorded = (step.transcript for step in steps)
-    if known is None and not any(each.tools or each.extra.get("tools") for each in recorded):
+        reason = f"; the first broken record: {broken[0].error}" if broken else ""
+        raise InputError(f"the dataset holds no step: no message of an agent follows one of a user{reason}")
+    if known_tools is None and not _are_tools_named(steps):
         warn(_NO_TOOLS)
-    choice = choose_model(model, base_url, model_arg)
-    asked: Any = choice.chat_model()
-    name, who = choice.name, "none"
+    model_choice = choose_model(model, base_url, model_arg)
+    subject: Any = model_choice.chat_model()
+    name = model_choice.name
+    agent_version = "none"
     if agent is not None:
-        # What a customer has agreed to stands in records, which a recorded conversation does not hold: each call that
-        # waits for a yes would be a question once more.
-        asked = create_guided_agent(asked, Agent.from_yaml(agent).replace(confirm={}), mode=mode)
-        name, who = f"{agent} ({mode}), {choice.name}", f"{fingerprint(agent)}, {mode}"
+        # The records of a customer's agreement are not in a recorded conversation: each call that needs an agreement
+        # would be a question once more.
+        spec = Agent.from_yaml(agent).replace(confirm={})
+        subject = create_guided_agent(subject, spec, mode=mode)
+        name = f"{agent} ({mode}), {model_choice.name}"
+        agent_version = f"{fingerprint(agent)}, {mode}"
     note(f"{name} · {len(steps)} steps")
     with progress_bar("steps", len(steps), "failed") as advance:
-        evaluation = aevaluate_turns(
-            asked,
+        evaluating = aevaluate_turns(
+            subject,
             dataset,
-            tools=known if agent is None else None,
+            tools=known_tools if agent is None else None,
             limit=limit,
             results=out,
-            depends_on={"the model": choice.name, "the agent": who},
+            depends_on={"the model": model_choice.name, "the agent": agent_version},
             on_step=lambda outcome: advance(outcome.error is not None),
             concurrency=concurrency,
         )
-        found = run_in_loop(evaluation, "aevaluate_turns")
-    if found.kept:
-        note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
-    show_broken(found.broken, "read")
+        evaluation = run_in_loop(evaluating, "aevaluate_turns")
+    if evaluation.kept:
+        note(f"{out} already held {format_count(evaluation.kept, 'step')}, which were not asked again")
+    show_broken(evaluation.broken, "read")
     if as_json:
-        compared = {"dataset": str(dataset), "asked": name, "similarity": lexical_similarity.__name__}
-        lost = [each.model_dump() for each in found.broken]
-        print_json({**compared, "metrics": found.metrics.model_dump(), "broken": lost})
+        _print_evaluation(dataset, name, evaluation)
     else:
-        _show(name, found.metrics)
-    if found.metrics.errors == found.metrics.steps:
-        raise ReasoningError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
-    if found.metrics.errors or found.broken:
-        raise incomplete()
+        _show_metrics(name, evaluation.metrics)
+    if evaluation.metrics.errors == evaluation.metrics.steps:
+        last_error = evaluation.outcomes[-1].error
+        raise ReasoningError(f"every step ended in an error; the last: {last_error}")
+    if evaluation.metrics.errors or evaluation.broken:
+        raise incomplete_exit()
 
 
-def _show(asked: str, metrics: TurnMetrics) -> None:
+def _are_tools_named(steps: Sequence[TurnStep]) -> bool:
+    transcripts = [step.transcript for step in steps]
+    return any(transcript.tools or transcript.extra.get("tools") for transcript in transcripts)
+
+
+def _print_evaluation(dataset: Path, name: str, evaluation: TurnEvaluation) -> None:
+    record = {
+        "dataset": str(dataset),
+        "asked": name,
+        "similarity": lexical_similarity.__name__,
+        "metrics": evaluation.metrics.model_dump(),
+        "broken": [record.model_dump() for record in evaluation.broken],
+    }
+    print_json(record)
+
+
+def _show_metrics(name: str, metrics: TurnMetrics) -> None:
     console = stdout_console()
-    said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
-    console.print(safe_text(said, "bold"), soft_wrap=True)
+    steps = format_count(metrics.steps, "step")
+    conversations = format_count(metrics.conversations, "conversation")
+    console.print(safe_text(f"{steps} of {conversations} · {name}", "bold"), soft_wrap=True)
     calls, answers, matches = metrics.tool_calls, metrics.final_answers, metrics.parameter_match
     figures = (
         ("action recall", metrics.action_recall.rate, metrics.action_recall.n, "steps"),
@@ -126,10 +152,11 @@ def _show(asked: str, metrics: TurnMetrics) -> None:
         ("final answers: F1", answers.f1, answers.predicted + answers.actual, "both"),
         ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
     )
-    rows = ((name, [number(value, ".3f"), f"{n:,}", of]) for name, value, n, of in figures)
-    console.print(columns("figure", ["value", "n", "of"], rows))
-    pairs = [(f"{each.truth} → {each.predicted}", [f"{each.count:,}"]) for each in metrics.mistaken]
+    rows = [(title, [number(value, ".3f"), f"{n:,}", unit]) for title, value, n, unit in figures]
+    console.print(figure_table("figure", ["value", "n", "of"], rows))
+    pairs = []
+    for mistake in metrics.mistaken[:_MAX_PAIRS]:
+        pairs.append((f"{mistake.truth} → {mistake.predicted}", [f"{mistake.count:,}"]))
     if pairs:
         console.print()
-        title = "Taken for another (truth → predicted)"
-        console.print(columns(title, ["n"], pairs[:_MOST_PAIRS]))
+        console.print(figure_table("Taken for another (truth → predicted)", ["n"], pairs))

@@ -1,0 +1,159 @@
+"""`arq-graph check`, `prepare`, `graph` and `schema`: an agent's file without a conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel
+from rich.console import RenderableType
+from rich.text import Text
+from typer import Argument
+
+from arq_graph.agent.preparation import needs_preparation
+from arq_graph.agent.spec import Agent, Guideline, get_answers_path
+from arq_graph.agent.tool_file import ToolFile
+from arq_graph.apps.agents import create_guided_agent
+from arq_graph.cli import options
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.progress_display import StepDisplay
+from arq_graph.cli.screen import heading, join_parts, name_grid, safe_text, stdout_console, warn
+from arq_graph.cli.turn_view import guideline_text
+from arq_graph.milestones.evaluation.suite import SuiteFile
+from arq_graph.milestones.graph_file import MilestoneFile
+from arq_graph.milestones.tool_schemas import get_tool_name
+from arq_graph.models.scripted import ScriptedChatModel
+from arq_graph.nodes.confirmation import format_example_question
+from arq_graph.nodes.tool_arguments import ToolArguments
+
+_DESCRIPTION_LIMIT = 200
+_FILE_MODELS: dict[str, type[BaseModel]] = {
+    "agent": Agent,
+    "tools": ToolFile,
+    "milestones": MilestoneFile,
+    "suite": SuiteFile,
+}
+
+
+def check(agent: options.AgentFile) -> None:
+    """Read an agent's file as a run would, and show what is in it."""
+    spec = Agent.from_yaml(agent)
+    create_guided_agent(ScriptedChatModel([]), spec)  # compiling asks no model
+    console = stdout_console()
+    console.print(safe_text(spec.name, "bold"))
+    console.print(safe_text(spec.profile.strip(), "dim"))
+    _show_section("Guidelines", {guideline.id: _guideline_lines(guideline) for guideline in spec.guidelines})
+    _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
+    _show_section("Glossary", {term.name: [safe_text(term.description)] for term in spec.glossary})
+    variables = {variable.name: [safe_text(variable.description)] for variable in spec.variables}
+    _show_section("Variables", variables)
+    console.print()
+    unprepared = sum(map(needs_preparation, spec.guidelines))
+    if unprepared:
+        warn(
+            f"{unprepared} of {len(spec.guidelines)} guidelines are unprepared: what never changes about them is asked "
+            f"again in every turn; `arq-graph prepare {agent}` asks it once"
+        )
+    console.print(safe_text(f"{agent} can be run.", "green"))
+
+
+def prepare(
+    agent: options.AgentFile,
+    model: options.Model = None,
+    model_arg: options.ModelArgs = None,
+    base_url: options.BaseUrl = None,
+) -> None:
+    """Ask once what never changes about the guidelines, and save it beside the file."""
+    model_choice = choose_model(model, base_url, model_arg)
+    spec = Agent.from_yaml(agent)
+    chat_model = model_choice.chat_model()
+    with StepDisplay().show("asking about the guidelines"):
+        prepared = spec.prepare(chat_model)
+    console = stdout_console()
+    open_ids = {guideline.id for guideline in spec.guidelines if needs_preparation(guideline)}
+    count = len(spec.guidelines)
+    if not open_ids:
+        console.print(safe_text(f"Nothing was left to ask: all {count} guidelines are prepared."))
+        return
+    for guideline in prepared.guidelines:
+        if guideline.id in open_ids:
+            console.print(_preparation_line(guideline))
+    file = get_answers_path(prepared.file or agent)
+    console.print(
+        safe_text(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}.")
+    )
+
+
+def graph(agent: options.AgentFile) -> None:
+    """Print the agent's graph as Mermaid."""
+    app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(agent))  # drawing asks no model
+    print(app.get_graph().draw_mermaid(), end="")
+
+
+def schema(
+    kind: Annotated[
+        Literal["agent", "tools", "milestones", "suite"],
+        Argument(metavar="KIND", help="The kind of file.", show_choices=True),
+    ],
+) -> None:
+    """Print the JSON Schema of a kind of file, for completion and checks in an editor."""
+    print(json.dumps(_FILE_MODELS[kind].model_json_schema(), indent=2, ensure_ascii=False))
+
+
+def _show_section(title: str, entries: dict[str, list[Text]]) -> None:
+    if not entries:
+        return
+    rows: list[tuple[str, list[RenderableType]]] = [(name, [*lines]) for name, lines in entries.items()]
+    stdout_console().print(heading(f"{title} ({len(rows)})"))
+    stdout_console().print(name_grid(rows))
+
+
+def _preparation_line(guideline: Guideline) -> Text:
+    repetition = "kept up" if guideline.continuous else "done once"
+    trigger = "a tool's result can" if guideline.sensitive_to_tools else "no tool's result can"
+    return join_parts(safe_text(guideline.id, "cyan"), f"  {repetition}; {trigger} call for it")
+
+
+def _guideline_lines(guideline: Guideline) -> list[Text]:
+    lines = [safe_text(guideline_text(guideline.condition_text, guideline.action))]
+    remarks = list(_guideline_remarks(guideline))
+    if remarks:
+        lines.append(safe_text(" · ".join(remarks), "dim"))
+    return lines
+
+
+def _guideline_remarks(guideline: Guideline) -> Iterator[str]:
+    if guideline.tools:
+        yield f"calls {', '.join(map(get_tool_name, guideline.tools))}"
+    for relation in ("entails", "depends_on", "overrides"):
+        targets = getattr(guideline, relation)
+        if targets:
+            yield f"{relation.replace('_', ' ')} {', '.join(targets)}"
+    if guideline.priority:
+        yield f"priority {guideline.priority}"
+    if guideline.continuous is not None:
+        yield "kept up" if guideline.continuous else "done once"
+
+
+def _tool_lines(agent: Agent, tool: BaseTool) -> list[Text]:
+    arguments = []
+    for argument in ToolArguments(tool).arguments:
+        optional = "" if argument.required else ", optional"
+        arguments.append(f"{argument.name}: {argument.type}{optional}")
+    if tool.name in agent.always_available:
+        access = "always available"
+    else:
+        access = f"for {', '.join(agent.grants[tool.name])}"
+    confirmation = agent.confirm.get(tool.name)
+    if confirmation:
+        access += f" · asks the {confirmation.by} first"
+    lines = [
+        safe_text(tool.description, limit=_DESCRIPTION_LIMIT),
+        safe_text(f"takes {', '.join(arguments) or 'nothing'}", "dim"),
+        safe_text(access, "dim"),
+    ]
+    if confirmation and confirmation.by == "customer":
+        lines.append(safe_text(f'asked as: "{format_example_question(agent, tool.name)}"', "dim"))
+    return lines
