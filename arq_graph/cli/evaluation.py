@@ -19,7 +19,7 @@ from arq_graph.cli.progress_display import resumable_progress_bar
 from arq_graph.cli.report_view import format_count, incomplete_exit, list_names, show_broken, show_report
 from arq_graph.cli.screen import note, warn
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.experiments.ablations import ablation_of
+from arq_graph.experiments.ablations import parse_ablation
 from arq_graph.experiments.arms import ARMS, load_arms
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.holding import Done
@@ -162,7 +162,7 @@ def tried_on(
 
 def ablated_in(arms: Iterable[str]) -> dict[str, str]:
     """By arm that leaves queries out, the steps that they are left out of."""
-    return {name: " and ".join(each.without) for name in arms if (each := ablation_of(name))}
+    return {name: " and ".join(each.without) for name in arms if (each := parse_ablation(name))}
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from arq_graph.cli import evaluation, options
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError
-from arq_graph.experiments.ablations import ablations
-from arq_graph.experiments.arms import own_blueprint
+from arq_graph.experiments.ablations import list_ablations
+from arq_graph.experiments.arms import load_blueprint
 from arq_graph.experiments.experiment import (
     SUITES,
     aexperiment,
@@ -113,7 +113,7 @@ def experiment(
     file_of = {suite.name: file for file, suite in read.items()}
     if len(file_of) < len(read):
         raise InputError("two suites have the same name, and so one results file: run one after the other")
-    compared = [*(arms or ()), *chain.from_iterable(map(ablations, ablate or ()))]
+    compared = [*(arms or ()), *chain.from_iterable(map(list_ablations, ablate or ()))]
     compared += ["arq", *blueprint] if blueprint else []
     asked: dict[str, Any] = {}
     if replay is None:
@@ -198,7 +198,7 @@ def _trial(
     # Beside a shipped suite nobody has modules of their own.
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
     for name in own:
-        own_blueprint(name, folder)
+        load_blueprint(name, folder)
     tried_arms = list(dict.fromkeys(names)) or usual_arms(file).split(",")
     suite, apps = evaluation.tried_on(suite, tried_arms, folder, model)
     return {"file": file, "suite": suite, "arms": apps, "ablated": evaluation.ablated_in(apps)}

@@ -1,7 +1,7 @@
 """Ablations: arms that leave out queries of one step, to see what these are worth (ARQ paper, section 8).
 
-`arq -condition_applies` is the arm `arq` without that query. What it is held against reads answers by their response
-alone, as every ablation does.
+`arq -condition_applies` is the arm `arq` without that query. Like every ablation, the arm that it is compared with
+reads the response of an answer alone.
 """
 
 from __future__ import annotations
@@ -17,71 +17,102 @@ from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.reasoning.derived import ResponseOnly, find_fields
 
-REFERENCES: Mapping[str, StrategyName] = {"arq": "tools", "arq-pre-act": "pre-act", "arq-respact": "respact"}
-"""The arms that ablations are held against, and their strategies."""
-_WITHOUT = " -"
+REFERENCE_ARMS: Mapping[str, StrategyName] = {
+    "arq": "tools",
+    "arq-pre-act": "pre-act",
+    "arq-respact": "respact",
+}
+"""The arms that ablations are compared with, and their strategies."""
+
+_SEPARATOR = " -"
 
 
 class Ablation(NamedTuple):
-    """The arm that another one otherwise is, and the queries that it lacks, by the module of the step."""
+    """An arm without some of its queries.
+
+    Args:
+        reference: The arm that it is otherwise.
+        without: Names of the queries that are left out, by the step that asks them.
+    """
 
     reference: str
-    without: Mapping[str, ResponseOnly]
+    without: Mapping[str, tuple[str, ...]]
 
 
-def ablation_of(name: str) -> Ablation | None:
-    """What the name of an arm leaves out; None where it is no ablation's.
+def parse_ablation(arm: str) -> Ablation | None:
+    """Return the ablation that the name of an arm stands for, or None for another arm.
 
     Raises:
         InputError: No step of the arm asks such a query, or it cannot be left out.
     """
-    reference, *queries = name.split(_WITHOUT)
-    if reference not in REFERENCES or not queries:
+    reference, *left_out = arm.split(_SEPARATOR)
+    if reference not in REFERENCE_ARMS or not left_out:
         return None
-    steps = _steps(reference)
-    blueprints = [blueprint for node in steps.values() for blueprint in node.asks()]
-    ResponseOnly(without=queries).require_queries(*blueprints)
+    nodes = _get_step_nodes(reference)
+    blueprints = [blueprint for node in nodes.values() for blueprint in node.asks()]
+    ResponseOnly(without=left_out).require_queries(*blueprints)
     without = {}
-    for module, node in steps.items():
-        if own_queries := set(_queries(node)).intersection(queries):
-            without[module] = ResponseOnly(without=own_queries)
+    for step, node in nodes.items():
+        queries = tuple(query for query in _find_queries(node) if query in left_out)
+        if queries:
+            without[step] = queries
     return Ablation(reference, without)
 
 
-def ablations(ablated: str) -> list[str]:
-    """The names of arms: a step as it is, and without each of its queries.
+def list_ablations(selection: str) -> list[str]:
+    """Return the names of arms: a step as it is, and without each of its queries.
 
     Args:
-        ablated: A step, such as `matcher`; or with some of its queries, or parts of their names:
+        selection: A step, such as `matcher`; or with some of its queries, or parts of their names:
             `matcher:rationale,condition_applies`.
 
     Raises:
-        InputError: There is no such step, or it has no such query.
+        InputError: No step has this name, or the step has no such query.
     """
-    step, _, named = ablated.partition(":")
-    reference = next((each for each in REFERENCES if step in _steps(each)), None)
-    if reference is None:
-        known = dict.fromkeys(module for each in REFERENCES for module in _steps(each))
-        raise InputError(f"there is no step {step!r}{suggestion(step, known)}; there are {', '.join(known)}")
-    node = _steps(reference)[step]
-    queries, found = _queries(node), []
-    for part in filter(None, named.split(",")):
-        chosen = [part] if part in queries else [query for query in queries if part in query]
-        if not chosen:
-            is_known = part in find_fields(*node.asks())
-            why = "part of its response. Its queries are" if is_known else "not one of its queries"
-            raise InputError(
-                f"the step {step} cannot be asked without {part!r}, which is {why}: {', '.join(queries)}"
-                f"{suggestion(part, queries)}"
-            )
-        found += chosen
-    return [reference, *(f"{reference}{_WITHOUT}{query}" for query in dict.fromkeys(found or queries))]
+    step, _, query_list = selection.partition(":")
+    reference = _find_reference(step)
+    node = _get_step_nodes(reference)[step]
+    queries = _find_queries(node)
+    selected: list[str] = []
+    for part in query_list.split(","):
+        if part:
+            selected += _select_queries(part, queries, step, node)
+    arms = [reference]
+    for query in dict.fromkeys(selected or queries):
+        arms.append(f"{reference}{_SEPARATOR}{query}")
+    return arms
 
 
-def _steps(reference: str) -> dict[str, type[AgentNode[Any]]]:
-    acting = resolve_name(STRATEGIES[REFERENCES[reference]].node_class)
-    return {node.module: node for node in (GuidelineMatcher, acting, MessageReviser)}
+def _find_reference(step: str) -> str:
+    """Return the first arm that has the step."""
+    steps: list[str] = []
+    for reference in REFERENCE_ARMS:
+        nodes = _get_step_nodes(reference)
+        if step in nodes:
+            return reference
+        steps += [name for name in nodes if name not in steps]
+    raise InputError(f"there is no step {step!r}{suggestion(step, steps)}; there are {', '.join(steps)}")
 
 
-def _queries(node: type[AgentNode[Any]]) -> list[str]:
+def _select_queries(part: str, queries: list[str], step: str, node: type[AgentNode[Any]]) -> list[str]:
+    """Return the query with this name, or those whose names contain it."""
+    if part in queries:
+        return [part]
+    if matching := [query for query in queries if part in query]:
+        return matching
+    reason = "not one of its queries"
+    if part in find_fields(*node.asks()):
+        reason = "part of its response. Its queries are"
+    raise InputError(
+        f"the step {step} cannot be asked without {part!r}, which is {reason}: {', '.join(queries)}"
+        f"{suggestion(part, queries)}"
+    )
+
+
+def _get_step_nodes(reference: str) -> dict[str, type[AgentNode[Any]]]:
+    strategy_node = resolve_name(STRATEGIES[REFERENCE_ARMS[reference]].node_class)
+    return {node.module: node for node in (GuidelineMatcher, strategy_node, MessageReviser)}
+
+
+def _find_queries(node: type[AgentNode[Any]]) -> list[str]:
     return [name for name, is_query in find_fields(*node.asks()).items() if is_query]

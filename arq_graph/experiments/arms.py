@@ -1,17 +1,17 @@
-"""The arms that a name makes: guided agents in three modes, planners, speakers, LangChain's agent, your function."""
+"""Arms by name: guided agents in three modes, planners, speakers, LangChain's agent, and functions of yours."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import StateGraph
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.modules import load
@@ -19,9 +19,9 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.agents import create_guided_agent, create_tool_agent
 from arq_graph.apps.graph import collect_channels
-from arq_graph.apps.settings import Matching, ReSpAct, Revising, StrategyName, resolve_strategy
+from arq_graph.apps.settings import STRATEGIES, Matching, PreAct, ReAct, ReSpAct, Revising, StrategySettings
 from arq_graph.errors import InputError, SpecError, require_count, suggestion
-from arq_graph.experiments.ablations import REFERENCES, ablation_of
+from arq_graph.experiments.ablations import REFERENCE_ARMS, Ablation, parse_ablation
 from arq_graph.experiments.reflexion import Reflexion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.expectation import told_active
@@ -32,14 +32,18 @@ from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.derived import ResponseOnly
-from arq_graph.reasoning.reasoner import Reasoner, make_reasoner
+from arq_graph.reasoning.reasoner import ModelLike, Reasoner, make_reasoner
 
-Without = Mapping[str, ResponseOnly]
-_NOTHING: Without = {}
+QueriesByStep = Mapping[str, tuple[str, ...]]
+"""Names of queries, by the step that asks them."""
+
+_STEPS = ("matcher", "strategy", "message")
+_REFLEXION = re.compile(r"(?P<arm>.+)\+reflexion(?::(?P<trials>.*))?")
+_ZERO_SHOT = '{% extends "speaker.md" %}{% block examples %}{% endblock %}'
 
 
 def load_arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
-    """Look up, by name, what `evaluate` is to try.
+    """Return the arms that `evaluate` is to try, by name.
 
     Args:
         names: Each one of `ARMS`; `arq -QUERY`, which is `arq` without a query; or `module:function`, a function of
@@ -49,125 +53,115 @@ def load_arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]
         folder: Where modules are looked for before `sys.path`.
 
     Raises:
-        InputError: There is none of a name, or a module cannot be imported.
+        InputError: No arm has one of the names, or a module cannot be imported.
     """
-    return {name: _arm(name, folder) for name in names}
+    return {name: _load_arm(name, folder) for name in names}
 
 
-def _arm(name: str, folder: Path | None) -> Arm:
-    if name in ARMS:
-        return ARMS[name]
-    if again := re.fullmatch(r"(.+)\+reflexion(?::(.*))?", name):
-        arm, given = again.groups("3")
-        trials = int(given) if given.isdecimal() else given
-        trials = require_count(f"the number of trials after `+reflexion:` in the arm {name!r}", trials)
-        return Reflexion(cast(MakeApp, _arm(arm, folder)), trials)
-    if ablation := ablation_of(name):
-        strategy, without = REFERENCES[ablation.reference], ablation.without
-        if strategy == "tools":
-            return _guided("arq", without=without)
-        return _app(strategy, by_response=True, without=without)
-    module, _, function = name.partition(":")
-    if not function or module in ARMS:
-        near = suggestion(name, [*ARMS, *(f"{each}+reflexion" for each in ARMS)])
-        raise InputError(
-            f"there is no arm {name!r}{near or '; there are ' + ', '.join(ARMS) + '.'} Write module:function for one "
-            "of your own, NAME+reflexion for one that tries again, and 'arq -QUERY' for arq without a query"
-        )
-    found = _loaded(name, folder)
-    is_blueprint = isinstance(found, type) and issubclass(found, ARQ)
-    return partial(_guided("arq"), own=own_blueprint(name, folder)) if is_blueprint else cast(Arm, found)
-
-
-def own_blueprint(name: str, folder: Path | None) -> type[ARQ]:
-    """The blueprint "module:Class" with which `arq` can be asked.
+def load_blueprint(name: str, folder: Path | None) -> type[ARQ]:
+    """Return the blueprint "module:Class", with which `arq` can be asked.
 
     Raises:
-        InputError: There is none, or it is for no step.
+        InputError: It cannot be imported, or isn't a blueprint of the matcher or the reviser.
     """
-    found = _loaded(name, folder)
-    if not (isinstance(found, type) and issubclass(found, MessageBlueprint | Judgement)):
+    blueprint = _load_object(name, folder)
+    if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint | Judgement)):
         raise InputError(
             f"{name!r} is not a blueprint for any step: make it a subclass of MessageBlueprint or of Judgement "
             "(from arq_graph.nodes)"
         )
-    return found
+    return blueprint
 
 
-def _loaded(name: str, folder: Path | None) -> object:
-    try:
-        return load(name, folder)
-    except SpecError as error:
-        raise InputError(f"the arm {error}") from error.__cause__
+@dataclass(frozen=True)
+class GuidedArm:
+    """An agent that follows its guidelines, in one mode.
 
+    Args:
+        mode: How every step is asked.
+        response_only: Whether code reads the response of an answer alone, so that the modes differ only in what the
+            model is asked to write. As the agent ships, code checks the queries of mode `arq`, too.
+        without: Queries that are left out.
+        blueprint: A subclass of `MessageBlueprint` or of `Judgement` that is asked in the place of the shipped one.
+    """
 
-def _guided(mode: Mode, *, by_response: bool = True, without: Without = _NOTHING) -> MakeApp:
-    """A guided agent in one mode; as it ships, code also checks the answers that only mode `arq` has."""
+    mode: Mode = "arq"
+    response_only: bool = True
+    without: QueriesByStep = field(default_factory=dict)
+    blueprint: type[ARQ] | None = None
 
-    def make(
-        scenario: Any, agent: Any, model: Any, world: Any = None, own: Any = ARQ, matches_only: bool = False
-    ) -> Any:
-        spec = _calling(scenario, agent, world)
-        models = _models(model, by_response, without)
-        matching = Matching(judgement=own) if issubclass(own, Judgement) else Matching()
-        revising = Revising(blueprint=own) if issubclass(own, MessageBlueprint) else Revising()
+    def __call__(
+        self,
+        scenario: Scenario,
+        agent: Agent | None,
+        model: ModelLike,
+        world: Any = None,
+        matches_only: bool = False,
+    ) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Make the app; with `matches_only`, one that replies which guidelines are active."""
+        agent = _require_tool_agent(scenario, agent, world)
+        matching, revising = Matching(), Revising()
+        if self.blueprint and issubclass(self.blueprint, Judgement):
+            matching = Matching(judgement=self.blueprint)
+        elif self.blueprint and issubclass(self.blueprint, MessageBlueprint):
+            revising = Revising(blueprint=self.blueprint)
+        models = _choose_models(model, self.response_only, self.without)
         if matches_only:
-            reads = collect_channels(AgentState)
-            return _matches(matching.make_node(models["matcher"], spec, mode=mode, reads=reads))
+            channels = collect_channels(AgentState)
+            matcher = matching.make_node(models["matcher"], agent, mode=self.mode, reads=channels)
+            return _compile_matcher(matcher)
         return create_guided_agent(
-            models, spec, mode=mode, matching=matching, revising=revising, checkpointer=InMemorySaver()
+            models,
+            agent,
+            mode=self.mode,
+            matching=matching,
+            revising=revising,
+            checkpointer=InMemorySaver(),
         )
 
-    return make
 
+@dataclass(frozen=True)
+class StrategyArm:
+    """An agent that acts by a strategy: guided if it has guidelines, else by the strategy alone.
 
-def _models(model: Any, by_response: bool, without: Without) -> dict[str, Any]:
-    """Whom the steps ask, by their keys in `create_guided_agent`."""
-    asked = make_reasoner(model, "agent", derive=ResponseOnly()) if by_response else model
-    models = dict.fromkeys(("matcher", "strategy", "message"), asked)
-    lacking = {module: make_reasoner(asked, "agent", derive=derive) for module, derive in without.items()}
-    return models | {module if module in models else "strategy": each for module, each in lacking.items()}
+    If the scenario's world is made of text, `respact` acts in it, and `react` is the same agent without questions.
 
+    Args:
+        strategy: Its settings.
+        response_only: Whether code reads the response of an answer alone.
+        without: Queries that are left out.
+    """
 
-def _matches(matcher: GuidelineMatcher) -> Any:
-    """The matcher alone, which says what is active instead of a reply."""
+    strategy: StrategySettings
+    response_only: bool = False
+    without: QueriesByStep = field(default_factory=dict)
 
-    def tell(state: AgentState) -> dict[str, Any]:
-        active = (each["guideline"] for each in state["guideline_matches"] if each["active"])
-        return {"messages": [AIMessage(told_active(active))]}
-
-    graph = StateGraph(AgentState)
-    graph.add_node("match", matcher)
-    graph.add_node("tell", tell)
-    graph.set_entry_point("match")
-    graph.add_edge("match", "tell")
-    return graph.compile(checkpointer=False)
-
-
-def _app(
-    strategy: StrategyName, *, by_response: bool = False, without: Without = _NOTHING, **speaking: Any
-) -> MakeApp:
-    """An agent of a strategy, guided or alone; in a world of texts one that acts, and speaks if it is a speaker."""
-
-    def make(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
-        settings = resolve_strategy(strategy)
-        if isinstance(world, Environment) and strategy != "pre-act":
-            spec = _required(scenario, agent)
-            # Policies are about tools. Who may ask nothing is what ReSpAct is held against.
-            silent: dict[str, Any] = {"max_questions": 0} if strategy == "react" else {}
-            settings = ReSpAct(environment=world, policies=(), **silent, **speaking)
+    def __call__(
+        self, scenario: Scenario, agent: Agent | None, model: ModelLike, world: Any = None
+    ) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Make the app."""
+        strategy = self.strategy
+        if isinstance(world, Environment) and isinstance(strategy, ReAct | ReSpAct):
+            agent = _require_agent(scenario, agent)
+            strategy = self._settings_in(world)
         else:
-            spec = _calling(scenario, agent, world)
-            settings = replace(settings, **speaking)
-        models = _models(model, by_response, without)
-        create: Any = create_guided_agent if spec.guidelines else create_tool_agent
-        asked = models if spec.guidelines else models["strategy"]
-        return create(asked, spec, strategy=settings, checkpointer=InMemorySaver())
+            agent = _require_tool_agent(scenario, agent, world)
+        models = _choose_models(model, self.response_only, self.without)
+        if agent.guidelines:
+            return create_guided_agent(models, agent, strategy=strategy, checkpointer=InMemorySaver())
+        return create_tool_agent(models["strategy"], agent, strategy=strategy, checkpointer=InMemorySaver())
 
-    return make
+    def _settings_in(self, world: Environment) -> ReSpAct:
+        """Return settings for a world of text, without policies, which are about tools."""
+        if isinstance(self.strategy, ReSpAct):
+            return replace(self.strategy, environment=world, policies=())
+        return ReSpAct(environment=world, policies=(), max_questions=0)
 
 
-def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
+def create_agent_arm(
+    scenario: Scenario, agent: Agent | None, model: ModelLike, world: Any = None
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Make an agent of LangChain's `create_agent`, whose system prompt lists all guidelines."""
     try:
         from langchain.agents import create_agent
         from langchain.agents.middleware import ToolRetryMiddleware
@@ -175,45 +169,120 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any, world: An
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
-    spec = _calling(scenario, agent, world)
-    asked: Any = model.models[0] if isinstance(model, Reasoner) else model
-    tools, told = list(spec.toolbox.values()), instructions_of(spec)
-    # By itself it ends where a tool fails; the other arms tell the model of it, in these words.
-    telling = ToolRetryMiddleware(
+    agent = _require_tool_agent(scenario, agent, world)
+    chat_model: Any = model.models[0] if isinstance(model, Reasoner) else model
+    # By itself it ends where a tool fails; the other arms report the failure to the model in these words.
+    report_failures = ToolRetryMiddleware(
         max_retries=0, retry_on=(Exception,), on_failure=lambda error: f"{type(error).__name__}: {error}"
     )
-    return create_agent(asked, tools, system_prompt=told, middleware=[telling], checkpointer=InMemorySaver())
+    return create_agent(
+        chat_model,
+        list(agent.toolbox.values()),
+        system_prompt=instructions_of(agent),
+        middleware=[report_failures],
+        checkpointer=InMemorySaver(),
+    )
 
 
-_ZERO_SHOT = '{% extends "speaker.md" %}{% block examples %}{% endblock %}'
-
-ARMS: Mapping[str, Callable[..., Any]] = {
-    "guided": _guided("arq", by_response=False),
-    "arq": _guided("arq"),
-    "cot": _guided("cot"),
-    "direct": _guided("direct"),
-    "react": _app("react"),
-    "pre-act": _app("pre-act"),
-    "arq-pre-act": _app("pre-act", by_response=True),
-    "respact": _app("respact"),
-    "arq-respact": _app("respact", by_response=True),
-    "respact-schema": _app("respact", dialogue_acts=HOUSEHOLD_ACTS),
-    "inner-monologue": _app("respact", inner_monologue=True),
-    "zero-shot": _app("respact", template=_ZERO_SHOT),
-    "create_agent": _create_agent,
+ARMS: Mapping[str, MakeApp] = {
+    "guided": GuidedArm(response_only=False),
+    "arq": GuidedArm("arq"),
+    "cot": GuidedArm("cot"),
+    "direct": GuidedArm("direct"),
+    "react": StrategyArm(ReAct()),
+    "pre-act": StrategyArm(PreAct()),
+    "arq-pre-act": StrategyArm(PreAct(), response_only=True),
+    "respact": StrategyArm(ReSpAct()),
+    "arq-respact": StrategyArm(ReSpAct(), response_only=True),
+    "respact-schema": StrategyArm(ReSpAct(dialogue_acts=HOUSEHOLD_ACTS)),
+    "inner-monologue": StrategyArm(ReSpAct(inner_monologue=True)),
+    "zero-shot": StrategyArm(ReSpAct(template=_ZERO_SHOT)),
+    "create_agent": create_agent_arm,
 }
 
 
-def _required(scenario: Scenario, agent: Agent | None) -> Agent:
+def _load_arm(name: str, folder: Path | None) -> Arm:
+    if name in ARMS:
+        return ARMS[name]
+    if match := _REFLEXION.fullmatch(name):
+        return _load_reflexion(match, folder)
+    if ablation := parse_ablation(name):
+        return _make_ablated_arm(ablation)
+    module, _, attribute = name.partition(":")
+    if not attribute or module in ARMS:
+        names = list(ARMS)
+        names += [f"{arm}+reflexion" for arm in ARMS]
+        similar = suggestion(name, names) or f"; there are {', '.join(ARMS)}."
+        raise InputError(
+            f"there is no arm {name!r}{similar} Write module:function for one of your own, NAME+reflexion for one "
+            "that tries again, and 'arq -QUERY' for arq without a query"
+        )
+    value = _load_object(name, folder)
+    if isinstance(value, type) and issubclass(value, ARQ):
+        return GuidedArm(blueprint=load_blueprint(name, folder))
+    return cast(Arm, value)
+
+
+def _load_reflexion(match: re.Match[str], folder: Path | None) -> Reflexion:
+    trials: Any = match.groupdict(default="3")["trials"]
+    if trials.isdecimal():
+        trials = int(trials)
+    trials = require_count(f"the number of trials after `+reflexion:` in the arm {match[0]!r}", trials)
+    return Reflexion(cast(MakeApp, _load_arm(match["arm"], folder)), trials)
+
+
+def _make_ablated_arm(ablation: Ablation) -> GuidedArm | StrategyArm:
+    strategy = REFERENCE_ARMS[ablation.reference]
+    if strategy == "tools":
+        return GuidedArm(without=ablation.without)
+    return StrategyArm(STRATEGIES[strategy](), response_only=True, without=ablation.without)
+
+
+def _load_object(name: str, folder: Path | None) -> object:
+    try:
+        return load(name, folder)
+    except SpecError as error:
+        raise InputError(f"the arm {error}") from error.__cause__
+
+
+def _choose_models(model: ModelLike, response_only: bool, without: QueriesByStep) -> dict[str, ModelLike]:
+    """Return the model of each step, by the keys that `create_guided_agent` takes."""
+    if response_only:
+        model = make_reasoner(model, "agent", derive=ResponseOnly())
+    models = dict.fromkeys(_STEPS, model)
+    for step, queries in without.items():
+        # A strategy's node is named after what it does: planner, speaker, tools.
+        key = step if step in _STEPS else "strategy"
+        models[key] = make_reasoner(model, "agent", derive=ResponseOnly(without=queries))
+    return models
+
+
+def _compile_matcher(matcher: GuidelineMatcher) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Compile an app that only matches, and replies which guidelines are active."""
+
+    def report_active(state: AgentState) -> dict[str, Any]:
+        active = [match["guideline"] for match in state["guideline_matches"] if match["active"]]
+        return {"messages": [AIMessage(told_active(active))]}
+
+    graph = StateGraph(AgentState)
+    graph.add_node("match", matcher)
+    graph.add_node("report_active", report_active)
+    graph.add_edge(START, "match")
+    graph.add_edge("match", "report_active")
+    graph.add_edge("report_active", END)
+    return graph.compile(checkpointer=False)
+
+
+def _require_agent(scenario: Scenario, agent: Agent | None) -> Agent:
     if agent is None:
         raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
     return agent
 
 
-def _calling(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:
+def _require_tool_agent(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:
     if isinstance(world, Environment):
         raise InputError(
             f"the world of scenario {scenario.name!r} is acted in with texts, and this arm calls tools; react and "
             "respact act in it, and so do the arms of `--ablate speaker`"
         )
-    return _required(scenario, agent)
+    return _require_agent(scenario, agent)
