@@ -30,7 +30,7 @@ from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.users.spec import UserSpec
+from arq_graph.milestones.users.user_spec import UserSpec
 
 CONVERSATIONS = 200
 AT_ONCE = 50

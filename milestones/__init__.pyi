@@ -38,5 +38,5 @@ from .turn_level.evaluation import aevaluate_turns as aevaluate_turns
 from .turn_level.evaluation import evaluate_turns as evaluate_turns
 from .users.agenda import AgendaUser as AgendaUser
 from .users.simulated import SimulatedUser as SimulatedUser
-from .users.spec import UserSpec as UserSpec
+from .users.user_spec import UserSpec as UserSpec
 from .verdicts import Verdict as Verdict

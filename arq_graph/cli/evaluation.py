@@ -32,7 +32,7 @@ from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.reports.tables import table
 from arq_graph.milestones.store import ASKED
 from arq_graph.milestones.transcript import Result, Transcript
-from arq_graph.milestones.users.spec import KINDS
+from arq_graph.milestones.users.user_spec import KINDS
 from arq_graph.models.offline.model import is_offline
 
 _Words = str | None

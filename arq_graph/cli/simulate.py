@@ -37,7 +37,7 @@ from arq_graph.milestones.reports.tables import ENDS
 from arq_graph.milestones.scoring import Score, score
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.milestones.transcripts.formats import read_transcript
-from arq_graph.milestones.users.spec import Kind
+from arq_graph.milestones.users.user_spec import Kind
 from arq_graph.nodes.progress_tracker import make_progress_record
 from arq_graph.reasoning.usage import track_usage
 

@@ -27,7 +27,7 @@ from arq_graph.milestones.reports.shown import Row, Table, number
 from arq_graph.milestones.reports.tables import Rows, table, tables_of
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, turn_metrics
-from arq_graph.milestones.users.spec import Kind
+from arq_graph.milestones.users.user_spec import Kind
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.sections import clean
 

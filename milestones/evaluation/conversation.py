@@ -21,8 +21,8 @@ from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import parse_messages
 from arq_graph.milestones.users.agenda import AgendaUser
-from arq_graph.milestones.users.hearing import asks_something
-from arq_graph.milestones.users.spec import ScriptedUser, User, last_words
+from arq_graph.milestones.users.agent_message import has_question
+from arq_graph.milestones.users.user_spec import ScriptedUser, User, join_agent_texts
 from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
@@ -189,7 +189,7 @@ class _Talk:
             if not any(message.type == "ai" for message in held.messages[before:]):
                 raise InputError("the app answered the user with no message of its own")
             # An agent that asks its guide within the turn asks nothing after it.
-            if is_guided and (turn.has_asked or not asks_something(last_words(held.said))):
+            if is_guided and (turn.has_asked or not has_question(join_agent_texts(held.said))):
                 raise _Ended("user")
 
     async def keep_what_was_done(self) -> None:

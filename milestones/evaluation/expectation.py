@@ -23,7 +23,7 @@ from arq_graph.milestones.findings import Schemas, find_tool_mismatches
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, PatternCheck
 from arq_graph.milestones.patterns import PatternText
-from arq_graph.milestones.users.spec import Text, Texts
+from arq_graph.milestones.users.user_spec import Text, Texts
 from arq_graph.milestones.values import as_text
 
 

@@ -27,7 +27,7 @@ from arq_graph.milestones.matching import load_rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user
-from arq_graph.milestones.users.spec import Kind, ScriptedUser, Text, User, UserSpec
+from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User, UserSpec
 
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""

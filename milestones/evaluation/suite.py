@@ -61,7 +61,7 @@ from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
 from arq_graph.milestones.graph_file import parse_milestones
-from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
+from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
 
 # `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
 _ARGUMENT = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)

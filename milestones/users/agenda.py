@@ -3,37 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, others_said, share_named
-from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, without_numbers, wrong_value
-from arq_graph.milestones.users.spec import Deviation, UserSpec, Value, last_words, persona_of
+from arq_graph.milestones.users.agent_message import (
+    AgentMessage,
+    Fact,
+    find_other_values,
+    find_requested_facts,
+    measure_overlap,
+)
+from arq_graph.milestones.users.disclosure import (
+    is_withheld_if_perturbed,
+    make_wrong_value,
+    redact,
+    simulate_speech_recognition,
+    strip_numbers,
+)
+from arq_graph.milestones.users.user_spec import (
+    Deviation,
+    Intent,
+    UserSpec,
+    Value,
+    find_persona,
+    join_agent_texts,
+)
 
-MOST_NOT_UNDERSTOOD = 2
-"""So often in a row a user says that it does not understand; then it leaves."""
+MAX_MISUNDERSTANDINGS = 2
+"""The number of times in a row that a user says it doesn't understand; then it leaves."""
 
 VAGUE = "I am not sure. Maybe it is in your system."
 
 
 @dataclass(frozen=True)
 class _Reply:
-    """What is replied: words of the spec, and facts to be told; in the persona's words for a moment, if it has one."""
+    """A reply before it is phrased: words of the spec and facts; `moment` names the persona's words around them."""
 
     moment: str
-    said: str = ""
+    text: str = ""
     facts: tuple[Fact, ...] = ()
-    leaves: bool = False
+    is_last: bool = False
+
+
+@dataclass
+class _IntentProgress:
+    """The state of the conversation about one intent."""
+
+    number: int
+    intent: Intent
+    wish: str
+    facts: list[Fact]
+    slots: list[Fact]
+    told_names: set[str] = field(default_factory=set)
+    handled_topics: set[tuple[str, str]] = field(default_factory=set)
+    corrections: set[tuple[str, str]] = field(default_factory=set)
+    replies: set[_Reply] = field(default_factory=set)
+    has_volunteered: bool = False
+    repetitions: int = 0
+
+    @property
+    def untold_slots(self) -> tuple[Fact, ...]:
+        """The facts of this intent that the agent hasn't heard."""
+        return tuple(fact for fact in self.slots if fact.name not in self.told_names)
 
 
 class AgendaUser:
     """A simulated user that is deterministic and asks no model: the default (Pre-Act, 4.3; ReSpAct, B.1).
 
-    What it says depends on the spec, the seed and what the agent said, and on nothing else. It is a stand-in for a
-    customer: it tells the slots that the agent asks for by name, says yes or no to what its spec accepts or refuses,
-    corrects a value that the agent repeats wrongly, falls back where a wish fails, and gives up when its patience is
-    out. What it does not understand it says, twice in a row; then it leaves. Lifelike talk is `SimulatedUser`'s.
+    What it says depends on the spec, the seed and what the agent said, and on nothing else. It is a fake: it tells the
+    slots that the agent asks for by name, says yes or no to what its spec accepts or refuses, corrects a value that the
+    agent repeats wrongly, falls back where a wish fails, and gives up when its patience is out. When it does not
+    understand, it says so, twice in a row; then it leaves. For lifelike talk there is `SimulatedUser`.
 
     An object is one conversation: make another for the next.
 
@@ -45,181 +86,224 @@ class AgendaUser:
     def __init__(self, spec: UserSpec, *, seed: int) -> None:
         self.spec = spec
         self._seed = seed
-        self._persona = persona_of(spec.persona)
-        self._challenges = list(self._persona.challenges)
-        self._is_ignorant = spec.kind == "unhelpful"
+        self._persona = find_persona(spec.persona)
+        self._remaining_challenges = list(self._persona.challenges)
+        self._knows_nothing = spec.kind == "unhelpful"
+        self._is_guide = spec.role == "guide"
         self._turn = 0
         self._is_leaving = False
-        self._departed: set[tuple[Deviation | None, tuple[Fact, ...]]] = set()
-        self._not_understood = 0
-        self._begin(0)
+        self._misunderstandings = 0
+        self._deviations: set[tuple[Deviation | None, tuple[Fact, ...]]] = set()
+        self._progress = self._start_intent(0)
 
-    def _begin(self, at: int) -> None:
-        self._at, self._intent = at, self.spec.intents[at]
-        self._wish = self._intent.request
-        known = {fact.name: fact for fact in self.spec.facts}
-        known |= {name: replace(known[name], value=value) for name, value in self._intent.slots.items()}
-        self._facts = [*known.values()]
-        self._slots = [fact for fact in self._facts if fact.name in self._intent.slots]
-        self._told: set[str] = set()
-        self._settled: set[tuple[str, str]] = set()
-        self._given: set[_Reply] = set()
-        self._volunteered = False
-        self._strain = 0
+    def _start_intent(self, number: int) -> _IntentProgress:
+        intent = self.spec.intents[number]
+        facts = {fact.name: fact for fact in self.spec.facts}
+        for name, value in intent.slots.items():
+            facts[name] = replace(facts[name], value=value)
+        slots = [fact for fact in facts.values() if fact.name in intent.slots]
+        return _IntentProgress(number, intent, intent.request, list(facts.values()), slots)
 
-    async def aspeak(self, said: Sequence[Message]) -> str | None:
-        """What the user says next; see `User`."""
+    async def aspeak(self, messages: Sequence[Message]) -> str | None:
+        """Return what the user says next; see `User`."""
         self._turn += 1
         if self._is_leaving:
             return None
         if self._turn == 1:
-            return self._said(_Reply("" if self.spec.role == "guide" else "opening", self._wish))
-        reply = self._bounded(self._at, self._reply(Heard(last_words(said))))
-        self._is_leaving = reply.leaves
-        return self._said(reply)
+            return self._phrase(_Reply("" if self._is_guide else "opening", self._progress.wish))
+        intent_number = self._progress.number
+        reply = self._choose_reply(AgentMessage(join_agent_texts(messages)))
+        if not reply.is_last and intent_number == self._progress.number:
+            reply = self._limit_repetition(reply)
+        self._is_leaving = reply.is_last
+        return self._phrase(reply)
 
-    def _bounded(self, before: int, reply: _Reply) -> _Reply:
-        """The reply, or the end if the user would have to repeat it more often than it bears."""
-        self._not_understood = self._not_understood + 1 if reply.moment == "unknown" else 0
-        if reply.leaves or before != self._at:
-            return reply
-        again = reply in self._given
-        self._given.add(reply)
-        self._strain += again
-        if self._strain > self.spec.patience or self._not_understood > MOST_NOT_UNDERSTOOD:
-            return _Reply("give_up", leaves=True)
-        return replace(reply, moment="again") if again and reply.moment == "answer" else reply
+    def _limit_repetition(self, reply: _Reply) -> _Reply:
+        """Return the reply, or the end if the user would repeat it more often than its patience allows."""
+        progress = self._progress
+        is_repetition = reply in progress.replies
+        progress.replies.add(reply)
+        progress.repetitions += is_repetition
+        if progress.repetitions > self.spec.patience or self._misunderstandings > MAX_MISUNDERSTANDINGS:
+            return _Reply("give_up", is_last=True)
+        if is_repetition and reply.moment == "answer":
+            return replace(reply, moment="again")
+        return reply
 
-    def _reply(self, heard: Heard) -> _Reply:
-        if wrong := self._wrong_in(heard):
-            return _Reply("correction", facts=wrong)
-        if heard.confirms:
-            return _Reply("", "Yes" if self._agrees(heard.text) else "No")
-        if self._intent.done_when is not None and self._intent.done_when.search(heard.text):
-            return self._next()
-        parts = [self._answer(each) for each in heard.questions]
-        if not parts:
-            # Each offer is answered once, with the facts it names that the agent does not have yet.
-            named = tuple(asked_for(heard.text, self._untold))
-            parts = [self._of_spec(heard.text, once=True), _Reply("answer", facts=named) if named else None]
-        if answers := [part for part in parts if part is not None]:
-            facts = dict.fromkeys(fact for each in answers for fact in each.facts)
-            said = " ".join(dict.fromkeys(filter(None, (each.said for each in answers))))
-            return replace(answers[0], said=said, facts=tuple(facts))
-        if heard.offers_help or not heard.text:
-            return _Reply("answer", self._wish)
-        if heard.questions and not heard.fails:
+    def _choose_reply(self, message: AgentMessage) -> _Reply:
+        reply = self._answer(message) or self._react_to_statement(message)
+        if reply.moment == "unknown":
+            self._misunderstandings += 1
+        else:
+            self._misunderstandings = 0
+        return reply
+
+    def _answer(self, message: AgentMessage) -> _Reply | None:
+        """Return the reply to an error, a confirmation, a question or an offer; None if there is nothing like it."""
+        if wrong_facts := self._find_wrong_facts(message):
+            return _Reply("correction", facts=wrong_facts)
+        if message.is_confirmation:
+            return _Reply("", "Yes" if self._agrees_to(message.text) else "No")
+        done_when = self._progress.intent.done_when
+        if done_when is not None and done_when.search(message.text):
+            return self._move_on()
+        if message.questions:
+            answers = [self._answer_question(question) for question in message.questions]
+        else:
+            answers = self._answer_offer(message.text)
+        return _join_replies([answer for answer in answers if answer is not None])
+
+    def _answer_offer(self, text: str) -> list[_Reply | None]:
+        """Return the answer to an offer, which is given once, and the facts it names that the agent lacks."""
+        answers = [self._find_scripted_answer(text, only_once=True)]
+        if named_facts := find_requested_facts(text, self._progress.untold_slots):
+            answers.append(_Reply("answer", facts=tuple(named_facts)))
+        return answers
+
+    def _react_to_statement(self, message: AgentMessage) -> _Reply:
+        progress, intent = self._progress, self._progress.intent
+        if message.offers_help or not message.text:
+            return _Reply("answer", progress.wish)
+        if message.questions and not message.reports_failure:
             return _Reply("unknown")
-        if self._untold and not self._volunteered and self.spec.role != "guide":
-            self._volunteered = True
-            return _Reply("answer", facts=self._untold)
-        if heard.fails and self._intent.fallback and self._wish != self._intent.fallback:
-            self._wish = self._intent.fallback
-            return _Reply("fallback", self._wish)
-        if self.spec.role == "guide" and self._intent is self.spec.intents[-1] and not heard.fails:
+        if progress.untold_slots and not progress.has_volunteered and not self._is_guide:
+            progress.has_volunteered = True
+            return _Reply("answer", facts=progress.untold_slots)
+        if message.reports_failure and intent.fallback and progress.wish != intent.fallback:
+            progress.wish = intent.fallback
+            return _Reply("fallback", progress.wish)
+        is_last_intent = progress.number + 1 == len(self.spec.intents)
+        if self._is_guide and is_last_intent and not message.reports_failure:
             return _Reply("", "All right.")  # who guides waits for the end of the task
-        if heard.fails or self._intent.done_when is None:
-            return self._next()
-        return _Reply("again", self._wish)
+        if message.reports_failure or intent.done_when is None:
+            return self._move_on()
+        return _Reply("again", progress.wish)
 
-    def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
-        """Slots that the agent repeats with a wrong value; the user objects to each value once."""
-        known = {str(each.value).casefold() for each in self.spec.facts if not isinstance(each.value, bool)}
-        wrong: dict[Fact, None] = {}
-        for fact in () if self._is_ignorant else self._slots:
-            for other in {each.casefold() for each in others_said(heard.text, fact)} - known:
-                is_objected_to = fact.name in self._told and (fact.name, other) not in self._settled
-                if heard.confirms or is_objected_to:
-                    wrong[fact] = None
-                    self._settled.add((fact.name, other))
-        return tuple(wrong)
+    def _find_wrong_facts(self, message: AgentMessage) -> tuple[Fact, ...]:
+        """Return the slots that the agent repeats with a wrong value; the user objects to each value once."""
+        if self._knows_nothing:
+            return ()
+        true_values = {
+            str(fact.value).casefold() for fact in self.spec.facts if not isinstance(fact.value, bool)
+        }
+        wrong_facts: dict[Fact, None] = {}
+        for fact in self._progress.slots:
+            other_values = {value.casefold() for value in find_other_values(message.text, fact)}
+            for value in other_values - true_values:
+                correction = (fact.name, value)
+                is_new = (
+                    fact.name in self._progress.told_names and correction not in self._progress.corrections
+                )
+                if message.is_confirmation or is_new:
+                    wrong_facts[fact] = None
+                    self._progress.corrections.add(correction)
+        return tuple(wrong_facts)
 
-    def _agrees(self, question: str) -> bool:
-        if self._is_ignorant:
-            return self._chance("agrees").random() < 0.5
-        if any(share_named(offer, question) == 1 for offer in self._intent.refuses):
+    def _agrees_to(self, question: str) -> bool:
+        if self._knows_nothing:
+            return self._draw("agrees").random() < 0.5
+        intent = self._progress.intent
+        if any(measure_overlap(offer, question) == 1 for offer in intent.refuses):
             return False
-        wanted = _long_words(" ".join((self._intent.request, self._wish, *self._intent.accepts)))
-        named = any(share_named(each, question) == 1 for each in wanted)
-        return named or any(fact.is_in(question) for fact in self._facts)
+        wishes = " ".join((intent.request, self._progress.wish, *intent.accepts))
+        if any(measure_overlap(word, question) == 1 for word in _select_long_words(wishes)):
+            return True
+        return any(fact.is_in(question) for fact in self._progress.facts)
 
-    def _answer(self, question: str) -> _Reply | None:
-        """The answer to a question; None if the user does not understand it."""
-        if (said := self._of_spec(question)) is not None:
-            return said
-        asked = tuple(asked_for(question, self._facts))
-        if self._is_ignorant:
-            return _Reply("answer", "" if asked else VAGUE, asked)
-        repeated = tuple(fact for fact in self._facts if fact.is_in(question))
-        if repeated and all(fact.name in self._told for fact in asked):
-            return _Reply("yes", facts=repeated)
-        if asked:
-            return _Reply("answer", facts=asked)
-        for wish in filter(None, (self._intent.request, self._wish, self._intent.fallback)):
-            if share_named(" ".join(_long_words(wish)), question) >= 0.5:
-                self._wish = wish
+    def _answer_question(self, question: str) -> _Reply | None:
+        """Return the answer to a question; None if the user does not understand it."""
+        if (answer := self._find_scripted_answer(question)) is not None:
+            return answer
+        progress = self._progress
+        requested_facts = tuple(find_requested_facts(question, progress.facts))
+        if self._knows_nothing:
+            return _Reply("answer", "" if requested_facts else VAGUE, requested_facts)
+        repeated_facts = tuple(fact for fact in progress.facts if fact.is_in(question))
+        if repeated_facts and all(fact.name in progress.told_names for fact in requested_facts):
+            return _Reply("yes", facts=repeated_facts)
+        if requested_facts:
+            return _Reply("answer", facts=requested_facts)
+        for wish in (progress.intent.request, progress.wish, progress.intent.fallback):
+            if wish and measure_overlap(" ".join(_select_long_words(wish)), question) >= 0.5:
+                progress.wish = wish
                 return _Reply("yes")
         return None
 
-    def _of_spec(self, text: str, *, once: bool = False) -> _Reply | None:
-        replies = [
-            *((topic, 0.6, _Reply("answer", said)) for each in (self._intent, *self.spec.intents)
-              for topic, said in each.answers.items()),
-            *((offer, 1.0, _Reply("yes", f"I accept the {offer}.")) for offer in self._intent.accepts),
-            *((offer, 1.0, _Reply("no")) for offer in self._intent.refuses),
-        ]  # fmt: skip
-        for topic, share, reply in replies:
+    def _find_scripted_answer(self, text: str, *, only_once: bool = False) -> _Reply | None:
+        """Return what the spec says about a topic or an offer that a text names."""
+        progress = self._progress
+        for topic, threshold, reply in self._list_scripted_answers():
             key = (topic, reply.moment)
-            if share_named(topic, text) >= share and not (once and key in self._settled):
-                self._settled.add(key)
-                return _Reply("answer", VAGUE) if self._is_ignorant else reply
+            if only_once and key in progress.handled_topics:
+                continue
+            if measure_overlap(topic, text) >= threshold:
+                progress.handled_topics.add(key)
+                return _Reply("answer", VAGUE) if self._knows_nothing else reply
         return None
 
-    @property
-    def _untold(self) -> tuple[Fact, ...]:
-        return tuple(each for each in self._slots if each.name not in self._told)
+    def _list_scripted_answers(self) -> list[tuple[str, float, _Reply]]:
+        """Return topics, the share of their words that a text must have, and the reply to each."""
+        intent = self._progress.intent
+        answers = []
+        for other_intent in (intent, *self.spec.intents):
+            for topic, text in other_intent.answers.items():
+                answers.append((topic, 0.6, _Reply("answer", text)))
+        for offer in intent.accepts:
+            answers.append((offer, 1.0, _Reply("yes", f"I accept the {offer}.")))
+        for offer in intent.refuses:
+            answers.append((offer, 1.0, _Reply("no")))
+        return answers
 
-    def _next(self) -> _Reply:
-        """The next wish, what the persona is after beyond them, or the end."""
-        if self._at + 1 < len(self.spec.intents):
-            self._begin(self._at + 1)
-            return _Reply("" if self.spec.role == "guide" else "next", self._wish)
-        if self._challenges:
-            return _Reply("answer", self._challenges.pop(0))
-        return _Reply("", self.spec.closing, leaves=True)
+    def _move_on(self) -> _Reply:
+        """Return the next wish, a challenge of the persona once there is none, or the closing."""
+        next_number = self._progress.number + 1
+        if next_number < len(self.spec.intents):
+            self._progress = self._start_intent(next_number)
+            return _Reply("" if self._is_guide else "next", self._progress.wish)
+        if self._remaining_challenges:
+            return _Reply("answer", self._remaining_challenges.pop(0))
+        return _Reply("", self.spec.closing, is_last=True)
 
-    def _said(self, reply: _Reply) -> str | None:
-        """A reply in words, with what departs from the happy path in this turn."""
-        is_plain = reply.leaves or reply.moment == "correction"
-        kind = None if is_plain else self.spec.deviation(self._seed, self._turn)
-        facts = self._told_by(kind, reply.facts)
-        said = " ".join(filter(None, (reply.said, *map(self._stated, facts))))
-        said = let_out(said, self.spec.kind, self.spec.facts, self._seed)
-        text = self._line(reply.moment, said) if reply.moment else said
-        if kind == "asr":
-            text, facts = misheard(text, self._chance("asr")), ()
-        # Facts that were wrong or misheard are said again.
-        self._told |= {fact.name for fact in self._facts if fact in facts or fact.is_in(text)}
-        if kind == "off_topic":
-            text = f"{self._line('side_question', '')} {text}"
+    def _phrase(self, reply: _Reply) -> str | None:
+        """Return a reply in words, with this turn's deviation from the happy path."""
+        deviation = None
+        if not reply.is_last and reply.moment != "correction":
+            deviation = self.spec.draw_deviation(self._seed, self._turn)
+        facts = self._select_facts(deviation, reply.facts)
+        parts = [reply.text]
+        parts.extend(self._state_fact(fact) for fact in facts)
+        text = redact(" ".join(filter(None, parts)), self.spec.kind, self.spec.facts, self._seed)
+        if reply.moment:
+            text = self._wrap_in_persona_line(reply.moment, text)
+        if deviation == "asr":
+            text = simulate_speech_recognition(text, self._draw("asr"))
+            facts = ()  # misheard facts are said again
+        for fact in self._progress.facts:
+            if fact in facts or fact.is_in(text):
+                self._progress.told_names.add(fact.name)
+        if deviation == "off_topic":
+            text = f"{self._wrap_in_persona_line('side_question', '')} {text}"
         return text.strip() or None
 
-    def _told_by(self, kind: Deviation | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-        """The words for facts: some deviations make them wrong or leave some out, until they are asked for again."""
-        if not facts or (kind, facts) in self._departed:
+    def _select_facts(self, deviation: Deviation | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+        """Return the facts to be told: some deviations omit some or make one wrong, until they are asked for again."""
+        if not facts or (deviation, facts) in self._deviations:
             return facts
-        self._departed.add((kind, facts))
-        if kind == "partial" and len(facts) > 1:
-            return facts[: self._chance("part").randrange(1, len(facts))]
-        lie = wrong_value(facts[0].value, self._seed, self.spec.facts) if kind == "incorrect" else None
-        return facts if lie is None else (replace(facts[0], value=lie), *facts[1:])
+        self._deviations.add((deviation, facts))
+        if deviation == "partial" and len(facts) > 1:
+            return facts[: self._draw("part").randrange(1, len(facts))]
+        if deviation == "incorrect":
+            wrong_value = make_wrong_value(facts[0].value, self._seed, self.spec.facts)
+            if wrong_value is not None:
+                return (replace(facts[0], value=wrong_value), *facts[1:])
+        return facts
 
-    def _stated(self, fact: Fact) -> str:
+    def _state_fact(self, fact: Fact) -> str:
         value: Value | None = fact.value
-        if self._is_ignorant:
-            value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
-        elif self.spec.kind == "perturbed" and is_kept_back(fact):
-            value = without_numbers(fact.value) if self.spec.role == "guide" else ""
+        if self._knows_nothing:
+            value = make_wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
+        elif self.spec.kind == "perturbed" and is_withheld_if_perturbed(fact):
+            value = strip_numbers(fact.value) if self._is_guide else ""
             return f"The {fact.label} is {value}." if value else f"I do not have the {fact.label} at hand."
         if value is None:
             return VAGUE
@@ -227,15 +311,28 @@ class AgendaUser:
             return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
         return f"The {fact.label} is {value}."
 
-    def _line(self, moment: str, said: str) -> str:
-        lines = self._persona.lines.get(moment) or persona_of("plain").lines[moment]
-        line = self._chance("line", moment).choice(lines)
-        return line.replace("{said}", said) if "{said}" in line else f"{line} {said}".strip()
+    def _wrap_in_persona_line(self, moment: str, text: str) -> str:
+        lines = self._persona.lines.get(moment) or find_persona("plain").lines[moment]
+        line = self._draw("line", moment).choice(lines)
+        if "{said}" in line:
+            return line.replace("{said}", text)
+        return f"{line} {text}".strip()
 
-    def _chance(self, *about: object) -> Random:
-        """The chance for one purpose in this turn; other draws do not change it."""
-        return Random("/".join(map(str, (self._seed, *about, self._turn))))
+    def _draw(self, *purpose: object) -> Random:
+        """Return the source of chance for one purpose in this turn, independent of all others."""
+        return Random("/".join(map(str, (self._seed, *purpose, self._turn))))
 
 
-def _long_words(text: str) -> list[str]:
+def _join_replies(replies: Sequence[_Reply]) -> _Reply | None:
+    """Return one reply with the words and facts of all, each once, in the manner of the first."""
+    if not replies:
+        return None
+    texts = dict.fromkeys(reply.text for reply in replies if reply.text)
+    facts: dict[Fact, None] = {}
+    for reply in replies:
+        facts.update(dict.fromkeys(reply.facts))
+    return replace(replies[0], text=" ".join(texts), facts=tuple(facts))
+
+
+def _select_long_words(text: str) -> list[str]:
     return [word for word in text.split() if len(word) > 3]

@@ -1,4 +1,4 @@
-"""A user that a model plays, through a blueprint; code holds it to its kind and to its bounds."""
+"""A user that a model plays, through a blueprint; code makes sure that it says what its kind of user may say."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
-from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard, without_numbers
-from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, persona_of
+from arq_graph.milestones.users.disclosure import (
+    is_disclosing,
+    is_withheld_if_perturbed,
+    redact,
+    simulate_speech_recognition,
+    strip_numbers,
+)
+from arq_graph.milestones.users.user_spec import Deviation, Intent, User, UserSpec, find_persona
 from arq_graph.models.offline.model import is_offline
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -22,11 +28,11 @@ from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "simulated_user.md"
 TEMPERATURE = 0.7
-LONGEST_MESSAGE = 2_000
-MESSAGES_SHOWN = 20
+MAX_MESSAGE_CHARACTERS = 2_000
+MAX_MESSAGES = 20
 _EXIT = re.compile(r"""["'`*\s]*exit[."'`*!\s]*""", re.IGNORECASE)
-_NAME_OF_USER = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
-_HOW: dict[Deviation, str] = {
+_SPEAKER_LABEL = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
+_INSTRUCTIONS: dict[Deviation, str] = {
     "off_topic": "say something off the topic first, or only that; come back to it in your next message",
     "incorrect": "give one of the values asked for wrongly, by mistake; if none is asked for, ignore this",
     "partial": "leave out a part of what is asked for; if nothing is asked for, ignore this",
@@ -85,7 +91,7 @@ class SimulatedUser:
         seed: What chance depends on, apart from the model's own.
 
     Raises:
-        InputError: The model is none.
+        InputError: `model` isn't a chat model, a model string or a `Reasoner`.
     """
 
     def __init__(self, spec: UserSpec, model: ModelLike, *, seed: int) -> None:
@@ -93,91 +99,104 @@ class SimulatedUser:
         self.reasoner = make_reasoner(model, "user", TEMPERATURE)
         self._template = PromptTemplate(PROMPT, PROMPT.parent)
         self._seed = seed
-        kept_back = filter(is_kept_back, spec.facts if spec.kind == "perturbed" else ())
-        self._not_at_hand = {(each.name, each.value) for each in kept_back}
-        self._head = self._template.render("head", self._shown_to_model())
+        self._withheld: set[tuple[str, Any]] = set()
+        if spec.kind == "perturbed":
+            self._withheld = {
+                (fact.name, fact.value) for fact in spec.facts if is_withheld_if_perturbed(fact)
+            }
+        self._head = self._template.render("head", self._describe_user())
         self._turn = 0
 
-    async def aspeak(self, said: Sequence[Message]) -> str | None:
-        """What the user says next; see `User`.
+    async def aspeak(self, messages: Sequence[Message]) -> str | None:
+        """Return what the user says next; see `User`.
 
         Raises:
             ReasoningError: The model gave no answer.
         """
         self._turn += 1
-        deviation = self.spec.deviation(self._seed, self._turn)
-        now: dict[str, Any] = {"message_number": self._turn}
-        if deviation in _HOW:
-            now["this_time"] = _HOW[deviation]
-        # Keep the end of the conversation, and the end of long messages.
-        shown = [
-            {"from": "you" if each.speaker == "user" else "agent", "text": each.text[-LONGEST_MESSAGE:]}
-            for each in said[-MESSAGES_SHOWN:]
-            if each.speaker != "system"
-        ]
-        tail = self._template.render("tail", {"talk": shown, "now": now, "opening": not shown})
-        prompt = [SystemMessage(self._head), HumanMessage(tail)]
-        answer = await self.reasoner.aask(UserSpeaking, prompt, check=self._complaints)
-        message = _said(answer.value)
-        if answer.value.finished or _EXIT.fullmatch(message):
+        deviation = self.spec.draw_deviation(self._seed, self._turn)
+        prompt = self._build_prompt(messages, deviation)
+        answer = await self.reasoner.aask(UserSpeaking, prompt, check=self._check)
+        text = _clean_message(answer.value)
+        if answer.value.finished or _EXIT.fullmatch(text):
             return None
-        if leaks(message, self.spec.kind, self.spec.facts):
-            message = self._allowed(message)
-        if message and deviation == "asr":
-            message = misheard(message, Random(f"{self._seed}/asr/{self._turn}"))
-        return message or None
+        if is_disclosing(text, self.spec.kind, self.spec.facts):
+            text = self._redact(text)
+        if text and deviation == "asr":
+            text = simulate_speech_recognition(text, Random(f"{self._seed}/asr/{self._turn}"))
+        return text or None
 
-    def _shown_to_model(self) -> dict[str, Any]:
-        spec, persona = self.spec, persona_of(self.spec.persona)
-        told = {"request"} if spec.kind == "unhelpful" else set(Intent.model_fields) - {"done_when"}
+    def _build_prompt(
+        self, messages: Sequence[Message], deviation: Deviation | None
+    ) -> list[SystemMessage | HumanMessage]:
+        now: dict[str, Any] = {"message_number": self._turn}
+        if deviation in _INSTRUCTIONS:
+            now["this_time"] = _INSTRUCTIONS[deviation]
+        talk = []
+        for message in messages[-MAX_MESSAGES:]:
+            if message.speaker != "system":
+                speaker = "you" if message.speaker == "user" else "agent"
+                # The end of a long message says what it asks for.
+                talk.append({"from": speaker, "text": message.text[-MAX_MESSAGE_CHARACTERS:]})
+        tail = self._template.render("tail", {"talk": talk, "now": now, "opening": not talk})
+        return [SystemMessage(self._head), HumanMessage(tail)]
+
+    def _describe_user(self) -> dict[str, Any]:
+        """Return the values of the prompt's head, without what this kind of user may not say."""
+        spec, persona = self.spec, find_persona(self.spec.persona)
+        if spec.kind == "unhelpful":
+            intent_fields = {"request"}
+        else:
+            intent_fields = set(Intent.model_fields) - {"done_when"}
+        wishes = []
+        for intent in spec.intents:
+            wishes.append(self._redact_tree(intent.model_dump(include=intent_fields, exclude_defaults=True)))
         return {
             "role": spec.role,
             "kind": spec.kind,
             "patience": spec.patience,
             "persona": {"description": persona.description, "is_after": list(persona.challenges)},
             "challenging": bool(persona.challenges),
-            "wishes": [
-                self._allowed(intent.model_dump(include=told, exclude_defaults=True))
-                for intent in spec.intents
-            ],
-            "known": self._allowed(spec.knowledge),
-            "closing": self._allowed(spec.closing),
+            "wishes": wishes,
+            "known": self._redact_tree(spec.knowledge),
+            "closing": self._redact(spec.closing),
         }
 
-    def _allowed(self, value: Any, name: str = "") -> Any:
+    def _redact_tree(self, value: Any, name: str = "") -> Any:
         if isinstance(value, Mapping):
-            return {key: self._allowed(each, key) for key, each in value.items()}
+            return {key: self._redact_tree(inner, key) for key, inner in value.items()}
         if isinstance(value, tuple):
-            return [self._allowed(each) for each in value]
-        if (name, value) in self._not_at_hand:
-            is_guide = self.spec.role == "guide"
-            return (without_numbers(value) if is_guide else "") or "not at hand"
-        return (
-            let_out(value, self.spec.kind, self.spec.facts, self._seed) if isinstance(value, str) else value
-        )
+            return [self._redact_tree(inner) for inner in value]
+        if (name, value) in self._withheld:
+            hint = strip_numbers(value) if self.spec.role == "guide" else ""
+            return hint or "not at hand"
+        return self._redact(value) if isinstance(value, str) else value
 
-    def _complaints(self, answer: UserSpeaking) -> list[Complaint]:
-        message, wrong = _said(answer), ""
+    def _redact(self, text: str) -> str:
+        return redact(text, self.spec.kind, self.spec.facts, self._seed)
+
+    def _check(self, answer: UserSpeaking) -> list[Complaint]:
+        message = _clean_message(answer)
         if not message and not answer.finished:
-            wrong = "it is empty: say something, or set `finished`"
-        elif leaks(message, self.spec.kind, self.spec.facts):
-            wrong = (
-                "it says a number or an identifier, which you do not have at hand: say it without"
-                if self.spec.kind == "perturbed"
-                else "it says a true value, which you do not know: say another, or none"
-            )
-        return [Complaint("UserSpeaking", "message", wrong)] if wrong else []
+            problem = "it is empty: say something, or set `finished`"
+        elif not is_disclosing(message, self.spec.kind, self.spec.facts):
+            return []
+        elif self.spec.kind == "perturbed":
+            problem = "it says a number or an identifier, which you do not have at hand: say it without"
+        else:
+            problem = "it says a true value, which you do not know: say another, or none"
+        return [Complaint("UserSpeaking", "message", problem)]
 
 
 def make_user(spec: UserSpec, *, seed: int, model: ModelLike | None = None) -> User:
-    """A user for one conversation: an `AgendaUser`, or a `SimulatedUser` where there is a model to play it.
+    """Return a user for one conversation: a `SimulatedUser` if there is a model to play it, else an `AgendaUser`.
 
-    The offline model plays nobody: the agenda is the stand-in for a user.
+    The offline model plays nobody: the agenda takes its place.
     """
     if model is None or is_offline(model):
         return AgendaUser(spec, seed=seed)
     return SimulatedUser(spec, model, seed=seed)
 
 
-def _said(answer: UserSpeaking) -> str:
-    return _NAME_OF_USER.sub("", answer.message).strip()[:LONGEST_MESSAGE]
+def _clean_message(answer: UserSpeaking) -> str:
+    return _SPEAKER_LABEL.sub("", answer.message).strip()[:MAX_MESSAGE_CHARACTERS]

@@ -1,10 +1,9 @@
-"""A user in a conversation, and who a simulated one is: what it wants and knows, and how it talks (its persona)."""
+"""A user of a conversation, and the specification of a simulated one: its wishes, knowledge and persona."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Annotated, Literal, Protocol, get_args
@@ -16,7 +15,7 @@ from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.hearing import Fact
+from arq_graph.milestones.users.agent_message import Fact
 
 _PERSONAS = Path(__file__).with_name("personas.yaml")
 
@@ -45,20 +44,24 @@ class Persona(Part):
 
 
 @cache
-def shipped_personas() -> Mapping[str, Persona]:
-    """The personas that come with the library, by name."""
+def read_shipped_personas() -> Mapping[str, Persona]:
+    """Return the personas that come with the library, by name."""
     return read_model(_PERSONAS, RootModel[dict[str, Persona]], what="file of personas").root
 
 
-def persona_of(text: str) -> Persona:
-    """The shipped persona of that name, or one that the text describes in three words or more."""
-    shipped = shipped_personas()
-    if found := shipped.get(text):
-        return found
+def find_persona(text: str) -> Persona:
+    """Return the shipped persona of that name, or one that the text describes in three words or more.
+
+    Raises:
+        SpecError: The text is neither.
+    """
+    personas = read_shipped_personas()
+    if text in personas:
+        return personas[text]
     if len(text.split()) >= 3:
         return Persona(description=text)
     raise SpecError(
-        f"is {text!r}, which is no persona{suggestion(text, shipped)} (the personas are {', '.join(shipped)}; a "
+        f"is {text!r}, which isn't a persona{suggestion(text, personas)} (the personas are {', '.join(personas)}; a "
         "description of your own has three words or more)"
     )
 
@@ -98,8 +101,9 @@ class UserSpec(Part):
         intents: What the user wants, 1 or more, in the order in which it is revealed; one may be its request alone.
         role: A `customer` opens, reveals one intent after the other and corrects the agent. A `guide` gives the
             task and from then on speaks only of what it is asked.
-        kind: `helpful`: knows everything below and says it when asked. `perturbed`: the same without numbers,
-            dates, addresses and identifiers. `unhelpful`: knows nothing of it and suggests what is wrong.
+        kind: `helpful`: knows everything below and says it when asked. `perturbed`: doesn't have the ids at hand, and
+            so says neither numbers nor dates, addresses and identifiers. `unhelpful`: knows none of it and suggests
+            what is wrong.
         knowledge: Further facts, by name; said only when asked.
         asked_as: Other words by which an agent may ask for a slot: `{order_id: [confirmation code]}`.
         persona: The name of a shipped persona, or a description in words, which a model plays.
@@ -120,19 +124,20 @@ class UserSpec(Part):
 
     @field_validator("persona")
     @classmethod
-    def _is_a_persona(cls, value: str) -> str:
-        persona_of(value)
+    def _require_persona(cls, value: str) -> str:
+        find_persona(value)
         return value
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """All that the user knows, those of slots with the same name included."""
-        groups = (self.knowledge, *(intent.slots for intent in self.intents))
-        known = dict.fromkeys(fact for group in groups for fact in group.items())
-        return tuple(Fact(name, value, self.asked_as.get(name, ())) for name, value in known)
+        values: dict[tuple[str, Value], None] = dict.fromkeys(self.knowledge.items())
+        for intent in self.intents:
+            values.update(dict.fromkeys(intent.slots.items()))
+        return tuple(Fact(name, value, self.asked_as.get(name, ())) for name, value in values)
 
-    def deviation(self, seed: int, turn: int) -> Deviation | None:
-        """How a turn departs from the happy path, by chance; the first one only through the recogniser of speech."""
+    def draw_deviation(self, seed: int, turn: int) -> Deviation | None:
+        """Return how a turn departs from the happy path; the first one only through the recogniser of speech."""
         kinds: tuple[Deviation, ...] = get_args(Deviation) if turn > 1 else ("asr",)
         for kind in kinds:
             if Random(f"{seed}/deviation/{kind}/{turn}").random() < self.deviations.get(kind, 0.0):
@@ -143,28 +148,32 @@ class UserSpec(Part):
 class User(Protocol):
     """A user of one conversation. Each conversation needs one of its own."""
 
-    async def aspeak(self, said: Sequence[Message]) -> str | None:
-        """What the user says next; None where it has nothing left to say.
+    async def aspeak(self, messages: Sequence[Message]) -> str | None:
+        """Return what the user says next; None once it has nothing left to say.
 
         Args:
-            said: The messages of user and agent so far, oldest first; none of them asks for the opening.
+            messages: The messages of user and agent so far, oldest first; empty for the opening.
         """
         ...
 
 
 class ScriptedUser:
-    """A user whose lines are given: they are said as they stand, in order, whatever is answered; then it leaves."""
+    """A user whose lines are given: it says them in order, whatever the agent answers, and then leaves."""
 
     def __init__(self, *lines: str) -> None:
-        self._left = list(lines)
+        self._remaining_lines = list(lines)
 
-    async def aspeak(self, said: Sequence[Message]) -> str | None:
-        """What the user says next; see `User`."""
-        return self._left.pop(0) if self._left else None
+    async def aspeak(self, messages: Sequence[Message]) -> str | None:
+        """Return what the user says next; see `User`."""
+        return self._remaining_lines.pop(0) if self._remaining_lines else None
 
 
-def last_words(said: Sequence[Message]) -> str:
-    """What the agent said since the user last spoke."""
-    latest = takewhile(lambda message: message.speaker != "user", reversed(said))
-    words = [each.text for each in latest if each.speaker == "agent" and each.text.strip()]
-    return "\n".join(reversed(words))
+def join_agent_texts(messages: Sequence[Message]) -> str:
+    """Return the texts that the agent has sent since the user last spoke, one a line."""
+    texts: list[str] = []
+    for message in reversed(messages):
+        if message.speaker == "user":
+            break
+        if message.speaker == "agent" and message.text.strip():
+            texts.append(message.text)
+    return "\n".join(reversed(texts))
