@@ -70,7 +70,7 @@ def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:
     return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
-async def at_once(
+async def run_concurrently(
     works: Iterable[tuple[K, Coroutine[Any, Any, T]]], most: int
 ) -> AsyncGenerator[tuple[K, T], None]:
     """Yield the results of coroutines as they come, each with its key; at most `most` run at once."""

@@ -31,7 +31,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, PrivateAttr, ValidationError
 
 from arq_graph.errors import InputError, ModelUnavailableError
-from arq_graph.milestones.store import failures_told, records_in
+from arq_graph.milestones.store import convert_file_errors, read_records
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import Bare, chat_model, model_name
 from arq_graph.reasoning.methods import METHODS, get_endpoint, read_request
@@ -205,7 +205,7 @@ class RecordingChatModel(InProcessChatModel):
         line = json.dumps(request.model_dump(exclude_defaults=True), default=str)
         # One write without a buffer: other processes may append to the file, too.
         with (
-            failures_told(f"answers cannot be recorded in {self.file}"),
+            convert_file_errors(f"answers cannot be recorded in {self.file}"),
             self.file.open("ab", buffering=0) as stream,
         ):
             stream.write(line.encode("ascii") + b"\n")
@@ -239,7 +239,7 @@ def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
         InputError: The file cannot be read.
     """
     attempts: dict[str, list[RecordedAnswer]] = defaultdict(list)
-    for record in records_in(file):
+    for record in read_records(file):
         with suppress(ValidationError):
             answer = RecordedAnswer.model_validate(record)
             answers = attempts[answer.conversation]
@@ -309,7 +309,7 @@ def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int])
 
 def _prepare_to_append(file: Path) -> None:
     """Make the file, or end its last line if a kill has cut it off, so that the next one is readable."""
-    with failures_told(f"answers cannot be recorded in {file}"), file.open("a+b") as stream:
+    with convert_file_errors(f"answers cannot be recorded in {file}"), file.open("a+b") as stream:
         if stream.seek(0, os.SEEK_END):
             stream.seek(-1, os.SEEK_END)
             if stream.read(1) != b"\n":

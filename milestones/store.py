@@ -25,7 +25,7 @@ from arq_graph.errors import InputError
 if sys.platform != "win32":
     import fcntl
 
-ASKED = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
+MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
 """What is asked, by the argument of `aevaluate`, as the head of a results file and messages name it."""
 VERSION = 1
 _BEGINNING = b'{"arq_graph": "'
@@ -62,7 +62,7 @@ class RunStore:
         self.parts_before: dict[str, str] = {}
         self._resume = resume
         self._size = 0
-        with failures_told(self._place):
+        with convert_file_errors(self._place):
             # A device may have no end, and a pipe may never have a beginning.
             if self.file.exists() and not self.file.is_file():
                 raise InputError(f"{self._place}: it is no regular file")
@@ -85,7 +85,7 @@ class RunStore:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """The entries of the earlier run, in order; memory holds one. A line that cannot be read is left out."""
-        return (entry for entry in records_in(self.file) if not is_head(entry))
+        return (entry for entry in read_records(self.file) if not is_header(entry))
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it."""
@@ -94,7 +94,7 @@ class RunStore:
         if self.file.suffix == ".gz":
             raise InputError(f"{self.file} is compressed: unpack it to continue it, or name another file")
         before = os.fstat(self._stream.fileno()).st_size
-        with failures_told(self._place):
+        with convert_file_errors(self._place):
             try:
                 # One write for one line; only a full disk takes less than all of it.
                 left = memoryview(line)
@@ -112,12 +112,12 @@ class RunStore:
 
     def close(self) -> None:
         """Close the file."""
-        with failures_told(self._place):
+        with convert_file_errors(self._place):
             self._stream.close()
 
     def _read(self) -> None:
         """Check the heads, and cut off what follows the last whole line."""
-        with opened(self.file) as lines:
+        with open_lines(self.file) as lines:
             for line in lines:
                 if not self._size and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
                     self._compare({})
@@ -160,17 +160,17 @@ def _told_once(names: list[str]) -> Iterator[str]:
         yield each[0] if len(each) == 1 else f"{what} of {len(each)} scenarios"
 
 
-def records_in(file: Path) -> Iterator[dict[str, Any]]:
+def read_records(file: Path) -> Iterator[dict[str, Any]]:
     """What the lines of a file hold, heads included; it may be compressed. A line that cannot be read is left out.
 
     Raises:
         InputError: The file cannot be read.
     """
-    with failures_told(f"{file} cannot be read"), opened(file) as lines:
+    with convert_file_errors(f"{file} cannot be read"), open_lines(file) as lines:
         yield from filter(None, map(_object, lines))
 
 
-def files_in(named: Iterable[str | Path]) -> list[Path]:
+def find_record_files(named: Iterable[str | Path]) -> list[Path]:
     """Files as they are named, and of each folder its JSON Lines files, compressed or not, by name; each once.
 
     Single turns and model answers that an experiment saved in a folder are left out.
@@ -188,7 +188,7 @@ def files_in(named: Iterable[str | Path]) -> list[Path]:
 
 
 @contextmanager
-def failures_told(place: str) -> Iterator[None]:
+def convert_file_errors(place: str) -> Iterator[None]:
     """What fails while a file is read or written becomes an `InputError` that says where."""
     try:
         yield
@@ -197,12 +197,12 @@ def failures_told(place: str) -> Iterator[None]:
         raise InputError(f"{place}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def opened(file: Path) -> BinaryIO:
+def open_lines(file: Path) -> BinaryIO:
     """A file that is read, unpacked where its name ends with .gz."""
     return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
 
 
-def is_head(record: Any) -> bool:
+def is_header(record: Any) -> bool:
     """Whether a record of a JSON Lines file is no entry but names what the entries after it depend on."""
     return isinstance(record, Mapping) and isinstance(record.get("arq_graph"), str)
 

@@ -105,8 +105,10 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
     console.print(safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.jsonl"
-        with conversing(suite, apps, {}, "") as done:
-            report = evaluate(suite, apps, model=model_choice.chat_model(), results=results, done=done)
+        with conversing(suite, apps, {}, "") as on_conversation:
+            report = evaluate(
+                suite, apps, model=model_choice.chat_model(), results=results, on_conversation=on_conversation
+            )
         _PAGE.parent.mkdir(parents=True, exist_ok=True)
         write_html(
             _PAGE, report, said_in(report, results), title="The order desk and its simulated customers"

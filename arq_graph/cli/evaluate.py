@@ -61,8 +61,10 @@ def evaluate(
     tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
     way_on = evaluation.way_on_from(kept)
     how |= {"runs": runs or 1, "results": kept}
-    with evaluation.conversing(tried, apps, how, way_on) as done:
-        report = evaluated(tried, apps, **evaluation.judged(asked, votes), **how, done=done)
+    with evaluation.conversing(tried, apps, how, way_on) as on_conversation:
+        report = evaluated(
+            tried, apps, **evaluation.judged(asked, votes), **how, on_conversation=on_conversation
+        )
     # Before anything is printed: whoever reads may have gone.
     tables = list(tables_of(report, ablated=evaluation.ablated_in(apps), timed=True))
     tables += evaluation.exceptions_of_tools(report, kept)

@@ -21,16 +21,16 @@ from arq_graph.cli.screen import note, warn
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.experiments.ablations import parse_ablation
 from arq_graph.experiments.arms import ARMS, load_arms
-from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
-from arq_graph.milestones.evaluation.holding import Done
-from arq_graph.milestones.evaluation.results import VOTES, read_results
+from arq_graph.milestones.evaluation.arms import Arm, Arms, PreparedApp
+from arq_graph.milestones.evaluation.harness import OnConversation
+from arq_graph.milestones.evaluation.results import JUDGE_VOTES, read_results
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Table
 from arq_graph.milestones.reports.tables import table
-from arq_graph.milestones.store import ASKED
+from arq_graph.milestones.store import MODEL_ROLES
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.users.user_spec import KINDS
 from arq_graph.models.offline.model import is_offline
@@ -56,7 +56,7 @@ def asked_of(
     choices = {"model": choose_model(model, base_url, model_arg)}
     named = {"user_model": user_model, "judge": judge}
     choices |= {role: choose_model(name, base_url) for role, name in named.items() if name}
-    names = {ASKED[role]: each.name for role, each in choices.items()}
+    names = {MODEL_ROLES[role]: each.name for role, each in choices.items()}
     return {role: each.chat_model() for role, each in choices.items()} | {"depends_on": names}
 
 
@@ -64,7 +64,7 @@ def judged(asked: Mapping[str, Any], votes: int) -> dict[str, Any]:
     """The same as settings of `aevaluate`: with the judge that its model makes."""
     if "judge" not in asked:
         return dict(asked)
-    depends_on = asked["depends_on"] | ({VOTES: str(votes)} if votes > 1 else {})
+    depends_on = asked["depends_on"] | ({JUDGE_VOTES: str(votes)} if votes > 1 else {})
     return {**asked, "judge": LLMJudge(asked["judge"], votes=votes), "depends_on": depends_on}
 
 
@@ -142,16 +142,16 @@ def tried_on(
     """
     apps = load_arms(names, folder=folder)
     known = Arms(apps, model)
-    suite = known.comparable(suite)
+    suite = known.select_comparable(suite)
     kinds = {
         (one.agent is None, id(getattr(one.world, "func", one.world)), one.matches_only): one
         for one in reversed(suite.scenarios)
     }
     for one in kinds.values():  # a mistake in a world is no arm's
-        Made(None, world=one.fresh_world(suite.seed)).outcome()  # as if nothing had been done
+        PreparedApp(None, world=one.make_world(suite.seed)).read_outcome()  # as if nothing had been done
     for arm, one in product(apps, kinds.values()):
         try:
-            known.make(Planned(arm, one, 1, suite.seed))
+            known.prepare_app(PlannedConversation(arm, one, 1, suite.seed))
         except (InputError, SpecError) as error:
             raise InputError(f"the arm {arm!r} cannot be tried on {suite.name!r}: {error}") from error
         except (Exception, SystemExit):  # of a user's own code, which may fail in one conversation alone
@@ -168,9 +168,9 @@ def ablated_in(arms: Iterable[str]) -> dict[str, str]:
 @contextmanager
 def conversing(
     suite: Suite, arms: Mapping[str, Arm], settings: Mapping[str, Any], way_on: str
-) -> Iterator[Done]:
+) -> Iterator[OnConversation]:
     """Inside the block conversations are run: progress is shown, and whatever ends it says how to go on."""
-    count = sum(1 for _ in suite.planned(list(arms), settings.get("runs", 1)))
+    count = sum(1 for _ in suite.plan_conversations(list(arms), settings.get("runs", 1)))
     with resumable_progress_bar(way_on, "conversing", count, "went wrong") as advance:
         yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
 

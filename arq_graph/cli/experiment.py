@@ -28,7 +28,7 @@ from arq_graph.experiments.experiment import (
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.recording import RecordingChatModel, read_recording
-from arq_graph.milestones.store import ASKED
+from arq_graph.milestones.store import MODEL_ROLES
 from arq_graph.milestones.transcript import Transcript
 
 
@@ -135,8 +135,8 @@ def experiment(
         others = (other["results"] for other in trials if other is not trial)
         trial["spent_in"] = [other for other in others if other.exists()]
         recording = _recording_models(trial, record)
-        with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as done:
-            trying = aexperiment(**evaluation.judged(recording, votes), done=done)
+        with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as on_conversation:
+            trying = aexperiment(**evaluation.judged(recording, votes), on_conversation=on_conversation)
             found = run_in_loop(trying, "aexperiment")
         tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, trial["results"])]
         written, page = (record / f"{file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html"))
@@ -157,20 +157,20 @@ def _recording_file(folder: Path, suite: Suite, role: str) -> Path:
 def _replayed_models(folder: Path, suite: Suite) -> dict[str, Any]:
     """Return the models that answer from a recording of the suite, by their roles."""
     models: dict[str, RecordingChatModel] = {}
-    for role in ASKED:
+    for role in MODEL_ROLES:
         file = _recording_file(folder, suite, role)
         if file.exists():
             models[role] = RecordingChatModel(file)
     if not models:
         raise InputError(f"{folder} holds no recording of the suite {suite.name!r}")
-    names = {ASKED[role]: model.model_name for role, model in models.items()}
+    names = {MODEL_ROLES[role]: model.model_name for role, model in models.items()}
     return {**models, "depends_on": names}
 
 
 def _recording_models(trial: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the same trial with models that record their answers."""
     recording = dict(trial)
-    for role in ASKED:
+    for role in MODEL_ROLES:
         if role in trial:
             file = _recording_file(folder, trial["suite"], role)
             recording[role] = RecordingChatModel(file, trial[role])
@@ -181,7 +181,7 @@ def _with_model_answers(
     transcripts: Iterable[Transcript], folder: Path, suite: Suite
 ) -> Iterator[Transcript]:
     """Yield the transcripts, each with what the models answered in it."""
-    files = [_recording_file(folder, suite, role) for role in ASKED]
+    files = [_recording_file(folder, suite, role) for role in MODEL_ROLES]
     recordings = [read_recording(file) for file in files if file.exists()]
     for transcript in transcripts:
         answers: list[dict[str, Any]] = []

@@ -23,7 +23,7 @@ from arq_graph.cli.report_view import format_count
 from arq_graph.cli.screen import safe_text, stdout_console, warn
 from arq_graph.errors import InputError
 from arq_graph.experiments.finetuning import UNFILLED, TurnExamples, make_finetuning_examples
-from arq_graph.milestones.evaluation.results import kept_in
+from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.nodes.channels import describe_first_error
@@ -132,7 +132,7 @@ def _conversations(
     for one in read_conversations(files):
         counts["conversation"] += 1
         if isinstance(one, Transcript):
-            kept = kept_in(one.extra) if completed else None
+            kept = read_stored_conversation(one.extra) if completed else None
             reached = kept.record.goal_completed if kept and kept.record else one.extra.get("reward") == 1
             if completed and not reached:
                 left_out["nothing says that they reached their goal", "conversation"] += 1

@@ -29,9 +29,9 @@ from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms
-from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach
+from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_model_failure
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
+from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite, derive_seed
 from arq_graph.milestones.milestone import START
 from arq_graph.milestones.reports.tables import ENDS
 from arq_graph.milestones.scoring import Score, score
@@ -72,12 +72,12 @@ def simulate(
     whole_suite = Suite.from_yaml(suite)
     chosen = _choose_scenario(whole_suite, scenario, kind)
     if seed is None:
-        seed = seed_of(whole_suite.seed, chosen.name, 1)
+        seed = derive_seed(whole_suite.seed, chosen.name, 1)
     agent_model = model_choice.chat_model()
     say_doubts(agent_model, [arm], [])
     arms = Arms(load_arms([arm], folder=suite.absolute().parent), agent_model)
-    arms.comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
-    made = arms.make(Planned(arm, chosen, 1, seed))
+    arms.select_comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
+    made = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))
     user = chosen.make_user(seed, user_choice.chat_model() if user_choice else None)
     stdout_console().print(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
     display = StepDisplay()
@@ -87,7 +87,7 @@ def simulate(
             made.app,
             user,
             limits=chosen.limits,
-            watch=view.show_new_events,
+            on_change=view.show_new_events,
             history=chosen.messages_before,
             variables=chosen.variables,
         )
@@ -96,7 +96,7 @@ def simulate(
     failure = conversation.failure
     if failure is not None:
         show_error(failure, describe_error(failure))
-        raise Exit(NO_ANSWER if is_out_of_reach(failure, usage.failures) else WRONG_INPUT)
+        raise Exit(NO_ANSWER if is_model_failure(failure, usage.failures) else WRONG_INPUT)
 
 
 def _choose_scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
@@ -148,7 +148,7 @@ class _ConversationView:
         if not conversation.events:
             return
         result = self._score(conversation, len(conversation.events))
-        _print(progress_line(make_progress_record(self.scenario.measured_on, result)))
+        _print(progress_line(make_progress_record(self.scenario.measured_graph, result)))
         goal = self.scenario.goal
         if goal is not None:
             _print(safe_text(f"customer's goal: {goal}: {self._describe_goal(goal, result)}"))
@@ -161,7 +161,7 @@ class _ConversationView:
     def _score(self, conversation: Conversation, event_count: int) -> Score:
         events = tuple(conversation.events[:event_count])
         transcript = Transcript(events, history=min(self.history_events, event_count))
-        return score(self.scenario.measured_on, transcript, tools=self.scenario.tools)
+        return score(self.scenario.measured_graph, transcript, tools=self.scenario.tools)
 
 
 def _print(part: RenderableType) -> None:

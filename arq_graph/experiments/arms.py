@@ -23,8 +23,8 @@ from arq_graph.apps.settings import STRATEGIES, Matching, PreAct, ReAct, ReSpAct
 from arq_graph.errors import InputError, SpecError, require_count, suggestion
 from arq_graph.experiments.ablations import REFERENCE_ARMS, Ablation, parse_ablation
 from arq_graph.experiments.reflexion import Reflexion
-from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
-from arq_graph.milestones.evaluation.expectation import told_active
+from arq_graph.milestones.evaluation.arms import Arm, MakeApp, describe_instructions
+from arq_graph.milestones.evaluation.expectation import format_active_guidelines
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.judgements import Judgement
@@ -178,7 +178,7 @@ def create_agent_arm(
     return create_agent(
         chat_model,
         list(agent.toolbox.values()),
-        system_prompt=instructions_of(agent),
+        system_prompt=describe_instructions(agent),
         middleware=[report_failures],
         checkpointer=InMemorySaver(),
     )
@@ -262,7 +262,7 @@ def _compile_matcher(matcher: GuidelineMatcher) -> CompiledStateGraph[Any, Any, 
 
     def report_active(state: AgentState) -> dict[str, Any]:
         active = [match["guideline"] for match in state["guideline_matches"] if match["active"]]
-        return {"messages": [AIMessage(told_active(active))]}
+        return {"messages": [AIMessage(format_active_guidelines(active))]}
 
     graph = StateGraph(AgentState)
     graph.add_node("match", matcher)

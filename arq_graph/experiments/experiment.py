@@ -19,7 +19,7 @@ from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
@@ -173,7 +173,7 @@ async def aexperiment(
     for arm in known.names if golden else ():
         outcomes: list[StepOutcome] = []
         for gold, scenario in golden.items():
-            app = known.make(Planned(arm, scenario, 1, suite.seed)).app
+            app = known.prepare_app(PlannedConversation(arm, scenario, 1, suite.seed)).app
             name = f"{suite.name}, {gold.stem}, {arm}"
             kept = results.with_name(f"{file_name(name)}.turns.jsonl")
             of = {"the agent": fingerprint(scenario.agent), "the arm": arm, "the agent's model": asked}

@@ -19,8 +19,8 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import PROFILE
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.evaluation.results import kept_in
+from arq_graph.milestones.evaluation.arms import describe_instructions
+from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Call, Transcript
@@ -152,7 +152,7 @@ def make_finetuning_examples(
             wrong = _IS_MOVE if ACT in unknown else undefined
         except Exception as error:  # whatever a broken schema of a tool leads to
             wrong = f"the tools cannot be used: {error}"
-        if (kept := kept_in(record.extra)) and (held := kept.record):
+        if (kept := read_stored_conversation(record.extra)) and (held := kept.record):
             if agent and (other := record.extra.get("agent", agent.name)) != agent.name:
                 wrong = f"their agent is {other!r}, not {agent.name!r} (give its file with --agent)"
             elif "active" in held.expected:
@@ -180,7 +180,9 @@ def move_guidelines_to_profile(agent: Agent) -> Agent:
     """The agent as a planner alone takes it: its profile tells all of its guidelines, and any tool may be called."""
     if not agent.guidelines:
         return agent
-    return agent.replace(profile=instructions_of(agent), guidelines=(), tools=tuple(agent.toolbox.values()))
+    return agent.replace(
+        profile=describe_instructions(agent), guidelines=(), tools=tuple(agent.toolbox.values())
+    )
 
 
 def _turns(transcript: Transcript) -> Iterator[_Turn]:

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, require_count
-from arq_graph.milestones.evaluation.arms import MakeApp, taken_by
+from arq_graph.milestones.evaluation.arms import MakeApp, select_accepted_arguments
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -74,7 +74,9 @@ class Reflexion:
         if agent is not None and self.lessons:
             noted = [f"{number}. {lesson}" for number, lesson in enumerate(self.lessons, start=1)]
             agent = agent.replace(profile="\n".join([agent.profile, "", _HEADING, *noted]))
-        return self.arm(scenario, agent, model, **taken_by(self.arm, world=world, matches_only=False))
+        return self.arm(
+            scenario, agent, model, **select_accepted_arguments(self.arm, world=world, matches_only=False)
+        )
 
     async def again(
         self, model: Any, messages: Sequence[BaseMessage], outcome: Callable[[], Mapping[str, Any]]

@@ -17,7 +17,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error, describe_location, find_module_file
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.conversation import App, is_graph
-from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.models.resolve import chat_model
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _IN_MEMORY = ("InMemorySaver", "MemorySaver")
 
 
 @dataclass(frozen=True)
-class Made:
+class PreparedApp:
     """An app for one conversation, the function that made it here, and the agent and the world that it was made of."""
 
     app: App
@@ -47,7 +47,7 @@ class Made:
     agent: Agent | None = None
     world: Any = None
 
-    def outcome(self) -> Mapping[str, bool | int | float]:
+    def read_outcome(self) -> Mapping[str, bool | int | float]:
         """What the world says of how it ended; nothing where there is none, or it says nothing.
 
         Raises:
@@ -72,7 +72,7 @@ class Made:
                 )
         return found
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""
         checkpointer: Any = getattr(self.app, "checkpointer", None)
         if self.made_by is not None and type(checkpointer).__name__ in _IN_MEMORY:
@@ -97,14 +97,16 @@ class Arms:
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
         for name, arm in self._functions.items():
             try:
-                inspect.signature(arm).bind(None, None, None, **taken_by(arm, world=None, matches_only=False))
+                inspect.signature(arm).bind(
+                    None, None, None, **select_accepted_arguments(arm, world=None, matches_only=False)
+                )
             except TypeError as error:
                 raise InputError(
                     f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
                     f"(scenario, agent, model) that makes one: {error}"
                 ) from None
         self._given = model
-        self._shared: dict[tuple[str, str], Made] = {}
+        self._shared: dict[tuple[str, str], PreparedApp] = {}
         self._model  # noqa: B018  # told before anything is held: a missing key
 
     @cached_property
@@ -115,7 +117,7 @@ class Arms:
         """What is sent to a worker: a model that is a string is made there, and so is every app of a function's."""
         return {name: value for name, value in vars(self).items() if name != "_model"} | {"_shared": {}}
 
-    def fingerprints(self) -> dict[str, str]:
+    def compute_fingerprints(self) -> dict[str, str]:
         """A digest of the source of each arm that has one, by a name that a message can show.
 
         An app has none, unless it was named as "module:app": then it is the module's.
@@ -125,14 +127,18 @@ class Arms:
         }
         return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
 
-    def comparable(self, suite: Suite) -> Suite:
+    def select_comparable(self, suite: Suite) -> Suite:
         """The suite with the scenarios that all arms can answer; a warning says what was left out.
 
         Raises:
             InputError: All of them are for the matcher alone, and an arm has none.
         """
         turns = [one for one in suite.scenarios if not one.matches_only]
-        able = [name for name, make in self._functions.items() if taken_by(make, matches_only=True)]
+        able = [
+            name
+            for name, make in self._functions.items()
+            if select_accepted_arguments(make, matches_only=True)
+        ]
         unable = [name for name in self.names if name not in able]
         left_out = len(suite.scenarios) - len(turns)
         if not left_out or not unable:
@@ -148,30 +154,35 @@ class Arms:
         )
         return suite.replace(scenarios=turns)
 
-    def make(self, one: Planned, make: MakeApp | None = None) -> Made:
+    def prepare_app(self, one: PlannedConversation, make: MakeApp | None = None) -> PreparedApp:
         """The app for one conversation, or for another trial; raises whatever the function or the world raises."""
         make = make or self._functions.get(one.arm)
         if make is None:
-            return Made(_remembering(self._arms[one.arm]), agent=one.scenario.agent)
+            return PreparedApp(_remembering(self._arms[one.arm]), agent=one.scenario.agent)
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
-        world = one.scenario.fresh_world(one.seed)
-        agent, matches = one.scenario.agent_in(world), one.scenario.matches_only
-        app = make(one.scenario, agent, self._model, **taken_by(make, world=world, matches_only=matches))
+        world = one.scenario.make_world(one.seed)
+        agent, matches = one.scenario.equip_agent(world), one.scenario.matches_only
+        app = make(
+            one.scenario,
+            agent,
+            self._model,
+            **select_accepted_arguments(make, world=world, matches_only=matches),
+        )
         if not _is_app(app):
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        made = Made(_remembering(app), made_by=make, agent=agent, world=world)
+        made = PreparedApp(_remembering(app), made_by=make, agent=agent, world=world)
         if one.scenario.world is None:
             self._shared[key] = made
         return made
 
-    async def again(self, made: Made, said: Sequence[BaseMessage]) -> MakeApp | None:
+    async def find_next_trial(self, made: PreparedApp, said: Sequence[BaseMessage]) -> MakeApp | None:
         """What makes the app of another trial; None where its arm tries no more."""
         again = getattr(made.made_by, "again", None)
-        return await again(self._model, said, made.outcome) if again else None
+        return await again(self._model, said, made.read_outcome) if again else None
 
 
 def code_of(name: str) -> str:
@@ -179,12 +190,12 @@ def code_of(name: str) -> str:
     return f"the code of the arm {name!r}"
 
 
-def taken_by(make: MakeApp, **given: Any) -> dict[str, Any]:
+def select_accepted_arguments(make: MakeApp, **given: Any) -> dict[str, Any]:
     """Of what is given, that which a function takes by these names."""
     return {name: value for name, value in given.items() if name in inspect.signature(make).parameters}
 
 
-def instructions_of(agent: Agent) -> str:
+def describe_instructions(agent: Agent) -> str:
     """What an agent is told, in words."""
     rules = [
         f"- {f'when {each.condition_text}' if each.condition else 'always'}: {each.action}"

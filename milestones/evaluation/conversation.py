@@ -45,7 +45,7 @@ class Conversation:
         messages: All messages, `history` of which were there before it began.
         ended: Why it ended; None while it goes on.
         failure: What was raised, where that ended it.
-        by_user: Whether it was the user who failed, and not the app.
+        is_user_failure: Whether it was the user who failed, and not the app.
         turn_seconds: How long the app took for each turn.
         usage: The calls of the app to its models.
         moves: What the app's channel `moves` says of each turn, where it has one, by the id of the user's message.
@@ -55,7 +55,7 @@ class Conversation:
     messages: list[BaseMessage] = field(default_factory=list)
     ended: Ended | None = None
     failure: BaseException | None = None
-    by_user: bool = False
+    is_user_failure: bool = False
     turn_seconds: list[float] = field(default_factory=list)
     usage: UsageTracker = field(default_factory=UsageTracker)
     history: int = 0
@@ -75,7 +75,7 @@ class Conversation:
         return parse_messages(self.messages)[0]
 
     @property
-    def said(self) -> tuple[Message, ...]:
+    def spoken_messages(self) -> tuple[Message, ...]:
         """What user and agent said."""
         return tuple(event for event in self.events if isinstance(event, Message))
 
@@ -100,8 +100,8 @@ async def aconverse(
     *,
     limits: Limits | None = None,
     thread_id: str | None = None,
-    stopped: Callable[[], bool] = lambda: False,
-    watch: Callable[[Conversation], None] = lambda _: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_change: Callable[[Conversation], None] = lambda _: None,
     history: Sequence[BaseMessage] = (),
     variables: Mapping[str, Any] | None = None,
 ) -> Conversation:
@@ -117,8 +117,8 @@ async def aconverse(
         user: Who talks to it; made for this conversation.
         limits: How far it may go; those of `Limits()` unless given.
         thread_id: Its thread, for an app that keeps threads; a new one unless given.
-        stopped: Asked before anything that costs a call is begun: whether nothing more is to be.
-        watch: Called whenever there is something new.
+        should_stop: Asked before anything that costs a call is begun: whether nothing more is to be.
+        on_change: Called whenever there is something new.
         history: What was said and done before; the app is given it with the first message.
         variables: Values of the agent's variables, given to the app in the same way.
     """
@@ -126,7 +126,7 @@ async def aconverse(
     held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
     held.messages += history
     held.history = len(held.messages)
-    talk = _Talk(app, user, limits, held, stopped, watch, variables)
+    talk = _Talk(app, user, limits, held, should_stop, on_change, variables)
     clock = asyncio.timeout(limits.seconds)
     try:
         async with clock:
@@ -142,8 +142,8 @@ async def aconverse(
         if any(isinstance(each, CallLimitReached) for each in _causes(error)):
             held.ended = "calls"
         if held.ended == "error":
-            held.failure, held.by_user = error, talk.user_speaks
-    watch(held)
+            held.failure, held.is_user_failure = error, talk.user_speaks
+    on_change(held)
     return held
 
 
@@ -160,8 +160,8 @@ class _Talk:
     user: User
     limits: Limits
     held: Conversation
-    stopped: Callable[[], bool]
-    watch: Callable[[Conversation], None]
+    should_stop: Callable[[], bool]
+    on_change: Callable[[Conversation], None]
     variables: Mapping[str, Any] | None = None
     user_speaks: bool = False
     turn: _Turn | None = None
@@ -178,10 +178,10 @@ class _Talk:
         is_guided = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
         while True:
             # Scripted users cost nothing, and may be at their end.
-            if self.stopped() and not isinstance(self.user, AgendaUser | ScriptedUser):
+            if self.should_stop() and not isinstance(self.user, AgendaUser | ScriptedUser):
                 raise _Ended("limit")
             text = await self._hear()
-            if self.stopped():
+            if self.should_stop():
                 raise _Ended("limit")
             self.turn = turn = _Turn(held.messages, HumanMessage(text, id=str(uuid4())))
             before = len(held.messages)
@@ -189,7 +189,7 @@ class _Talk:
             if not any(message.type == "ai" for message in held.messages[before:]):
                 raise InputError("the app answered the user with no message of its own")
             # An agent that asks its guide within the turn asks nothing after it.
-            if is_guided and (turn.has_asked or not has_question(join_agent_texts(held.said))):
+            if is_guided and (turn.has_asked or not has_question(join_agent_texts(held.spoken_messages))):
                 raise _Ended("user")
 
     async def keep_what_was_done(self) -> None:
@@ -211,7 +211,7 @@ class _Talk:
 
     async def _hear(self) -> str:
         self.user_speaks = True
-        text = await self.user.aspeak(self.held.said)
+        text = await self.user.aspeak(self.held.spoken_messages)
         self.user_speaks = False
         if text is None or self.held.turns >= self.limits.turns:
             raise _Ended("user" if text is None else "turns")
@@ -224,11 +224,11 @@ class _Talk:
         if self.variables and not is_new:
             given["variables"] = dict(self.variables)
         for _ in range(MOST_INTERRUPTS):
-            self.watch(self.held)
+            self.on_change(self.held)
             given = await self._ask_app(given)
             self._keep_moves(turn, given)
             turn.take(_new_messages(given, turn.opening))
-            self.watch(self.held)
+            self.on_change(self.held)
             waiting = given.get("__interrupt__") if isinstance(given, Mapping) else None
             if not waiting:
                 return
@@ -337,7 +337,7 @@ def is_graph(app: object) -> bool:
     return any(each.__name__ == "Pregel" for each in type(app).__mro__)
 
 
-def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseException] = ()) -> bool:
+def is_model_failure(error: BaseException | None, of_models: Collection[BaseException] = ()) -> bool:
     """Whether a model or the way to it failed, which says nothing about the app: it is worth another try.
 
     A lost connection alone does not say so, as it may be that of the app's own database: it has to be among what

@@ -188,8 +188,8 @@ class Expectation(Part):
 
     def _milestones(self) -> Iterator[Milestone]:
         if self.active is not None:
-            exactly = rf"\A{re.escape(told_active(self.active))}\Z"
-            yield _said(f"Exactly {told_active(self.active)}", exactly)
+            exactly = rf"\A{re.escape(format_active_guidelines(self.active))}\Z"
+            yield _said(f"Exactly {format_active_guidelines(self.active)}", exactly)
             return
         yield _said("Replied", r"\S")
         for number, call in enumerate(self.calls, start=1):
@@ -204,7 +204,7 @@ class Expectation(Part):
                 yield Milestone(name=f"Says {number}: {each.criterion}", type="NFC", description=criterion)
 
 
-def told_active(ids: Iterable[str]) -> str:
+def format_active_guidelines(ids: Iterable[str]) -> str:
     """How an app that runs the matcher alone says which guidelines are active."""
     return f"active: {', '.join(sorted(ids)) or 'none'}"
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
-from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.evaluation.suite import Planned
+from arq_graph.milestones.evaluation.arms import describe_instructions
+from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
@@ -29,11 +29,11 @@ _WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status"
 
 Outcome = ConversationRecord | BrokenConversation
 
-VOTES = "the judge's votes"
-"""What a head may name beside those `ASKED`: how often a judge was asked of each criterion, if more than once."""
+JUDGE_VOTES = "the judge's votes"
+"""What a head may name beside those `MODEL_ROLES`: how often a judge was asked of each criterion, if more than once."""
 
 
-class Kept(BaseModel):
+class StoredConversation(BaseModel):
     """What an entry says beside the messages.
 
     Args:
@@ -48,7 +48,7 @@ class Kept(BaseModel):
     broken: BrokenConversation | None = None
 
 
-class Held(NamedTuple):
+class ConversationResult(NamedTuple):
     """What became of a conversation, what was said in it, and what it used, its user and judge included.
 
     `is_unreached` says that a model was out of reach, and that nothing is said of the app.
@@ -61,9 +61,9 @@ class Held(NamedTuple):
     is_unreached: bool = False
 
 
-def entry_of(one: Planned, held: Held) -> dict[str, Any]:
+def entry_of(one: PlannedConversation, held: ConversationResult) -> dict[str, Any]:
     """A conversation as it is kept."""
-    kept, outcome = Kept(calls=held.calls, cost=held.cost), held.outcome
+    kept, outcome = StoredConversation(calls=held.calls, cost=held.cost), held.outcome
     if isinstance(outcome, ConversationRecord):
         kept.record = outcome
         about = _conversation(one, held.messages)
@@ -73,10 +73,10 @@ def entry_of(one: Planned, held: Held) -> dict[str, Any]:
     return {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True), **about}
 
 
-def kept_in(entry: Mapping[str, Any]) -> Kept | None:
+def read_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | None:
     """What an entry says; None where it cannot be read, so that the conversation is held again."""
     try:
-        return Kept.model_validate(entry.get("arq_graph"))
+        return StoredConversation.model_validate(entry.get("arq_graph"))
     except ValidationError:
         return None
 
@@ -84,7 +84,7 @@ def kept_in(entry: Mapping[str, Any]) -> Kept | None:
 def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
     """The finished conversations of a file that `evaluate` wrote, one at a time; of one that was held twice, both."""
     for one in read_transcripts(file):
-        if isinstance(one, Transcript) and (kept := kept_in(one.extra)) and kept.record:
+        if isinstance(one, Transcript) and (kept := read_stored_conversation(one.extra)) and kept.record:
             yield kept.record, one
 
 
@@ -97,19 +97,21 @@ def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     ]
 
 
-def transcript_of(one: Planned, messages: Sequence[Mapping[str, Any]], agent: Agent | None) -> Transcript:
+def transcript_of(
+    one: PlannedConversation, messages: Sequence[Mapping[str, Any]], agent: Agent | None
+) -> Transcript:
     """The conversation as it is measured: as it is written down, with what the agent was told and its tools."""
     transcript = read_transcript(_conversation(one, messages))
     if agent is None:
         return transcript
     return replace(
         transcript,
-        instructions=transcript.instructions or instructions_of(agent),
+        instructions=transcript.instructions or describe_instructions(agent),
         tools=get_argument_schemas(list(agent.toolbox.values())),
     )
 
 
-def _conversation(one: Planned, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _conversation(one: PlannedConversation, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     task = one.scenario.task or one.scenario.name
     told = {"id": one.id, "task_id": task, "use_case": one.scenario.use_case, "messages": messages}
     told |= {"agent": agent.name} if (agent := one.scenario.agent) else {}

@@ -14,8 +14,8 @@ from pydantic import Field
 from arq_graph.agent.part import Part
 from arq_graph.errors import InputError, SpecError, require_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
-from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
-from arq_graph.milestones.evaluation.results import kept_in
+from arq_graph.milestones.evaluation.harness import Begin, Crew, OnConversation, Run
+from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.evaluation.spending import Amount, Prices, SpendingLimit
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.evaluation.workers import packed, processes
@@ -24,7 +24,7 @@ from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.store import ASKED, RunStore, records_in
+from arq_graph.milestones.store import MODEL_ROLES, RunStore, read_records
 from arq_graph.models.offline.model import is_offline
 from arq_graph.models.resolve import model_name
 
@@ -68,7 +68,7 @@ async def aevaluate(
     workers: int | None = None,
     spent_in: Sequence[str | Path] = (),
     depends_on: Mapping[str, str] | None = None,
-    done: Done = lambda _planned, _outcome: None,
+    on_conversation: OnConversation = lambda _planned, _outcome: None,
 ) -> Report:
     """Run every conversation of a suite with every arm, `runs` times each, and measure it.
 
@@ -100,13 +100,13 @@ async def aevaluate(
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
         executor: Any `concurrent.futures.Executor` that runs the conversations elsewhere: a pool of processes, or a
-            cluster's. The suite, arms, models and judge are sent with cloudpickle. Results are written, and `done` is
-            called, in this process.
+            cluster's. The suite, arms, models and judge are sent with cloudpickle. Results are written,
+            and `on_conversation` is called, in this process.
         workers: How many workers the executor has, from 1; a pool of `concurrent.futures` says so itself. Without an
             executor: how many processes to start for the conversations.
         spent_in: Results files of other suites, whose calls and cost count towards the limits too.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
-        done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
+        on_conversation: Called with each conversation as it ends, first with those of an earlier part of the run.
 
     Raises:
         InputError: A setting cannot be used, a model's key is missing, a file holds other results, or runs or arms
@@ -133,13 +133,16 @@ async def aevaluate(
         if workers is None:
             raise InputError("the executor does not say how many workers it has: give workers=…")
     known = Arms(arms, model)
-    suite = known.comparable(suite)
+    suite = known.select_comparable(suite)
     graphs = GraphNames()
-    names = {one.name: graphs.of(one.measured_on, one.name) for one in suite.scenarios}
+    names = {one.name: graphs.of(one.measured_graph, one.name) for one in suite.scenarios}
     limit = SpendingLimit(
         max_calls, max_cost, settings.prices or {}, " for all suites together" if spent_in else ""
     )
-    for entry in filter(None, map(kept_in, chain.from_iterable(records_in(Path(file)) for file in spent_in))):
+    for entry in filter(
+        None,
+        map(read_stored_conversation, chain.from_iterable(read_records(Path(file)) for file in spent_in)),
+    ):
         limit.add(entry.calls, entry.cost)
     run = Run(
         known,
@@ -150,12 +153,12 @@ async def aevaluate(
         limit,
         suite.name,
     )
-    planned = list(suite.planned(known.names, runs))
-    asked = {what: given[name] for name, what in ASKED.items()}
+    planned = list(suite.plan_conversations(known.names, runs))
+    asked = {what: given[name] for name, what in MODEL_ROLES.items()}
     of = {"the suite": suite.name, "the seed": str(suite.seed)}
     of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
-    parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
-    parts |= known.fingerprints()
+    parts = {name: digest for one in suite.scenarios for name, digest in one.compute_fingerprints().items()}
+    parts |= known.compute_fingerprints()
     with ExitStack() as stack:
         crew = None
         if workers is not None:
@@ -166,7 +169,7 @@ async def aevaluate(
         kept = None
         if results is not None:
             kept = stack.enter_context(RunStore(results, "evaluation", of, parts=parts, resume=resume))
-        outcomes = await run.through(planned, concurrency, kept, crew, done)
+        outcomes = await run.through(planned, concurrency, kept, crew, on_conversation)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "limit" for one in found)
     return Report(

@@ -183,13 +183,13 @@ class Scenario(Part):
         box = self.agent.toolbox if self.agent else {}
         return None if self.agent is None or (self.world and not box) else list(box.values())
 
-    def fingerprints(self) -> dict[str, str]:
+    def compute_fingerprints(self) -> dict[str, str]:
         """A digest of each thing that shapes its conversations, by a name that a message can show."""
         parts = {
             "the user": fingerprint(self.user, self.says),
             "the history": fingerprint(self.history, self.variables),
             "the limits": fingerprint(self.limits),
-            "the milestones": fingerprint_of_graphs(self.measured_on),
+            "the milestones": fingerprint_of_graphs(self.measured_graph),
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
         if self.agent is not None:
@@ -199,7 +199,7 @@ class Scenario(Part):
         return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
 
     @cached_property
-    def measured_on(self) -> MilestoneGraph:
+    def measured_graph(self) -> MilestoneGraph:
         """The milestones, and the goal as one that End requires."""
         return self.milestones if self.goal is None else with_goal(self.milestones, self.goal)
 
@@ -214,7 +214,7 @@ class Scenario(Part):
             return ScriptedUser(self.says or "")
         return make_user(self.user, seed=seed, model=model)
 
-    def fresh_world(self, seed: int) -> Any:
+    def make_world(self, seed: int) -> Any:
         """The world of one conversation; None where the scenario has none.
 
         It is given the seed where `seed` is one of its arguments and the scenario does not say otherwise.
@@ -230,7 +230,7 @@ class Scenario(Part):
                 f"the world of scenario {self.name!r} cannot be made: {describe_error(error)}"
             ) from error
 
-    def agent_in(self, world: Any) -> Agent | None:
+    def equip_agent(self, world: Any) -> Agent | None:
         """The agent with the tools of a world; as it is without a world, or in one that is acted in with texts."""
         if self.agent is None or world is None:
             return self.agent

@@ -70,7 +70,7 @@ _INSTEAD = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedConversation:
     """One conversation to be held: the arm's name, the scenario, its run from 1, and what all chance depends on."""
 
     arm: str
@@ -117,7 +117,7 @@ class Suite(Part):
         file = read_model(path, SuiteFile, what="suite file")
         return cls(scenarios=file._made, seed=file.seed, name=file.name or Path(path).stem)
 
-    def planned(self, arms: Sequence[str], runs: int) -> Iterator[Planned]:
+    def plan_conversations(self, arms: Sequence[str], runs: int) -> Iterator[PlannedConversation]:
         """Yield every conversation; the arms of a run stand together, so that a run that is stopped leaves pairs.
 
         Args:
@@ -125,12 +125,12 @@ class Suite(Part):
             runs: The number of conversations of each scenario with each arm, 1 or more.
         """
         for run, scenario in product(range(1, runs + 1), self.scenarios):
-            seed = seed_of(self.seed, scenario.name, run)
+            seed = derive_seed(self.seed, scenario.name, run)
             for arm in arms:
-                yield Planned(arm, scenario, run, seed)
+                yield PlannedConversation(arm, scenario, run, seed)
 
 
-def seed_of(suite: int, scenario: str, run: int) -> int:
+def derive_seed(suite: int, scenario: str, run: int) -> int:
     """The seed of a conversation: the same on every machine, and for every arm."""
     text = f"{suite}\0{scenario}\0{run}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big")

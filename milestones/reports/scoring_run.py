@@ -17,7 +17,7 @@ from arq_graph.errors import (
     ReasoningError,
     require_count,
 )
-from arq_graph.milestones.event_loop import at_once, run_in_loop
+from arq_graph.milestones.event_loop import run_concurrently, run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import (
@@ -77,7 +77,7 @@ class ScoringRun:
         """Score all conversations, several at once, and report them; `done` is called with each outcome as it comes."""
         works = ((number, self._outcome(number, one)) for number, one in enumerate(self._conversations))
         with self.store or nullcontext():
-            async with aclosing(at_once(works, self._concurrency)) as finished:
+            async with aclosing(run_concurrently(works, self._concurrency)) as finished:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
         if (judge := self._settings["judge"]) is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.store import ASKED, failures_told, is_head, opened
+from arq_graph.milestones.store import MODEL_ROLES, convert_file_errors, is_header, open_lines
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
@@ -62,12 +62,12 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         nonlocal stand_ins
         record: Any
         for record in _records_in(file) if file else whole:  # type: ignore[union-attr]
-            if not is_head(record):
+            if not is_header(record):
                 yield record
             elif isinstance(of := record.get("of"), Mapping):
                 from arq_graph.models.offline.model import is_offline  # most files do not need it
 
-                stand_ins = tuple(what for what in ASKED.values() if is_offline(of.get(what)))
+                stand_ins = tuple(what for what in MODEL_ROLES.values() if is_offline(of.get(what)))
 
     records = entries()
     first = list(islice(records, 1))
@@ -91,8 +91,8 @@ def _records_in(path: Path) -> Iterator[Any]:
     """
     try:
         with (
-            failures_told(f"{path} cannot be read"),
-            TextIOWrapper(opened(path), encoding="utf-8-sig") as stream,
+            convert_file_errors(f"{path} cannot be read"),
+            TextIOWrapper(open_lines(path), encoding="utf-8-sig") as stream,
         ):
             lines = filter(str.strip, stream)
             begins = [*islice(lines, 2)]

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import require_count
-from arq_graph.milestones.event_loop import at_once, run_in_loop
+from arq_graph.milestones.event_loop import run_concurrently, run_in_loop
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
@@ -116,7 +116,7 @@ async def aevaluate_turns(
     with store or nullcontext():
         remaining = [step for step in steps if step.key not in before]
         asked = ((step.key, _outcome(step, predict)) for step in remaining)
-        async with aclosing(at_once(asked, concurrency)) as finished:
+        async with aclosing(run_concurrently(asked, concurrency)) as finished:
             async for key, outcome in finished:
                 outcomes[key] = outcome
                 if store is not None:

@@ -37,7 +37,7 @@ class Learner:
         if not asked.turn:  # a trial begins
             self.heads.append(asked.head)
             knows = len(self.heads) > self.needs
-            actions = [do(action) for action in way(HOUSE.fresh_world(1))] if knows else []
+            actions = [do(action) for action in way(HOUSE.make_world(1))] if knows else []
             self.brain = Brain(moves=[*actions, DONE if knows else GIVE_UP])
         return self.brain(call)
 
@@ -62,7 +62,7 @@ def test_a_task_is_tried_until_it_is_done_or_the_trials_are_spent(arm, needs, tr
     assert (one.error, one.outcome["success"], one.trials) == (None, success, trials)
     assert len(learner.reflected) == trials - 1
     # Of all trials the last one is told; what they cost is the cost of all.
-    assert one.moves["act"] == (len(way(HOUSE.fresh_world(1))) if success else 0)
+    assert one.moves["act"] == (len(way(HOUSE.make_world(1))) if success else 0)
     assert one.progress_rate == (1.0 if success else 0.0)
     assert one.model_calls == len(learner.model.calls)
     assert ("reflexion" in one.steps) is (trials > 1)
@@ -89,7 +89,7 @@ def test_the_bound_of_calls_holds_for_each_trial_and_not_for_the_reflection():
 )
 def test_once_a_limit_is_reached_a_success_is_kept_and_no_failure_is_reflected_on(needs, kept, why):
     learner = Learner(needs)
-    most = len(way(HOUSE.fresh_world(1))) + 1 if kept else 1
+    most = len(way(HOUSE.make_world(1))) + 1 if kept else 1
     report = evaluate(Suite([HOUSE]), load_arms(["respact+reflexion"]), model=learner.model, max_calls=most)
     assert (len(report.conversations), report.stopped) == (kept, why)
     assert len(learner.model.calls) == most and not learner.reflected

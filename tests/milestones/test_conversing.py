@@ -106,7 +106,7 @@ def test_a_user_who_fails_ends_it_and_is_named():
             raise RuntimeError("no words")
 
     held = converse(Answers(talker), Silent())
-    assert (held.ended, held.by_user, held.messages) == ("error", True, [])
+    assert (held.ended, held.is_user_failure, held.messages) == ("error", True, [])
 
 
 # --- what an app waits for within a turn -----------------------------------------------------------------------------

@@ -96,7 +96,12 @@ def test_workers_hold_what_one_process_would_and_it_is_kept_in_one_file(pool: Ex
     here = evaluate(tried, apps, **settings)
     kept, seen = tmp_path / "results.jsonl", []
     there = evaluate(
-        tried, apps, executor=pool, results=kept, done=lambda one, _: seen.append(one.id), **settings
+        tried,
+        apps,
+        executor=pool,
+        results=kept,
+        on_conversation=lambda one, _: seen.append(one.id),
+        **settings,
     )
     assert told(there) == told(here)
     assert sorted(seen) == sorted(one.id for one in here.conversations)

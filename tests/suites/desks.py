@@ -37,7 +37,7 @@ class Desk:
     """The agent's tools in a world that nobody has touched yet."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
-        agent = scenario.agent_in(scenario.fresh_world(seed))
+        agent = scenario.equip_agent(scenario.make_world(seed))
         assert agent is not None
         self.agent: Agent = agent
 

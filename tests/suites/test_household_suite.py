@@ -42,7 +42,7 @@ def test_there_are_six_types_of_tasks_three_of_each_for_three_kinds_of_users():
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", HELPFUL, ids=lambda each: each.name)
 def test_who_knows_the_way_reaches_every_milestone_and_no_other_way_of_half_of_it_does(scenario):
-    world = scenario.fresh_world(1)
+    world = scenario.make_world(1)
     events: list[Call | Result] = []
     actions = way(world)
     assert isinstance(world, Environment)
@@ -61,7 +61,7 @@ def test_who_knows_the_way_reaches_every_milestone_and_no_other_way_of_half_of_i
 
 @pytest.mark.parametrize("scenario", HELPFUL, ids=lambda each: each.name)
 def test_what_a_guide_knows_is_so(scenario):
-    world = scenario.fresh_world(1)
+    world = scenario.make_world(1)
     for name, told in scenario.user.knowledge.items():
         kind = get_kind(LAMP) if name == "lamp" else world.thing
         assert name in (kind, f"{kind}s")
@@ -81,7 +81,7 @@ def test_what_a_guide_knows_is_so(scenario):
 )
 def test_a_conversation_tells_what_was_thought_said_and_done(kind, said):
     suite = only(f"clean mug ({kind})")
-    actions = way(suite.scenarios[0].fresh_world(1))
+    actions = way(suite.scenarios[0].make_world(1))
     moves = [think("Where is it?"), ask("Where is the mug?"), do("fly"), *map(do, actions), END]
     one = held(suite, "respact", *moves)
     assert (one.error, one.goal_completed, one.progress_rate) == (None, True, 1.0)

@@ -309,7 +309,7 @@ def test_alfworlds_tasks_are_done_in_its_houses_by_the_households_actions(tmp_pa
     suite = Suite.from_yaml(write_alfworld_suite(tmp_path / "data", tmp_path / "out"))
     tasks = {}
     for each in suite.scenarios:
-        world = each.fresh_world(1)
+        world = each.make_world(1)
         tasks[each.name.removesuffix(" trial_1")] = f"{world.task} {world.thing} {world.target}"
     assert tasks == {name: task for name, task in GAMES.items() if task is not None}
     light = next(each for each in suite.scenarios if each.use_case == "examine in light")

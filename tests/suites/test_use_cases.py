@@ -313,7 +313,7 @@ def test_every_goal_is_completed_in_some_perfect_conversation(use_case: str) -> 
     perfect = [record["messages"] for record in gold(use_case)]
     perfect += [held(scenarios[0], script) for script in ROADS[use_case]]
     transcripts = [read_transcript(messages) for messages in perfect]
-    for graph in {one.goal: one.measured_on for one in scenarios}.values():
+    for graph in {one.goal: one.measured_graph for one in scenarios}.values():
         assert any(score(graph, each).goal_completed for each in transcripts), graph.name
 
 

@@ -16,14 +16,21 @@ from uuid import uuid4
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
-from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach
-from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in, transcript_of, written
+from arq_graph.milestones.evaluation.arms import Arms, PreparedApp
+from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_model_failure
+from arq_graph.milestones.evaluation.results import (
+    ConversationResult,
+    Outcome,
+    entry_of,
+    read_stored_conversation,
+    transcript_of,
+    written,
+)
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.spending import SpendingLimit
-from arq_graph.milestones.evaluation.suite import Planned
+from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import Job, call
-from arq_graph.milestones.event_loop import at_once
+from arq_graph.milestones.event_loop import run_concurrently
 from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import (
@@ -44,7 +51,7 @@ MOST_OUT_OF_REACH = 3
 So do as many pieces of work in a row whose worker died.
 """
 
-Done = Callable[[Planned, Outcome], None]
+OnConversation = Callable[[PlannedConversation, Outcome], None]
 Begin = Callable[[], Executor]
 
 
@@ -59,7 +66,7 @@ class Crew:
     idle: list[Executor]
 
 
-Work = tuple[Sequence[Planned], Coroutine[Any, Any, Sequence[Held]]]
+Work = tuple[Sequence[PlannedConversation], Coroutine[Any, Any, Sequence[ConversationResult]]]
 
 
 @dataclass
@@ -83,11 +90,11 @@ class Run:
 
     async def through(
         self,
-        planned: Sequence[Planned],
+        planned: Sequence[PlannedConversation],
         concurrency: int,
         kept: RunStore | None,
         crew: Crew | None,
-        done: Done,
+        done: OnConversation,
     ) -> dict[str, Outcome]:
         """Hold what is not kept yet, here or by a crew, and keep it; an error ends them all."""
         outcomes: dict[str, Outcome] = {}
@@ -99,7 +106,7 @@ class Run:
                 done(one, outcomes[one.id])
         works = self._works(deque(one for one in planned if one.id not in outcomes), crew)
         lost = 0
-        async with aclosing(at_once(works, crew.workers if crew else concurrency)) as finished:
+        async with aclosing(run_concurrently(works, crew.workers if crew else concurrency)) as finished:
             async for ones, found in finished:
                 for one, held in zip(ones, found, strict=True):
                     if kept:
@@ -115,10 +122,12 @@ class Run:
                         )
         return outcomes
 
-    def _read(self, kept: RunStore | None, planned: Sequence[Planned]) -> dict[str, ConversationRecord]:
+    def _read(
+        self, kept: RunStore | None, planned: Sequence[PlannedConversation]
+    ) -> dict[str, ConversationRecord]:
         """Read what is finished already, including runs and arms that were not given again."""
         before: dict[str, ConversationRecord] = {}
-        for entry in filter(None, map(kept_in, kept.entries() if kept else ())):
+        for entry in filter(None, map(read_stored_conversation, kept.entries() if kept else ())):
             self.limit.add(entry.calls, entry.cost)
             if entry.record is not None:
                 before.setdefault(entry.record.id, entry.record)  # one that was held twice counts once
@@ -134,7 +143,7 @@ class Run:
             )
         return before
 
-    def _works(self, still: deque[Planned], crew: Crew | None) -> Iterator[Work]:
+    def _works(self, still: deque[PlannedConversation], crew: Crew | None) -> Iterator[Work]:
         while still:
             if self.stop_reason:
                 return
@@ -146,13 +155,15 @@ class Run:
                 ones = [still.popleft() for _ in range(count)]
                 yield ones, self._by_worker(ones, crew.idle.pop(), crew)
 
-    async def _by_worker(self, ones: Sequence[Planned], worker: Executor, crew: Crew) -> Sequence[Held]:
+    async def _by_worker(
+        self, ones: Sequence[PlannedConversation], worker: Executor, crew: Crew
+    ) -> Sequence[ConversationResult]:
         """Have conversations held by a worker; if it dies, only these are lost."""
         plans = [(one.arm, one.scenario.name, one.run, one.seed) for one in ones]
         try:
             # Dask takes equal pieces of work for one, so each has a number of its own.
             work = worker.submit(call, crew.job, plans, uuid4().hex)
-            found: Sequence[Held] = await asyncio.wrap_future(work)
+            found: Sequence[ConversationResult] = await asyncio.wrap_future(work)
             self.dead = 0
         except ArqGraphError:
             raise  # no worker could do it
@@ -166,23 +177,30 @@ class Run:
                 self.broken = (
                     f"workers died {self.dead} times in a row, the last with {describe_error(error)}"
                 )
-            found = [Held(_broken(one, f"its worker died: {describe_error(error)}"), 0, 0.0) for one in ones]
+            found = [
+                ConversationResult(_broken(one, f"its worker died: {describe_error(error)}"), 0, 0.0)
+                for one in ones
+            ]
         crew.idle.append(worker)
         for held in found:
             self.limit.add(held.calls, held.cost)
         return found
 
-    async def in_worker(self, plans: Sequence[tuple[str, str, int, int]], _number: str) -> Sequence[Held]:
+    async def in_worker(
+        self, plans: Sequence[tuple[str, str, int, int]], _number: str
+    ) -> Sequence[ConversationResult]:
         """In a worker: hold conversations at once; the limit is watched by the process that sent them."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
-        planned = [Planned(arm, self.scenarios[name], run, seed) for arm, name, run, seed in plans]
+        planned = [
+            PlannedConversation(arm, self.scenarios[name], run, seed) for arm, name, run, seed in plans
+        ]
         return await replace(self, limit=self.limit.for_worker())._hold_all(planned)
 
-    async def _hold_all(self, planned: Sequence[Planned]) -> Sequence[Held]:
+    async def _hold_all(self, planned: Sequence[PlannedConversation]) -> Sequence[ConversationResult]:
         return await asyncio.gather(*map(self._hold, planned))
 
-    async def _hold(self, one: Planned) -> Held:
+    async def _hold(self, one: PlannedConversation) -> ConversationResult:
         """Hold one conversation; whatever goes wrong stands in the result."""
         with recording_scope(f"{self.suite} / {one.id}"), track_usage() as used:
             self.limit.running.append(used)
@@ -190,15 +208,17 @@ class Run:
             self.limit.running.remove(used)
         cost = self.limit.cost_of(used)
         self.limit.add(used.calls, cost)
-        is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
-        return Held(outcome, used.calls, cost, messages, is_unreached)
+        is_unreached = isinstance(outcome, BrokenConversation) and is_model_failure(failure, used.failures)
+        return ConversationResult(outcome, used.calls, cost, messages, is_unreached)
 
-    async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
+    async def _held(
+        self, one: PlannedConversation
+    ) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
         spent, trials, make = UsageTracker(), 0, None
         while True:
             trials += 1
             try:
-                made = self.arms.make(one, make)
+                made = self.arms.prepare_app(one, make)
                 user = one.scenario.make_user(one.seed, self.user_model)
             except (Exception, SystemExit) as error:
                 return _broken(one, f"it could not begin: {describe_error(error)}"), (), None
@@ -208,17 +228,17 @@ class Run:
                 user,
                 limits=one.scenario.limits,
                 thread_id=thread,
-                stopped=lambda: self.stop_reason is not None,
+                should_stop=lambda: self.stop_reason is not None,
                 history=one.scenario.messages_before,
                 variables=one.scenario.variables,
             )
-            await made.forget(thread)
+            await made.delete_thread(thread)
             spent.include(held.usage)
             is_spent = self.stop_reason is not None
             with spent.listen(), UsageTracker(0 if is_spent else None).listen():
                 try:
                     is_over = held.ended in ("limit", "error")
-                    make = None if is_over else await self.arms.again(made, held.messages)
+                    make = None if is_over else await self.arms.find_next_trial(made, held.messages)
                 except Exception as error:
                     held.ended, held.failure, make = "limit" if is_spent else "error", error, None
             if make is None:
@@ -233,8 +253,8 @@ class Run:
 
     async def _outcome(
         self,
-        one: Planned,
-        made: Made,
+        one: PlannedConversation,
+        made: PreparedApp,
         held: Conversation,
         messages: Sequence[Mapping[str, Any]],
         *,
@@ -243,8 +263,10 @@ class Run:
         if held.ended == "limit":
             turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
             return _broken(one, f"stopped after {turns}: {self.stop_reason}", "limit")
-        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
-            who = "the simulated user failed" if held.by_user else "the model is out of reach"
+        if held.failure is not None and (
+            held.is_user_failure or is_model_failure(held.failure, held.usage.failures)
+        ):
+            who = "the simulated user failed" if held.is_user_failure else "the model is out of reach"
             return _broken(one, f"{who}: {describe_error(held.failure)}")
         if not held.turns:
             return _broken(one, "nothing was said", held.ended)
@@ -253,7 +275,7 @@ class Run:
         tools = transcript.tools or None
         return conversation_record(
             transcript,
-            await ascore(scenario.measured_on, transcript, tools=tools, judge=self.judge),
+            await ascore(scenario.measured_graph, transcript, tools=tools, judge=self.judge),
             graph=self.graphs[scenario.name],
             arm=one.arm,
             scenario=scenario.name,
@@ -264,7 +286,7 @@ class Run:
             user=scenario.kind,
             run=one.run,
             seed=one.seed,
-            outcome=made.outcome(),
+            outcome=made.read_outcome(),
             trials=trials,
             **_moves(transcript, held.moves),
             ended=held.ended,
@@ -315,7 +337,7 @@ def _expected(scenario: Scenario) -> dict[str, Any]:
     )
 
 
-def _broken(one: Planned, error: str, ended: Ended | None = "error") -> BrokenConversation:
+def _broken(one: PlannedConversation, error: str, ended: Ended | None = "error") -> BrokenConversation:
     return BrokenConversation(
         error=f"{one.id}: {error}", arm=one.arm, scenario=one.scenario.name, run=one.run, ended=ended
     )
