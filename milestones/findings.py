@@ -10,7 +10,7 @@ import networkx as nx
 
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.fixpoints import NEVER, Structure
+from arq_graph.milestones.fixpoints import NEVER, IndexedGraph
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Milestone
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, get_tool_name
@@ -72,19 +72,19 @@ def check_milestones(graph: MilestoneGraph, tools: Any = None) -> Findings:
     return Findings(sorted(findings, key=_get_line))
 
 
-def require_measurable(graph: MilestoneGraph) -> Structure:
-    """Return the graph's structure, or raise a `SpecError` if nothing can be measured on the graph."""
-    return graph.compute_once(_build_structure)
+def require_measurable(graph: MilestoneGraph) -> IndexedGraph:
+    """Return the graph with its milestones numbered, or raise a `SpecError` if nothing can be measured on the graph."""
+    return graph.compute_once(_index_measurable)
 
 
-def _build_structure(graph: MilestoneGraph) -> Structure:
+def _index_measurable(graph: MilestoneGraph) -> IndexedGraph:
     errors = sorted(_find_errors(graph), key=_get_line)
     if errors:
         message = errors[0].message
         if len(errors) > 1:
             message += f" (and {len(errors) - 1} more: `check_milestones` lists them)"
         raise SpecError(message, file=graph.file, line=errors[0].line)
-    return graph.compute_once(Structure)
+    return graph.compute_once(IndexedGraph)
 
 
 def _get_line(finding: Finding) -> int:
@@ -96,8 +96,8 @@ def _find_errors(graph: MilestoneGraph) -> Iterator[Finding]:
     if errors:
         yield from errors
         return
-    structure = graph.compute_once(Structure)
-    if structure.depth[structure.end] == NEVER:
+    indexed = graph.compute_once(IndexedGraph)
+    if indexed.depths[indexed.end] == NEVER:
         yield _error(
             graph.milestone(END),
             "End cannot be reached: not even if every milestone is observed all the time; "
@@ -139,7 +139,7 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
     yield from _find_cycles(graph)
     if START in graph and END in graph:
         yield from _find_dead_ends(graph)
-        if graph.compute_once(Structure).end_is_given:
+        if graph.compute_once(IndexedGraph).end_needs_nothing:
             message = "End needs nothing to happen: neither goal nor progress is measured"
             yield _warning(graph.milestone(END), message)
 
@@ -158,9 +158,9 @@ def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
 
 
 def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
-    structure = graph.compute_once(Structure)
+    indexed = graph.compute_once(IndexedGraph)
     leads_to_end = nx.ancestors(graph, END) | {END}
-    for milestone, depth in zip(graph.milestones, structure.depth, strict=True):
+    for milestone, depth in zip(graph.milestones, indexed.depths, strict=True):
         name = milestone.name
         if depth == NEVER and name != END:
             yield _warning(milestone, f"{name!r} can never be reached")

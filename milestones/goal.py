@@ -19,8 +19,8 @@ def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
         KeyError: There is no such milestone.
         SpecError: Nothing can be measured on the graph.
     """
-    structure = require_measurable(graph)
-    if goal == END or not is_avoidable(structure, structure.number[goal]):
+    indexed = require_measurable(graph)
+    if goal == END or not is_avoidable(indexed, indexed.numbers[goal]):
         return graph
     end = graph.milestone(END)
     any_road = Milestone(

@@ -18,19 +18,18 @@ from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, has_
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 
 EventCheck = Callable[[Event, Sequence[Event]], bool]
-"""Asked at every event, with all events before it; must depend on nothing else."""
-
+"""Called at every event, with all events before it; must depend on nothing else."""
 
 _PLAIN = str.maketrans("\u00a0\u202f\u2011", "  -")
 
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenEvent:
-    """Something happened that must not.
+    """An event that must not happen, and did.
 
     Args:
         event: The event's number, from 1.
-        rule: What is forbidden.
+        rule: The rule that forbids it.
     """
 
     event: int
@@ -39,12 +38,12 @@ class ForbiddenEvent:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What code and judges saw.
+    """The observations of code and judges in one conversation.
 
     Args:
         events: The numbers of the events, from 1 and increasing, at which each milestone was observed.
-        length: How many events there were.
-        undecided: Milestones of which nothing says whether they were observed, in the graph's order.
+        length: The number of events.
+        undecided: Milestones for which nothing decides whether they were observed, in the graph's order.
         forbidden: The forbidden events, in order.
         unanswered: Calls, by event number, that have no result: nobody knows whether they succeeded.
     """
@@ -57,9 +56,9 @@ class Observations:
 
 
 def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None) -> Observations:
-    """Where each milestone was observed in a conversation, as code sees it.
+    """Return where each milestone was observed in a conversation, as code sees it.
 
-    An FC is observed at each genuine call of its tool: its result is there, is no error and does not match
+    An FC is observed at each genuine call of its tool: its result is there, isn't an error and doesn't match
     `failed_if`; it gives every argument that the tool's schema requires, in its type, where the schema is
     known; `arguments:` holds; and, under `grounded: strict`, it has no value that nobody gave before. An NFC
     is observed at each event where its `check:` holds; one without a check is undecided. Pre-Act 4.3 and
@@ -67,144 +66,180 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
 
     Args:
         graph: The milestones.
-        transcript: What happened.
+        transcript: The conversation.
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name
-            (what `get_argument_schemas` gives: worth making once for many conversations); None: those that the
-            transcript brings.
+            (what `get_argument_schemas` returns: worth making once for many conversations); None: those that
+            the transcript brings.
 
     Raises:
-        SpecError: A pattern does not finish, or a function cannot be loaded; file and line are named.
+        SpecError: A pattern doesn't finish, or a function can't be loaded; file and line are named.
         ToolError: A tool has no name.
-        InputError: The graph or the transcript is none.
+        InputError: The graph or the transcript isn't one.
     """
     require_type("graph", graph, MilestoneGraph, "read one with read_milestones(path)")
     require_type("transcript", transcript, Transcript, "read one with read_transcript(messages)")
-    observer = _Observer(
-        graph, transcript, get_argument_schemas(transcript.tools if tools is None else tools)
-    )
+    schemas = get_argument_schemas(transcript.tools if tools is None else tools)
+    observer = _Observer(graph, transcript, schemas)
     for event in transcript.events:
-        observer.see(event)
+        observer.process(event)
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
         len(transcript),
-        tuple(observer.rules.for_judges),
+        tuple(observer.rules.undecided),
         tuple(observer.forbidden),
-        tuple(observer.waiting),
+        tuple(observer.unanswered_calls),
     )
 
 
 class _Observer:
+    """Goes through the events of one conversation and notes where milestones and forbidden events happened."""
+
     def __init__(self, graph: MilestoneGraph, transcript: Transcript, schemas: Mapping[str, Schema]) -> None:
         self.rules = load_rules(graph)
         self.observed: dict[str, set[int]] = {}
         self.forbidden: list[ForbiddenEvent] = []
-        self.waiting: dict[int, tuple[Call, bool]] = {}
+        self.unanswered_calls: dict[int, Call] = {}
         self._graph = graph
         self._transcript = transcript
         self._schemas = schemas
         self._grounding = Grounding() if graph.grounded else None
-        self._let_through: dict[int, set[int]] = {}
-        self._now = 0
+        self._ungrounded_calls: set[int] = set()
+        # For each rule, by its identity, the exceptions (by index) that have let a call through.
+        self._used_exceptions: dict[int, set[int]] = {}
+        self._number = 0
 
-    def see(self, event: Event) -> None:
-        """The next event. A result may show the call before it to be genuine."""
-        self._now += 1
+    def process(self, event: Event) -> None:
+        """Process the next event. A result may show the call before it to be genuine."""
+        self._number += 1
         if isinstance(event, Call):
-            for rule in self.rules.forbidden_calls.get(event.tool, ()):
-                # Arguments that cannot be read are unknown, so none of them counts as absent.
-                if not rule.arguments or event.malformed is None:
-                    self._look(rule, self._now, self._is_forbidden, rule, event)
-            self.waiting[self._now] = (
-                event,
-                bool(self._grounding and self._grounding.find_invented_arguments(event)),
-            )
+            self._process_call(event)
         else:
-            voice, text = (
-                (event.speaker, _as_read(event.text)) if isinstance(event, Message) else ("tool", event.text)
-            )
-            for listener, pattern in self.rules.words.get(voice, ()):
-                self._look(listener, self._now, pattern.search, text)
+            self._search_patterns(event)
         if isinstance(event, Result):
-            self._answered(event)
+            self._process_result(event)
         if self._grounding is not None:
             self._grounding.add_event(event)
         for milestone, function in self.rules.functions:
-            self._look(milestone, self._now, function, event, self._transcript.events[: self._now - 1])
+            earlier = self._transcript.events[: self._number - 1]
+            self._apply(milestone, self._number, function, event, earlier)
+
+    def _process_call(self, call: Call) -> None:
+        for rule in self.rules.forbidden_by_tool.get(call.tool, ()):
+            # Malformed arguments are unknown, so none of them counts as absent.
+            if not rule.arguments or call.malformed is None:
+                self._apply(rule, self._number, self._is_forbidden, rule, call)
+        self.unanswered_calls[self._number] = call
+        if self._grounding is not None and self._grounding.find_invented_arguments(call):
+            self._ungrounded_calls.add(self._number)
 
     def _is_forbidden(self, rule: Forbidden, call: Call) -> bool:
         if not all_hold(rule.arguments, call.arguments):
             return False
-        used = self._let_through.setdefault(id(rule), set())
-        lets = (at for at, each in enumerate(rule.unless) if all_hold(each, call.arguments))
-        before = len(used)
-        used.update([at for at in lets if at not in used][:1])
-        return len(used) == before
+        used = self._used_exceptions.setdefault(id(rule), set())
+        for index, arguments in enumerate(rule.unless):
+            if index not in used and all_hold(arguments, call.arguments):
+                used.add(index)
+                return False
+        return True
 
-    def _answered(self, result: Result) -> None:
-        if result.call is None or result.call not in self.waiting:
+    def _search_patterns(self, event: Message | Result) -> None:
+        speaker = event.speaker if isinstance(event, Message) else "tool"
+        patterns = self.rules.patterns_by_speaker.get(speaker)
+        if not patterns:
             return
-        call, invented = self.waiting.pop(result.call)
-        watching = self.rules.calls.get(call.tool, ())
-        if not watching or result.failed or invented or call.malformed is not None:
+        text = _as_displayed(event.text) if isinstance(event, Message) else event.text
+        for rule, pattern in patterns:
+            self._apply(rule, self._number, pattern.search, text)
+
+    def _process_result(self, result: Result) -> None:
+        if result.call is None or result.call not in self.unanswered_calls:
             return
+        call = self.unanswered_calls.pop(result.call)
+        milestones = self.rules.milestones_by_tool.get(call.tool)
+        if milestones and self._is_genuine(call, result):
+            for milestone in milestones:
+                self._apply(milestone, result.call, all_hold, milestone.arguments, call.arguments)
+
+    def _is_genuine(self, call: Call, result: Result) -> bool:
+        if result.failed or call.malformed is not None or result.call in self._ungrounded_calls:
+            return False
         failed_if = self._graph.failed_if
-        if failed_if is not None and self._holds(None, failed_if.search, result.text):
-            return
+        if failed_if is not None and self._run_check(None, failed_if.search, result.text):
+            return False
         schema = self._schemas.get(call.tool)
-        if schema is None or has_required_arguments(schema, call.arguments):
-            for milestone in watching:
-                self._look(milestone, result.call, all_hold, milestone.arguments, call.arguments)
+        return schema is None or has_required_arguments(schema, call.arguments)
 
-    def _look(self, rule: Milestone | Forbidden, at: int, check: Callable[..., bool], *given: Any) -> None:
-        if at <= self._transcript.history or not self._holds(rule, check, *given):
+    def _apply(
+        self, rule: Milestone | Forbidden, number: int, check: Callable[..., bool], *arguments: Any
+    ) -> None:
+        """Note that the event with this number fits the rule, if the check holds and it isn't part of the history."""
+        if number <= self._transcript.history or not self._run_check(rule, check, *arguments):
             return
         if isinstance(rule, Forbidden):
-            self.forbidden.append(ForbiddenEvent(at, rule))
+            self.forbidden.append(ForbiddenEvent(number, rule))
         else:
-            self.observed.setdefault(rule.name, set()).add(at)
+            self.observed.setdefault(rule.name, set()).add(number)
 
-    def _holds(self, rule: Milestone | Forbidden | None, check: Callable[..., bool], *given: Any) -> bool:
+    def _run_check(
+        self, rule: Milestone | Forbidden | None, check: Callable[..., bool], *arguments: Any
+    ) -> bool:
+        """Return what a check returns; `rule` is None for `failed_if`."""
         try:
-            return check(*given)
-        except Exception as error:  # a pattern that does not finish, or whatever a function raises
-            whose = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
-            told = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-            of = f" of conversation {self._transcript.id}" if self._transcript.id else ""
-            said = f"the check of {whose if rule else '`failed_if`'} fails at event {self._now}{of}: {told}"
-            raise SpecError(said, file=self._graph.file, line=rule.line if rule else None) from error
+            return check(*arguments)
+        except Exception as error:  # a pattern that doesn't finish, or whatever a function raises
+            owner = "`failed_if`"
+            if rule is not None:
+                owner = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
+            place = f"event {self._number}"
+            if self._transcript.id:
+                place += f" of conversation {self._transcript.id}"
+            reason = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+            message = f"the check of {owner} fails at {place}: {reason}"
+            raise SpecError(message, file=self._graph.file, line=rule.line if rule else None) from error
 
 
 class ObservationRules:
-    """A graph's rules by what they listen to; a function that a check names is loaded, or a `SpecError` is raised."""
+    """The rules of a graph, sorted by the events to which they apply.
+
+    Attributes:
+        milestones_by_tool: FCs by the tool that is called.
+        forbidden_by_tool: Forbidden calls by the tool.
+        patterns_by_speaker: Milestones and forbidden words, each with its pattern, by `user`, `agent` and `tool`.
+        functions: NFCs with the functions that check them at every event.
+        undecided: Names of the NFCs that only a judge can decide.
+    """
 
     def __init__(self, graph: MilestoneGraph) -> None:
-        self.calls: dict[str, list[Milestone]] = {}
-        self.forbidden_calls: dict[str, list[Forbidden]] = {}
-        self.words: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = {}
+        self.milestones_by_tool: dict[str, list[Milestone]] = {}
+        self.forbidden_by_tool: dict[str, list[Forbidden]] = {}
+        self.patterns_by_speaker: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = {}
         self.functions: list[tuple[Milestone, EventCheck]] = []
-        self.for_judges: list[str] = []
+        self.undecided: list[str] = []
         for rule in graph.forbidden:
             if rule.tool is not None:
-                self.forbidden_calls.setdefault(rule.tool, []).append(rule)
+                self.forbidden_by_tool.setdefault(rule.tool, []).append(rule)
             elif rule.pattern is not None:
-                self._listen(rule, rule.pattern, rule.said_by)
+                self._add_pattern(rule, rule.pattern, rule.said_by)
         for milestone in graph.milestones:
-            if milestone.is_derived:
-                continue
-            if milestone.type == "FC":
-                self.calls.setdefault(milestone.tool_name, []).append(milestone)
-            elif isinstance(milestone.check, PatternCheck):
-                self._listen(milestone, milestone.check.pattern, milestone.check.said_by)
-            elif milestone.check is not None:
-                function = _load_check(milestone.check, file=graph.file, line=milestone.line)
-                self.functions.append((milestone, function))
-            else:
-                self.for_judges.append(milestone.name)
+            if not milestone.is_derived:
+                self._add_milestone(graph, milestone)
 
-    def _listen(self, rule: Milestone | Forbidden, pattern: Pattern, said_by: str | None) -> None:
-        # Nothing listens to the system.
-        for voice in ("user", "agent", "tool") if said_by is None else (said_by,):
-            self.words.setdefault(voice, []).append((rule, pattern))
+    def _add_milestone(self, graph: MilestoneGraph, milestone: Milestone) -> None:
+        if milestone.type == "FC":
+            self.milestones_by_tool.setdefault(milestone.tool_name, []).append(milestone)
+        elif milestone.check is None:
+            self.undecided.append(milestone.name)
+        elif isinstance(milestone.check, PatternCheck):
+            self._add_pattern(milestone, milestone.check.pattern, milestone.check.said_by)
+        else:
+            function = _load_check(milestone.check, file=graph.file, line=milestone.line)
+            self.functions.append((milestone, function))
+
+    def _add_pattern(self, rule: Milestone | Forbidden, pattern: Pattern, said_by: str | None) -> None:
+        # What the system says is never searched.
+        speakers = ("user", "agent", "tool") if said_by is None else (said_by,)
+        for speaker in speakers:
+            self.patterns_by_speaker.setdefault(speaker, []).append((rule, pattern))
 
 
 def load_rules(graph: MilestoneGraph) -> ObservationRules:
@@ -217,16 +252,16 @@ def load_rules(graph: MilestoneGraph) -> ObservationRules:
 
 
 def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
-    """The function that a check names; a module beside the file is preferred to an installed one."""
+    """Import the function that a check names; a module beside the file is preferred to an installed one."""
     try:
-        found = load(name, Path(file).resolve().parent if file else None)
+        function = load(name, Path(file).resolve().parent if file else None)
     except SpecError as error:
         raise SpecError(f"`check` {error}", file=file, line=line) from error.__cause__
-    if not callable(found):
-        raise SpecError(f"`check` names {name!r}, which is no function", file=file, line=line)
-    return cast(EventCheck, found)
+    if not callable(function):
+        raise SpecError(f"`check` names {name!r}, which isn't a function", file=file, line=line)
+    return cast(EventCheck, function)
 
 
-def _as_read(text: str) -> str:
-    """A message as its reader sees it: without marks of bold type, and with plain spaces and hyphens."""
+def _as_displayed(text: str) -> str:
+    """Return a message as its reader sees it: without marks of bold type, and with plain spaces and hyphens."""
     return text.replace("**", "").translate(_PLAIN)
