@@ -146,11 +146,11 @@ class _EmbeddingIndex:
             query_vector = self._normalize(query_vectors, 1, width=self._vectors.shape[1])[0]
         except Exception as error:
             failure = classify_failure(error)
-            if not failure.from_provider:
+            if not failure.is_from_provider:
                 raise  # an error in code stays itself
-            if not failure.transient:
-                raise failure.rejected("matcher", _SERVICE) from error
-            reason = failure.words.removesuffix(".")
+            if not failure.is_transient:
+                raise failure.make_request_error("matcher", _SERVICE) from error
+            reason = failure.description.removesuffix(".")
             raise ModelUnavailableError(f"matcher: {_SERVICE} failed: {reason}. Try again later.") from error
         scores: list[float] = (self._vectors @ query_vector).tolist()
         return scores

@@ -1,10 +1,25 @@
-"""One ask from the first call to the answer: what is sent, what counts as an answer, and when it ends."""
+"""One ask, from the first model call to the answer.
+
+Each answer, or each call that failed, decides what is sent next:
+
+    state                   what is sent next                                                bound
+    first try               the prompt, by the endpoint's first method
+    method refused          the same prompt by the next method                               the methods
+    part refused            the same prompt without a temperature, cache marks or streaming  each once
+    model lost, or          the same prompt to the next model                                the fallbacks
+      request rejected
+    answer without JSON     the same prompt by the next method, while no method is settled   the methods
+    invalid answer          the prompt, the answer, and its errors                           max_attempts
+    answer cut off          the same prompt with twice the token limit                       once a model
+    candidate rejected      the prompt, the answer, and the complaints about it              max_candidates
+
+It ends with a candidate that has no complaints, with the last candidate, or with an error.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +29,9 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 
 from arq_graph.errors import (
     ArqGraphError,
+    Attempt,
     BlueprintError,
+    Complaint,
     InputError,
     ModelRequestError,
     ModelUnavailableError,
@@ -23,35 +40,32 @@ from arq_graph.errors import (
     require_choice,
     require_count,
 )
-from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
-from arq_graph.reasoning.blocks import cache_mark, join_text_blocks, mark_for_cache
+from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
-from arq_graph.reasoning.failures import Failure, classify_failure
-from arq_graph.reasoning.methods import Method
+from arq_graph.reasoning.failures import classify_failure
+from arq_graph.reasoning.parsing import PartialAnswer, parse_answer
 from arq_graph.reasoning.replies import (
-    GrowingAnswer,
-    asked_again,
+    build_retry_messages,
     extract_message,
+    find_refusal,
+    get_answer_text,
     is_cut_off,
-    parse_answer,
-    refusal_of,
-    sum_of,
-    text_of,
+    sum_usage,
 )
-from arq_graph.reasoning.transport import MAX_TRIES, Steps, Transport, with_more_tokens, with_temperature
+from arq_graph.reasoning.session import ModelQueue, ModelSession
+from arq_graph.reasoning.transport import MAX_TRIES, Requests, Transport
 
 _log = logging.getLogger(__name__)
 
 _MAX_QUOTED = 500
 _CUT_OFF = "the answer was cut off at the token limit; raise max_tokens on the model"
-_REST = 60.0  # seconds: an endpoint that was out of reach is asked after the others for so long
-_TRIES_BEFORE_OTHERS = 2  # where another model can be asked instead
+_TRIES_WITH_FALLBACKS = 2
 
 
 @dataclass(frozen=True)
 class AskSettings:
-    """How a reasoner asks; `Reasoner` says what each setting means."""
+    """How a reasoner asks; `Reasoner` explains each setting."""
 
     module: str
     mode: Mode
@@ -61,7 +75,7 @@ class AskSettings:
     timeout: float
     backoff: float
     on_unsatisfied: Literal["return", "raise"]
-    derive: ResponseOnly | None = None
+    derive: ResponseOnly | None
 
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, Mode)
@@ -75,192 +89,162 @@ class AskSettings:
 
 
 class Asking(Generic[B]):
-    """One ask of one question, by one model after another while none of them can be reached.
-
-    A method of asking is settled once it is known to work: its failures are then the provider's.
-    """
+    """One ask of one question: `steps` leads from the first call to the answer."""
 
     def __init__(self, transports: Sequence[Transport], question: Question[B], settings: AskSettings) -> None:
-        self.question = question
-        self.settings = settings
-        self.max_candidates = question.max_candidates or settings.max_candidates
-        self._growing = GrowingAnswer(question.on_partial) if question.on_partial else None
-        blueprint = settings.derive.derive(question.blueprint) if settings.derive else question.blueprint
-        self._schema = schema_in_mode(blueprint, settings.mode)
-        self._read = partial(read_answer, blueprint, settings.mode)
-        self._name = question.blueprint.__name__
-        self._asked = self._asking = f"{settings.module} asking {question.name or self._name}"
+        self._question = question
+        self._settings = settings
+        self._blueprint = question.blueprint
+        if settings.derive:
+            self._blueprint = settings.derive.derive(question.blueprint)
+        self._schema = schema_in_mode(self._blueprint, settings.mode)
+        self._prompt = convert_to_messages(question.messages)
+        self._partial = PartialAnswer(question.on_partial) if question.on_partial else None
+        self._label = f"{settings.module} asking {question.name or self._blueprint.__name__}"
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
-        self._messages = convert_to_messages(question.messages)
-        self._lost: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
-        self._main, now = transports[0], time.monotonic()
-        first, *self._others = sorted(transports, key=lambda each: each.endpoint.rests_until > now)
-        self._turn_to(first)
+        self._models = ModelQueue(transports)
+        self._session = ModelSession(self._models.take_next(), settings.temperature)
 
-    def _turn_to(self, transport: Transport) -> None:
-        self._transport = transport
-        self._endpoint = transport.endpoint
-        temperature = self.settings.temperature if self._endpoint.takes_temperature else None
-        self._model = with_temperature(transport.model, temperature)
-        self._mark = cache_mark(transport.model) if self._endpoint.takes_marks else None
-        self._method, *self._further = self._endpoint.methods
-        self._settled = not self._further
-        self._refusal: Failure | None = None
-        self._answered: Method | None = None
-        self._limit_raised = False
-
-    def steps(self) -> Steps[Answer[B]]:
-        """The ask, as a generator of the steps that it needs performed; raises what `Reasoner.ask` says."""
-        retry: list[BaseMessage] = []
+    def steps(self) -> Requests[Answer[B]]:
+        """Yield the requests of the ask and return its answer; raises what `Reasoner.ask` raises."""
+        name = self._blueprint.__name__
+        read = partial(read_answer, self._blueprint, self._settings.mode)
+        max_candidates = self._question.max_candidates or self._settings.max_candidates
+        retry_messages: list[BaseMessage] = []
         while True:
-            message = yield from self._reply(retry)
+            message = yield from self._get_reply(retry_messages)
             if message is None:
-                return self._gave_up(_CUT_OFF)
-            if (words := refusal_of(message)) is not None:
-                raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
-            text = text_of(message)
-            answer, problems = parse_answer(self._read, text, self._name)
+                return self._give_up(_CUT_OFF)
+            if (refusal := find_refusal(message)) is not None:
+                raise RefusalError(f"{self._label}: the model refused: {refusal[:_MAX_QUOTED]}", refusal)
+            session = self._session
+            text = get_answer_text(message)
+            answer, problems = parse_answer(read, text, name)
+
             if answer is not None:
-                self._works()
-                value, reasoning = answer
-                complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
-                if self.question.on_candidate:
-                    self.question.on_candidate(value, complaints)
-                self._note(message, text, None, complaints)
-                self._candidates.append(Answer(value, reasoning, text, complaints))
-                if not complaints or len(self._candidates) >= self.max_candidates:
-                    return self._finished()
-                retry = asked_again(text, "has to be given once more, because", complaints)
+                session.remember_method()
+                self._models.note_answer(session.transport)
+                candidate = self._add_candidate(message, text, *answer)
+                if candidate.satisfied or len(self._candidates) >= max_candidates:
+                    return self._finish()
+                verdict = "has to be given once more, because"
+                retry_messages = build_retry_messages(text, verdict, candidate.complaints)
                 continue
-            self._settled = self._settled or bool(problems)
-            problems = problems or [f"{self._name}: the answer holds no complete JSON object"]
-            self._note(message, text, "\n".join(problems))
-            is_last = len(self._attempts) - len(self._candidates) >= self.settings.max_attempts
+
+            if problems:  # the text holds an object, so the method works
+                session.is_settled = True
+            else:
+                problems = [f"{name}: the answer holds no complete JSON object"]
+            self._add_attempt(message, text, error="\n".join(problems))
+            is_last = len(self._attempts) - len(self._candidates) >= self._settings.max_attempts
             if is_cut_off(message):
-                larger = None if is_last or self._limit_raised else with_more_tokens(self._model)
-                if larger is None:
-                    return self._gave_up(_CUT_OFF)
-                self._model, self._limit_raised = larger, True
+                if is_last or not session.raise_token_limit():
+                    return self._give_up(_CUT_OFF)
             elif is_last:
-                return self._gave_up("; ".join(problems)[:_MAX_QUOTED])
-            elif self._settled or not self._moved_on(None):
-                retry = asked_again(text, "could not be used, because", problems)
+                return self._give_up("; ".join(problems)[:_MAX_QUOTED])
+            elif session.is_settled or not session.replace_method():
+                retry_messages = build_retry_messages(text, "could not be used, because", problems)
 
-    def _reply(self, retry: Sequence[BaseMessage]) -> Steps[AIMessage | None]:
-        """The next answer; what a provider refuses of the method or the settings is left out, if it can be.
+    def _get_reply(self, retry_messages: Sequence[BaseMessage]) -> Requests[AIMessage | None]:
+        """Return the next message, of whichever model and by whichever method.
 
-        None where the provider refuses a token limit that was raised for this answer.
+        None if the endpoint refuses a token limit that was raised.
         """
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", self._name)[:64]  # what providers allow
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", self._blueprint.__name__)[:64]  # what providers allow
         while True:
-            messages = self._method.messages(self._messages, self._schema)
-            prompt = mark_for_cache(messages, self._mark) if self._mark else join_text_blocks(messages)
-            prompt += retry
-            bind = partial(self._method.bind, name=name, schema=self._schema)
-            tries = _TRIES_BEFORE_OTHERS if self._others else MAX_TRIES
-            call = self._transport.call(
-                self._asked, prompt, bind, self._model, self._settled, self._growing, tries
+            session = self._session
+            call = session.transport.call(
+                self._label,
+                session.prepare_messages(self._prompt, self._schema) + list(retry_messages),
+                partial(session.method.bind, name=name, schema=self._schema),
+                model=session.model,
+                is_settled=session.is_settled,
+                partial_answer=self._partial,
+                max_tries=_TRIES_WITH_FALLBACKS if self._models.waiting else MAX_TRIES,
             )
             try:
                 return (yield from call)
             except ModelUnavailableError as error:
-                self._turn_to_next(error, error)
+                self._turn_to_next_model(error, error)
             except ArqGraphError:
                 raise
             except Exception as error:
-                if (hidden := extract_message(error)) is not None:
-                    return hidden
-                failure = classify_failure(error, self._model)
-                if failure.blames("temperature") and self._model is not self._transport.model:
-                    self._endpoint.takes_temperature = False
-                    self._model = self._transport.model
-                elif failure.blames("cach") and self._mark:
-                    self._endpoint.takes_marks, self._mark = False, None
-                elif failure.blames("stream") and self._growing and self._endpoint.streams:
-                    self._endpoint.streams = False
-                elif self._limit_raised and failure.status == 400:
+                if (message := extract_message(error)) is not None:
+                    return message
+                failure = classify_failure(error, session.model)
+                if session.leave_out_refused_part(failure, is_streaming=self._partial is not None):
+                    continue
+                if session.is_limit_raised and failure.status == 400:
                     return None
-                elif failure.maybe_unsupported and not self._settled:
-                    self._moved_on(failure)
-                elif failure.from_provider:
-                    self._turn_to_next(failure.rejected(self._asked, self._transport.name), error)
+                if failure.maybe_unsupported and not session.is_settled:
+                    rejection = session.replace_refused_method(failure)
+                elif failure.is_from_provider:
+                    rejection = failure
                 else:
                     raise
+                if rejection:
+                    rejected = rejection.make_request_error(self._label, session.transport.name)
+                    self._turn_to_next_model(rejected, rejection.error)
 
-    def _turn_to_next(self, error: ModelUnavailableError | ModelRequestError, cause: Exception) -> None:
-        """Go on with the next model, answers so far included; where none is left, the error tells of all."""
-        self._lost[self._transport] = error
-        lost = [each for each, told in self._lost.items() if isinstance(told, ModelUnavailableError)]
-        if isinstance(error, ModelUnavailableError):
-            self._endpoint.rests_until = time.monotonic() + _REST
-        else:  # a fallback that is rejected stands in for nobody: behind the last, the lost are asked again
-            self._others = ([] if self._transport is self._main else self._others) or lost
-        if not self._others:
-            kind = ModelUnavailableError if lost else ModelRequestError
-            raise kind("\n".join(map(str, self._lost.values()))) from cause
-        self._turn_to(self._others.pop(0))
-        names = " and ".join(each.name for each in self._lost if each is not self._transport)
-        self._asked = f"{self._asking} of {self._transport.name}, as {names} gave no answer"
-        _log.warning("%s Asking %s instead.", error, self._transport.name)
+    def _turn_to_next_model(self, error: ModelUnavailableError | ModelRequestError, cause: Exception) -> None:
+        """Continue the ask with the next model, or raise an error with the messages of all."""
+        self._models.note_loss(self._session.transport, error)
+        if not self._models.waiting:
+            raise self._models.make_error() from cause
+        self._session = ModelSession(self._models.take_next(), self._settings.temperature)
+        model = self._session.transport.name
+        lost_models = self._models.describe_lost(besides=self._session.transport)
+        name = self._question.name or self._blueprint.__name__
+        self._label = f"{self._settings.module} asking {name} of {model}, as {lost_models} gave no answer"
+        _log.warning("%s Asking %s instead.", error, model)
 
-    def _works(self) -> None:
-        """Remember the first method that leads to a valid answer, and that a model which is asked again is back."""
-        self._settled = True
-        if len(self._endpoint.methods) > 1:
-            self._endpoint.methods = (self._method,)
-            if self._refusal:
-                said = self._transport.name, self._method.name, self._refusal.words
-                _log.info("%s is asked by %s from now on, as it said: %s", *said)
-        if self._lost:
-            self._endpoint.rests_until = 0.0
+    def _add_candidate(self, message: AIMessage, text: str, value: B, reasoning: str) -> Answer[B]:
+        complaints = list(value.unmet())
+        if self._question.check:
+            complaints.extend(self._question.check(value))
+        candidate = Answer(value, reasoning, text, tuple(complaints))
+        if self._question.on_candidate:
+            self._question.on_candidate(value, candidate.complaints)
+        self._add_attempt(message, text, complaints=candidate.complaints)
+        self._candidates.append(candidate)
+        return candidate
 
-    def _note(
-        self, message: AIMessage, text: str, error: str | None, complaints: tuple[Complaint, ...] = ()
+    def _add_attempt(
+        self,
+        message: AIMessage,
+        text: str,
+        *,
+        error: str | None = None,
+        complaints: tuple[Complaint, ...] = (),
     ) -> None:
-        usage, model = message.usage_metadata, self._transport.name
-        problems = map(str, complaints or (error or "").splitlines())
-        if wrong := ", ".join(each.partition(": ")[0] for each in problems):
-            _log.info("%s: answer %d is rejected because of %s", self._asked, len(self._attempts) + 1, wrong)
-        self._attempts.append(Attempt(text, self._method.name, error, complaints, usage, model))
+        problems = [str(complaint) for complaint in complaints] or (error or "").splitlines()
+        if problems:
+            # Only the queries are logged: the model's words may be confidential.
+            queries = ", ".join(problem.partition(": ")[0] for problem in problems)
+            number = len(self._attempts) + 1
+            _log.info("%s: answer %d is rejected because of %s", self._label, number, queries)
+        method, model = self._session.method.name, self._session.transport.name
+        self._attempts.append(Attempt(text, method, error, complaints, message.usage_metadata, model))
 
-    def _moved_on(self, failure: Failure | None) -> bool:
-        """Take another method after this one failed, or gave no JSON object (None).
-
-        If none is left, the last one that was answered at all is asked again. If none was, what the first one met
-        decides: a server's own error is worth waiting for, a rejected request is not.
-        """
-        self._refusal = self._refusal or failure
-        if failure is None:
-            self._answered = self._method
-        if self._further:
-            self._method = self._further.pop(0)
-            return True
-        first = self._refusal
-        if first and not self._answered and (first.status is None or not first.transient):
-            self._turn_to_next(first.rejected(self._asked, self._transport.name), first.error)
-            return True
-        self._method, self._settled = self._answered or self._endpoint.methods[0], True
-        return False
-
-    def _finished(self) -> Answer[B]:
+    def _finish(self) -> Answer[B]:
         last = self._candidates[-1]
-        if last.complaints and self.settings.on_unsatisfied == "raise":
+        if last.complaints and self._settings.on_unsatisfied == "raise":
+            complaints = "; ".join(map(str, last.complaints))[:_MAX_QUOTED]
             raise UnsatisfiedError(
-                f"{self._asked}: none of {len(self._candidates)} valid answers met its verification; the"
-                f" last: {'; '.join(map(str, last.complaints))[:_MAX_QUOTED]}. Raise max_candidates, or look"
-                " at the texts in .attempts.",
+                f"{self._label}: none of {len(self._candidates)} valid answers met its verification; the last: "
+                f"{complaints}. Raise max_candidates, or look at the texts in .attempts.",
                 self._attempts,
             )
-        usage = sum_of(attempt.usage for attempt in self._attempts)
+        usage = sum_usage(attempt.usage for attempt in self._attempts)
         return replace(last, usage=usage, attempts=tuple(self._attempts))
 
-    def _gave_up(self, reason: str) -> Answer[B]:
-        """End without a further try: with the last valid candidate if there was one, else with an error."""
+    def _give_up(self, reason: str) -> Answer[B]:
+        """Return the last valid candidate, or raise an error if there is none."""
         if self._candidates:
-            return self._finished()
+            return self._finish()
         raise BlueprintError(
-            f"{self._asked}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in"
-            " .attempts.",
+            f"{self._label}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in "
+            ".attempts.",
             self._attempts,
         )

@@ -1,4 +1,4 @@
-"""What an exception of a model call means, read off its attributes and class names.
+"""Classify the exceptions of model calls by their attributes and class names.
 
 No provider's package is imported here: the same condition has another class in each of them, but the HTTP
 status and the names in the class hierarchy are stable.
@@ -7,7 +7,6 @@ status and the names in the class hierarchy are stable.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from json import JSONDecodeError
 
@@ -19,127 +18,174 @@ from arq_graph.errors import ModelRequestError, ModelUnavailableError
 
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
-# What a model class raises itself for a setting that it does not take; Pydantic's ValidationError is a ValueError.
+# What a model's class raises for a setting that it does not take; Pydantic's ValidationError is a ValueError.
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueError)
-# Of classes that do not raise LangChain's own errors: bases that httpx, requests, botocore and OpenAI-like SDKs share.
-_TRANSIENT_NAMES = {
-    *("APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"),
-    *("APIError", "EventStreamError", "ResponseError"),  # in the middle of a streamed answer
-}
-# What httpx and requests say of a URL that no request can be sent to.
-_NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
-# And of a header that holds no key, or one with a line break.
-_NO_HEADER_NAMES = frozenset({"LocalProtocolError", "InvalidHeader"})
-# What LangChain's OpenAI family raises when a 200 response is no chat completion.
-_MALFORMED = (ValueError, KeyError, IndexError, AttributeError, TypeError, JSONDecodeError, ValidationError)
-_MAX_WORDS = 600
+# Base classes of connection errors in httpx, requests, botocore and OpenAI-like SDKs.
+_LOST_CONNECTION_NAMES = frozenset(
+    {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
+)
+_BROKEN_STREAM_NAMES = frozenset({"APIError", "EventStreamError", "ResponseError"})
+# Errors of httpx and requests for a URL that no request can be sent to.
+_BAD_URL_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
+# Their errors for a header that holds an empty key, or one with a line break.
+_BAD_HEADER_NAMES = frozenset({"LocalProtocolError", "InvalidHeader"})
+# What LangChain's OpenAI classes raise when the response of status 200 isn't a chat completion.
+_MALFORMED_RESPONSE_TYPES = (
+    ValueError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    TypeError,
+    JSONDecodeError,
+    ValidationError,
+)
+_MAX_DESCRIPTION = 600
 
-_NAME = "Look at the model name and at base_url: the provider knows no such model or address."
-_ADDRESS = "Look at the model's base_url: it begins with http:// or https:// and names a host."
-_SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
-_TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
-_NO_COMPLETION = "The endpoint answered, but not with a chat completion: look at base_url."
-_NO_METHOD = "The chat model's class refuses every call that the library can make: look at what it says."
+_NAME_ADVICE = "Look at the model name and at base_url: the provider knows no such model or address."
+_ADDRESS_ADVICE = "Look at the model's base_url: it begins with http:// or https:// and names a host."
+_SETTING_ADVICE = (
+    "Look at what the provider says: a setting of the model or of the request must change first."
+)
+_LENGTH_ADVICE = "The prompt is longer than the model reads: shorten the history or take another model."
+_COMPLETION_ADVICE = "The endpoint answered, but not with a chat completion: look at base_url."
+_METHOD_ADVICE = "The chat model's class refuses every call that the library can make: look at what it says."
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed model call, with the HTTP status if the provider answered with one.
+    """One failed model call.
 
-    The same request may succeed later (`transient`), or the cause may be a way of asking that the provider does not
-    know (`maybe_unsupported`). `advice` says what to look at, where that is known.
+    Args:
+        error: What the call raised.
+        status: The HTTP status that the provider answered with, if it did.
+        is_transient: Whether the same request may succeed later.
+        maybe_unsupported: Whether the provider, or the model's class, may not know this way of asking.
+        advice: What to look at, where that is known.
     """
 
     error: Exception
     status: int | None
-    transient: bool = False
+    is_transient: bool = False
     maybe_unsupported: bool = False
     advice: str = ""
 
     @property
-    def from_provider(self) -> bool:
-        """Whether the provider or the network failed; anything else is a bug somewhere, and stays itself."""
-        return self.transient or bool(self.advice)
+    def is_from_provider(self) -> bool:
+        """Whether the provider or the network failed; anything else is a bug and is raised as it is."""
+        return self.is_transient or bool(self.advice)
 
     def blames(self, part: str) -> bool:
-        """Whether the provider, or the model's class, names a part of the request that can be left out.
-
-        Bedrock refuses marks for its cache with a 403, and botocore adds the name of the operation to what it says.
-        """
+        """Return whether the provider, or the model's class, names a part of the request that can be left out."""
+        # Bedrock refuses marks for its cache with 403, and botocore adds the name of the operation to the message.
+        if not self.maybe_unsupported and self.status != 403:
+            return False
         response = getattr(self.error, "response", None)
-        told = response.get("Error", {}).get("Message") if isinstance(response, dict) else None
-        told = f"{told or self.error} {getattr(self.error, 'param', None)}"
-        return (self.maybe_unsupported or self.status == 403) and bool(re.search(rf"(?i)\b{part}", told))
-
-    def unavailable(self, asked: str, model: str, tries: int, seconds: float) -> ModelUnavailableError:
-        """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
-        return ModelUnavailableError(
-            f"{asked}: the model {model} did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout"
-            f" {seconds:g} s); the last said: {self.words}. Try again later; if it goes on, look at the provider's"
-            " status, at base_url, or raise timeout."
-        )
-
-    def rejected(self, asked: str, model: str) -> ModelRequestError:
-        """The error for a request that the provider rejects as it is."""
-        return ModelRequestError(f"{asked}: {model} failed: {self.words}. {self.advice or _NO_METHOD}")
+        message = response.get("Error", {}).get("Message") if isinstance(response, dict) else None
+        text = f"{message or self.error} {getattr(self.error, 'param', None)}"
+        return re.search(rf"(?i)\b{part}", text) is not None
 
     @property
-    def words(self) -> str:
-        """What the provider says, at some length, and what is behind it."""
-        words, (*_, cause) = f"{type(self.error).__name__}: {self.error}", _causes(self.error)
-        if type(cause).__name__ in _NO_HEADER_NAMES:  # what it says would show the key
-            return f"{type(self.error).__name__}: a header is empty, or holds a line break"
-        if self.advice == _NO_COMPLETION:
-            words += f"; the response was: {getattr(getattr(self.error, 'response', None), 'text', '')}"
-        elif self.status is None and str(cause) not in words:  # "Connection error." alone does not say which
-            words += f" ({cause})"
-        words = " ".join(words.split())
-        return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
+    def description(self) -> str:
+        """The error's class and message, with its cause where the message doesn't tell it, at a limited length."""
+        kind = type(self.error).__name__
+        first_cause = _list_causes(self.error)[-1]
+        if type(first_cause).__name__ in _BAD_HEADER_NAMES:  # its message would show the key
+            return f"{kind}: a header is empty, or holds a line break"
+        text = f"{kind}: {self.error}"
+        if self.advice == _COMPLETION_ADVICE:
+            response = getattr(self.error, "response", None)
+            text += f"; the response was: {getattr(response, 'text', '')}"
+        elif self.status is None and str(first_cause) not in text:  # such as "Connection error."
+            text += f" ({first_cause})"
+        text = " ".join(text.split())
+        return text if len(text) <= _MAX_DESCRIPTION else f"{text[:_MAX_DESCRIPTION]}…"
+
+    def make_unavailable_error(
+        self, label: str, model: str, tries: int, seconds: float
+    ) -> ModelUnavailableError:
+        """Return the error for a model that could not be reached, or was overloaded, until time was up."""
+        count = "1 try" if tries == 1 else f"{tries} tries"
+        return ModelUnavailableError(
+            f"{label}: the model {model} did not answer ({count}, timeout {seconds:g} s); the last error was: "
+            f"{self.description}. Try again later; if it still fails, look at the provider's status and at base_url, "
+            "or raise timeout."
+        )
+
+    def make_request_error(self, label: str, model: str) -> ModelRequestError:
+        """Return the error for a request that the provider rejects."""
+        advice = self.advice or _METHOD_ADVICE
+        return ModelRequestError(f"{label}: {model} failed: {self.description}. {advice}")
 
 
 def classify_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
-    """Tell what an exception of a model call means; `model` is the one that was called, where it is known."""
-    status, names = _http_status(error), _names(error)
-    causes = {type(cause).__name__ for cause in _causes(error)}
-    if causes & _NO_ADDRESS_NAMES:
-        return Failure(error, status, advice=_ADDRESS)
-    if causes & _NO_HEADER_NAMES or status in (401, 403):
-        return Failure(error, status, advice=_advice_on_key(model))
+    """Classify an exception of a model call.
+
+    Args:
+        error: What the call raised.
+        model: The model that was called, if it is known.
+    """
+    status = _get_http_status(error)
+    cause_names = {type(cause).__name__ for cause in _list_causes(error)}
+    if cause_names & _BAD_URL_NAMES:
+        return Failure(error, status, advice=_ADDRESS_ADVICE)
+    if cause_names & _BAD_HEADER_NAMES or status in (401, 403):
+        return Failure(error, status, advice=_advise_on_key(model))
     if isinstance(error, ContextOverflowError) or (status == 400 and "maximum context length" in str(error)):
-        return Failure(error, status, advice=_TOO_LONG)
-    if type(error) in _MALFORMED and "BaseChatOpenAI" in _names(model):
-        return Failure(error, status, transient=True, maybe_unsupported=True, advice=_NO_COMPLETION)
+        return Failure(error, status, advice=_LENGTH_ADVICE)
+    if type(error) in _MALFORMED_RESPONSE_TYPES and "BaseChatOpenAI" in _list_class_names(model):
+        return Failure(error, status, is_transient=True, maybe_unsupported=True, advice=_COMPLETION_ADVICE)
     if status is not None:
-        transient = status in _TRANSIENT_STATUS or status >= 500
-        advice = _NAME if status == 404 else _SETTING
-        return Failure(error, status, transient, status in _NOT_SUPPORTED_STATUS, advice)
-    is_lost = isinstance(error, ConnectionError | TimeoutError) or names & _TRANSIENT_NAMES
-    transient = bool(is_lost) or getattr(error, "is_retryable", False) is True
-    return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
+        return Failure(
+            error,
+            status,
+            is_transient=status in _TRANSIENT_STATUS or status >= 500,
+            maybe_unsupported=status in _NOT_SUPPORTED_STATUS,
+            advice=_NAME_ADVICE if status == 404 else _SETTING_ADVICE,
+        )
+    names = _list_class_names(error)
+    is_lost = isinstance(error, ConnectionError | TimeoutError)
+    is_lost = is_lost or bool(names & (_LOST_CONNECTION_NAMES | _BROKEN_STREAM_NAMES))
+    return Failure(
+        error,
+        None,
+        is_transient=is_lost or getattr(error, "is_retryable", False) is True,
+        maybe_unsupported=isinstance(error, _NOT_SUPPORTED_TYPES),
+    )
 
 
-def _advice_on_key(model: BaseChatModel | None) -> str:
-    named = next(iter(model.lc_secrets.values()), None) if model else None
-    variable = f" ({named}, unless your code gives another)" if named else ""
-    of = f" of {type(model).__name__}" if model else ""
-    return f"Look at the API key{of}{variable}, and whether it may use this model at its address."
+def _advise_on_key(model: BaseChatModel | None) -> str:
+    if model is None:
+        return "Look at the API key, and whether it may use this model at its address."
+    variable = ""
+    if model.lc_secrets:
+        variable = f" ({next(iter(model.lc_secrets.values()))}, unless your code gives another)"
+    owner = type(model).__name__
+    return f"Look at the API key of {owner}{variable}, and whether it may use this model at its address."
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__
+def _list_causes(error: BaseException) -> list[BaseException]:
+    """Return an error and its causes, the first cause last."""
+    causes = [error]
+    while cause := causes[-1].__cause__:
+        causes.append(cause)
+    return causes
 
 
-def _http_status(error: BaseException) -> int | None:
-    """The status that a provider answered with; some classes raise an error of theirs from the one that has it."""
+def _get_http_status(error: BaseException) -> int | None:
+    """Return the status that a provider answered with; some classes wrap the error that holds it."""
     response = getattr(error, "response", None)
-    botocore = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
-    places = [(error, "status_code"), (response, "status_code"), (error, "code")]
-    values = [botocore.get("HTTPStatusCode"), *(getattr(place, name, None) for place, name in places)]
-    status = next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
-    return _http_status(error.__cause__) if status is None and error.__cause__ else status
+    candidates = [
+        getattr(error, "status_code", None),
+        getattr(response, "status_code", None),
+        getattr(error, "code", None),
+    ]
+    if isinstance(response, dict):  # botocore
+        candidates.insert(0, response.get("ResponseMetadata", {}).get("HTTPStatusCode"))
+    for status in candidates:
+        if isinstance(status, int) and 300 <= status < 600:
+            return status
+    return _get_http_status(error.__cause__) if error.__cause__ else None
 
 
-def _names(one: object) -> set[str]:
-    return {cls.__name__ for cls in type(one).__mro__}
+def _list_class_names(value: object) -> set[str]:
+    return {cls.__name__ for cls in type(value).__mro__}

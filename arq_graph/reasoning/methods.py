@@ -1,4 +1,4 @@
-"""The ways to make a model answer in a JSON schema, and which of them each endpoint is known to take."""
+"""The methods of asking for an answer in a JSON schema, and what is known of each endpoint."""
 
 from __future__ import annotations
 
@@ -24,30 +24,34 @@ _SCHEMA_FOLLOWS = (
 
 @dataclass(frozen=True)
 class Method:
-    """One way to ask for JSON: how a named schema is bound to a model.
+    """One way to ask for JSON.
 
-    `schema_in_prompt`: the schema must stand in the prompt, because nothing else carries it.
+    Args:
+        name: Its name in an `Attempt`.
+        bind: Binds a schema to a model, given as `bind(model, name=…, schema=…)`.
+        schema_in_prompt: Whether the schema must stand in the prompt, because nothing else carries it.
     """
 
     name: str
     bind: Callable[..., Called]
     schema_in_prompt: bool = False
 
-    def messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
-        """The prompt as this method needs it: the schema may stand at the end of the first system message."""
+    def prepare_messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
+        """Return the prompt, with the schema at the end of the first system message if this method needs it there."""
         if not self.schema_in_prompt:
             return list(messages)
         text = _SCHEMA_FOLLOWS + json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
         for index, message in enumerate(messages):
             if isinstance(message, SystemMessage):
-                whole = message.model_copy(update={"content": f"{message.text}\n\n{text}"})
-                return [*messages[:index], whole, *messages[index + 1 :]]
+                prepared = list(messages)
+                prepared[index] = message.model_copy(update={"content": f"{message.text}\n\n{text}"})
+                return prepared
         return [SystemMessage(text), *messages]
 
 
 def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> Called:
-    wanted = {"name": name, "schema": schema, "strict": True}
-    return model.bind(response_format={"type": "json_schema", "json_schema": wanted})
+    json_schema = {"name": name, "schema": schema, "strict": True}
+    return model.bind(response_format={"type": "json_schema", "json_schema": json_schema})
 
 
 def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Called:
@@ -67,7 +71,7 @@ METHODS = (
     Method("json_mode", _bind_json_mode, schema_in_prompt=True),
     Method("prompt", lambda model, **_: model, schema_in_prompt=True),
 )
-"""Every method, the most exact first."""
+"""All methods, the most exact first."""
 
 
 def read_request(
@@ -95,31 +99,37 @@ def read_request(
 class Endpoint:
     """What this process knows of one endpoint; shared by all asks, from any thread.
 
-    `methods` has those to try, in this order: one alone, once it has led to a valid answer. `takes_temperature` is
-    False once the endpoint has refused a temperature, `takes_marks` once it has refused marks for its cache, and
-    `streams` once it has refused to stream.
-    `rests_until`: the time of the monotonic clock up to which other models are asked before it, as it was out of reach.
+    Args:
+        methods: The methods to try, in this order; a single one, once it has led to a valid answer.
+        takes_temperature: False once the endpoint has refused a temperature.
+        takes_cache_marks: False once it has refused marks for its cache.
+        streams: False once it has refused to stream.
+        rests_until: The time of the monotonic clock until which other models are asked first, because it was out of
+            reach.
     """
 
     methods: tuple[Method, ...] = METHODS
     takes_temperature: bool = True
-    takes_marks: bool = True
-    rests_until: float = 0.0
+    takes_cache_marks: bool = True
     streams: bool = True
-
-
-@lru_cache(maxsize=1_000)
-def _remembered(_kind: type[BaseChatModel], _settings: str) -> Endpoint:
-    return Endpoint()
+    rests_until: float = 0.0
 
 
 def get_endpoint(bare: Bare) -> Endpoint:
-    """What this process knows of a model's endpoint; models of one class and the same settings, keys too, share it."""
-    fields = type(bare.model).model_fields
-    names = [name for name, field in fields.items() if not field.exclude]
+    """Return what is known of a model's endpoint: one object for all models of a class with the same settings."""
+    cls = type(bare.model)
+    names = [name for name, field in cls.model_fields.items() if not field.exclude]
     if set(names) <= BaseChatModel.model_fields.keys():
-        return Endpoint()  # nothing that can be seen tells it from another one of its class
-    values = [getattr(bare.model, name) for name in names]
-    plain = [value.get_secret_value() if isinstance(value, SecretStr) else value for value in values]
-    settings = repr([plain, *(getattr(binding, "kwargs", {}) for binding in bare.bindings)])
-    return _remembered(type(bare.model), sha256(settings.encode()).hexdigest())  # which holds no key
+        return Endpoint()  # the fields of this class don't tell its models apart
+    values: list[Any] = []
+    for name in names:
+        value = getattr(bare.model, name)
+        values.append(value.get_secret_value() if isinstance(value, SecretStr) else value)
+    for binding in bare.bindings:
+        values.append(getattr(binding, "kwargs", {}))
+    return _get_shared_endpoint(cls, sha256(repr(values).encode()).hexdigest())  # a hash doesn't show keys
+
+
+@lru_cache(maxsize=1_000)
+def _get_shared_endpoint(_cls: type[BaseChatModel], _settings_hash: str) -> Endpoint:
+    return Endpoint()

@@ -1,4 +1,4 @@
-"""The reasoner: asks a blueprint of any chat model and returns a validated answer, or one of five errors."""
+"""The reasoner: asks a blueprint of any chat model, and returns a validated answer or raises a ReasoningError."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.models.resolve import ChatModelLike, chat_model, unwrapped
+from arq_graph.models.resolve import Bare, ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import B, Mode
 from arq_graph.reasoning.derived import ResponseOnly
-from arq_graph.reasoning.transport import Steps, Transport
+from arq_graph.reasoning.transport import Requests, Transport
 
 # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
 _NOSTREAM = "nostream"
@@ -26,37 +26,36 @@ _MAX_THREADS = 64
 
 
 class Reasoner:
-    """Asks blueprints of a chat model.
+    """Asks a chat model to answer blueprints.
 
-    How it asks depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON
-    mode with the schema in the prompt, or the schema in the prompt alone. The first calls find this out, and it
-    is remembered for models of the same class and settings. One ask gets at most `max_attempts` +
-    `max_candidates` - 1 answers. Calls that the endpoint refused meanwhile, and retries of calls that were lost,
-    come on top.
+    It uses the method that the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON mode with
+    the schema in the prompt, or the schema in the prompt alone. The first calls find this out, and it is remembered
+    for models of the same class and settings. One ask gets at most `max_attempts` + `max_candidates` - 1 answers, not
+    counting calls that the endpoint refused and retries of calls that were lost.
 
     Args:
-        model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…". It is not
-            changed: settings that differ from its own are made on a copy. It may also be what `with_fallbacks`, `bind`,
-            `with_config`, `with_retry` (ignored, as the reasoner retries by itself), `configurable_fields`,
-            `configurable_alternatives` or `init_chat_model` made of one; a configurable model is made from the config
-            of each ask.
+        model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…". It isn't
+            changed: settings that differ from its own are made on a copy. It may also be the result of
+            `with_fallbacks`, `bind`, `with_config`, `with_retry` (ignored, because the reasoner retries),
+            `configurable_fields`, `configurable_alternatives` or `init_chat_model`; a configurable model is made from
+            the config of each ask.
         fallbacks: Models to ask, in this order, if the one before failed twice with an overload or a lost connection,
-            or hung for the whole `timeout`; for a minute after that, the others are asked before it. The bounds on
-            attempts and candidates hold for all of them together.
-        module: The part of the program that asks: named in errors, traces and usage.
-        mode: "arq", "cot" or "direct", unless an ask says otherwise.
-        temperature: 0 to 2, unless the model has one of its own or takes none; None: a step's usual one, if it has one.
-        max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
+            or hung for the whole `timeout`; for a minute after that, the others are asked first. All of them share
+            the limits on attempts and candidates.
+        module: The part of the program that asks, as errors, traces and usage name it.
+        mode: "arq", "cot" or "direct", unless an ask has its own.
+        temperature: 0 to 2, for models that take one and have none of their own; None: the usual one of the step.
+        max_attempts: Invalid answers after which the ask ends with an error; 1 or more.
         max_candidates: Valid answers to ask for until one meets the blueprint's verification; 1 or more.
-        timeout: Seconds that one call of a model may take, its retries included, whatever retries the client makes by
-            itself. In a sync call, a class without a time limit of its own cannot be held to it.
+        timeout: Seconds that one call of a model may take, its retries included. A model class without a time limit
+            of its own can't be held to it in a sync call.
         backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
         on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
-        base_url: An OpenAI-compatible endpoint, where `model` is a string.
-        derive: Asks, in mode "arq", blueprints derived from those given; for experiments and ablations.
+        base_url: An OpenAI-compatible endpoint, if `model` is a string.
+        derive: Makes the blueprints that are asked in mode "arq" from those that are given; for experiments.
 
     Raises:
-        InputError: A setting is out of its range, or the model is none.
+        InputError: A setting is out of its range, or `model` is not a model.
     """
 
     def __init__(
@@ -80,24 +79,38 @@ class Reasoner:
         if not isinstance(fallbacks, list | tuple):
             raise InputError(f"fallbacks is a {type(fallbacks).__name__}: give a list of models")
         self.settings = AskSettings(
-            *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied),
+            module=module,
+            mode=mode,
+            temperature=temperature,
+            max_attempts=max_attempts,
+            max_candidates=max_candidates,
+            timeout=timeout,
+            backoff=backoff,
+            on_unsatisfied=on_unsatisfied,
             derive=derive,
         )
-        first = chat_model(model, base_url=base_url) if isinstance(model, str) else model
-        self.models = [first, *(chat_model(each) if isinstance(each, str) else each for each in fallbacks)]
-        self._fixed = self._reached(None)
+        self.models = [chat_model(model, base_url=base_url) if isinstance(model, str) else model]
+        for fallback in fallbacks:
+            self.models.append(chat_model(fallback) if isinstance(fallback, str) else fallback)
+        self._fixed_transports = self._make_transports(None)
 
     @property
     def takes_images(self) -> bool:
-        """Whether none of its models is known to take no images; what a run's config makes is not known."""
-        return all((each.model.profile or {}).get("image_inputs") is not False for each in self._fixed)
+        """Whether all of its models may take images; of models that a run's config makes it isn't known."""
+        profiles = [transport.model.profile or {} for transport in self._fixed_transports]
+        return all(profile.get("image_inputs") is not False for profile in profiles)
 
-    def _reached(self, config: RunnableConfig | None) -> list[Transport]:
-        """How each model is reached, in order; nothing where some are made of a run's config, and there is none."""
-        bare = [each for model in self.models for each in unwrapped(model, config)]
-        timeout, backoff = self.settings.timeout, self.settings.backoff
-        reached = [Transport(each, timeout=timeout, backoff=backoff) for each in bare if each]
-        return reached if len(reached) == len(bare) else []
+    def _make_transports(self, config: RunnableConfig | None) -> list[Transport]:
+        """Return what makes the calls of each model, in order; [] if some need a run's config and there is none."""
+        models: list[Bare | None] = []
+        for model in self.models:
+            models.extend(unwrapped(model, config))
+        if None in models:
+            return []
+        settings = self.settings
+        return [
+            Transport(bare, timeout=settings.timeout, backoff=settings.backoff) for bare in models if bare
+        ]
 
     def ask(
         self,
@@ -126,10 +139,10 @@ class Reasoner:
             InputError: There is no such mode, the blueprint has no such query to be left out, or the config makes no
                 model of a configurable one.
         """
-        if self.settings.derive:
-            self.settings.derive.require_queries(blueprint)
-        asker = make_reasoner(self, self.settings.module, mode=mode)
-        return _only(asker.ask_all([Question(blueprint, messages, check)], config=config))
+        (answer,) = self._prepare_ask(blueprint, mode).ask_all(
+            [Question(blueprint, messages, check)], config=config
+        )
+        return _raise_error(answer)
 
     async def aask(
         self,
@@ -141,10 +154,15 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
+        (answer,) = await self._prepare_ask(blueprint, mode).aask_all(
+            [Question(blueprint, messages, check)], config=config
+        )
+        return _raise_error(answer)
+
+    def _prepare_ask(self, blueprint: type[B], mode: Mode | None) -> Reasoner:
         if self.settings.derive:
             self.settings.derive.require_queries(blueprint)
-        asker = make_reasoner(self, self.settings.module, mode=mode)
-        return _only(await asker.aask_all([Question(blueprint, messages, check)], config=config))
+        return make_reasoner(self, self.settings.module, mode=mode)
 
     def ask_all(
         self, questions: Sequence[Question[Any]], *, config: RunnableConfig | None = None
@@ -167,103 +185,110 @@ class Reasoner:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
         return await aask_together([(self, question) for question in questions], config)
 
-    def _asking(
+    def _begin(
         self, question: Question[B], transports: Sequence[Transport], config: RunnableConfig | None
-    ) -> tuple[Steps[Answer[B]], RunnableConfig]:
+    ) -> tuple[Requests[Answer[B]], RunnableConfig]:
+        """Return the requests of one ask, and the config of its calls."""
+        blueprint_name = question.blueprint.__name__
         labels = {
             "arq_module": self.settings.module,
-            "arq_blueprint": question.blueprint.__name__,
+            "arq_blueprint": blueprint_name,
             "arq_batch": question.name,
             "arq_mode": self.settings.mode,
             "arq_guidelines": list(question.guidelines),
         }
-        run_name = f"{self.settings.module}:{question.name or question.blueprint.__name__}"
+        run_name = f"{self.settings.module}:{question.name or blueprint_name}"
         merged = merge_configs(config, {"tags": [_NOSTREAM], "metadata": labels, "run_name": run_name})
         merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
         return Asking(transports, question, self.settings).steps(), merged
 
 
+def _raise_error(answer: Answer[B] | ReasoningError) -> Answer[B]:
+    if isinstance(answer, ReasoningError):
+        raise answer
+    return answer
+
+
 def ask_together(
-    assigned: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
+    assignments: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
 ) -> list[Answer[Any] | ReasoningError]:
-    """Ask the questions of several reasoners at the same time, as `Reasoner.ask_all` does."""
-    transports = _transports_by_reasoner(assigned, config)
+    """Ask the questions of several reasoners at the same time; the result is that of `Reasoner.ask_all`."""
+    transports = _make_transports_of_run(assignments, config)
 
     def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         try:
-            return Transport.run(*reasoner._asking(question, transports[reasoner], config))
+            return Transport.run(*reasoner._begin(question, transports[reasoner], config))
         except ReasoningError as error:
             return error
 
-    if len(assigned) <= 1:
-        return [ask(reasoner, question) for reasoner, question in assigned]
+    if len(assignments) <= 1:
+        return [ask(reasoner, question) for reasoner, question in assignments]
     limit = (config or {}).get("max_concurrency") or _MAX_THREADS
-    pool = ContextThreadPoolExecutor(min(limit, len(assigned)), thread_name_prefix="arq_graph-ask")
+    pool = ContextThreadPoolExecutor(min(limit, len(assignments)), thread_name_prefix="arq_graph-ask")
     try:
-        asks = [pool.submit(ask, reasoner, question) for reasoner, question in assigned]
-        return [asked.result() for asked in asks]
+        futures = [pool.submit(ask, reasoner, question) for reasoner, question in assignments]
+        return [future.result() for future in futures]
     finally:
         # After Ctrl-C nobody waits for requests that are still under way.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 async def aask_together(
-    assigned: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
+    assignments: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
 ) -> list[Answer[Any] | ReasoningError]:
     """Ask the questions of several reasoners at the same time, without blocking."""
-    transports = _transports_by_reasoner(assigned, config)
-    places = asyncio.Semaphore((config or {}).get("max_concurrency") or len(assigned) or 1)
+    transports = _make_transports_of_run(assignments, config)
+    limit = asyncio.Semaphore((config or {}).get("max_concurrency") or len(assignments) or 1)
 
     async def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
-        async with places:
+        async with limit:
             try:
-                return await Transport.arun(*reasoner._asking(question, transports[reasoner], config))
+                return await Transport.arun(*reasoner._begin(question, transports[reasoner], config))
             except ReasoningError as error:
                 return error
 
-    asks = [asyncio.ensure_future(ask(reasoner, question)) for reasoner, question in assigned]
+    tasks = [asyncio.ensure_future(ask(reasoner, question)) for reasoner, question in assignments]
     try:
-        return list(await asyncio.gather(*asks))
+        return list(await asyncio.gather(*tasks))
     finally:
-        # If one raises, the others end with it, and none goes on unseen.
-        for task in asks:
+        # If one raises, the others are cancelled, so that none continues unseen.
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*asks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _transports_by_reasoner(
-    assigned: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None
+def _make_transports_of_run(
+    assignments: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None
 ) -> dict[Reasoner, list[Transport]]:
-    """Return the models of each reasoner, in order; configurable ones are made once for all its questions."""
-    reasoners = {reasoner for reasoner, _ in assigned}
-    return {reasoner: reasoner._fixed or reasoner._reached(config or {}) for reasoner in reasoners}
-
-
-def _only(answers: Sequence[Answer[B] | ReasoningError]) -> Answer[B]:
-    (answer,) = answers
-    if isinstance(answer, ReasoningError):
-        raise answer
-    return answer
+    """Return the transports of each reasoner; those of configurable models are made once for all its questions."""
+    reasoners = {reasoner for reasoner, _ in assignments}
+    return {
+        reasoner: reasoner._fixed_transports or reasoner._make_transports(config or {})
+        for reasoner in reasoners
+    }
 
 
 ModelLike: TypeAlias = ChatModelLike | Reasoner
-"""Whom a step asks: what a `Reasoner` takes, or one that is set up already."""
+"""What a step asks: what a `Reasoner` takes, or a `Reasoner`."""
 
 
 def make_reasoner(
     model: ModelLike, module: str, usual_temperature: float | None = None, **settings: Any
 ) -> Reasoner:
-    """A part's reasoner: what asks its model, or a view of a shared one, over the same connections.
+    """Return a reasoner under the name of a part of the program, with the part's own settings.
 
-    It asks under the part's name, with settings of the part's own where these are not None, and with the usual
-    temperature where neither the part nor the shared one has been given any.
+    Args:
+        model: What the part asks. A `Reasoner` stays as it is; the one returned shares its connections.
+        module: The part's name.
+        usual_temperature: The temperature if neither the part nor the given reasoner has one.
+        **settings: Settings of the part; those that are None are taken from the given reasoner.
     """
     shared = model if isinstance(model, Reasoner) else Reasoner(model)
-    given = {name: value for name, value in settings.items() if value is not None}
+    changes = {name: value for name, value in settings.items() if value is not None}
     if shared.settings.temperature is None:
-        given.setdefault("temperature", usual_temperature)
-    view = copy(shared)
-    view.settings = replace(shared.settings, module=module, **given)
-    if view.settings.timeout != shared.settings.timeout:
-        view._fixed = view._reached(None)
-    return view
+        changes.setdefault("temperature", usual_temperature)
+    reasoner = copy(shared)
+    reasoner.settings = replace(shared.settings, module=module, **changes)
+    if reasoner.settings.timeout != shared.settings.timeout:
+        reasoner._fixed_transports = reasoner._make_transports(None)
+    return reasoner

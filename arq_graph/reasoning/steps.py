@@ -1,6 +1,6 @@
-"""Performing what a generator asks for: sync and async share the driver and differ in who performs.
+"""Run a generator that yields steps: its logic serves sync and async code, which differ in who performs a step.
 
-And running a coroutine, such as a user's tool or condition, from code that is not async.
+Also run a coroutine, such as an async tool or condition of the user's, from sync code.
 """
 
 from __future__ import annotations
@@ -15,44 +15,48 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Perform each step that a generator yields, and return what it returns."""
+def perform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
+    """Perform each step that a generator yields, send it the result or throw the error, and return what it returns."""
     try:
         step = next(steps)
         while True:
             try:
-                given = await perform(step)
+                result = perform(step)
             except Exception as error:
                 step = steps.throw(error)
             else:
-                step = steps.send(given)
+                step = steps.send(result)
     except StopIteration as finished:
         return cast(T, finished.value)
     finally:
         steps.close()
 
 
-def perform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """The same without an event loop: where nothing is waited for, a coroutine ends as soon as it begins."""
-
-    async def at_once(step: S) -> Any:
-        return perform(step)
-
+async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
+    """Do what `perform_steps` does, without blocking."""
     try:
-        aperform_steps(steps, at_once).send(None)
+        step = next(steps)
+        while True:
+            try:
+                result = await perform(step)
+            except Exception as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
     except StopIteration as finished:
         return cast(T, finished.value)
-    raise AssertionError("a step was awaited in a sync run")
+    finally:
+        steps.close()
 
 
 def run_awaitable(awaitable: Awaitable[T]) -> T:
-    """Run a coroutine, or what else can be awaited, to its end from code that is not async.
+    """Run a coroutine, or anything else that can be awaited, to its end from sync code.
 
-    Each has a thread and a loop of its own: an event loop may run in this thread, and what is run may run others.
+    It gets a thread and an event loop of its own, because a loop may already run in this thread.
     """
 
-    async def awaited() -> T:
+    async def wait() -> T:
         return await awaitable
 
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, asyncio.run, awaited()).result()
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(copy_context().run, asyncio.run, wait()).result()

@@ -1,10 +1,10 @@
-"""Making model calls, and making them again while a provider is overloaded or out of reach.
+"""Make model calls, and make them again while a provider is overloaded or out of reach.
 
-A call is a generator that yields each request, with the pause before it, and is sent what came of it, so that the sync
-and the async side differ in nothing but who performs a step.
+A call is a generator that yields each request, with the pause before it, and receives the answer or the error, so that
+sync and async code share everything but the request itself.
 
-Settings are made on a copy of the model: some classes take a temperature or a time limit only when they are made,
-and refuse it as an argument of a call (ChatOllama, ChatGoogleGenerativeAI).
+Settings are made on a copy of the model: some classes take a temperature or a time limit only as a field, and refuse it
+as an argument of a call (ChatOllama, ChatGoogleGenerativeAI).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.models.resolve import Bare, Called, model_name
 from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.methods import get_endpoint
-from arq_graph.reasoning.replies import GrowingAnswer
+from arq_graph.reasoning.parsing import PartialAnswer
 from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 _log = logging.getLogger(__name__)
@@ -35,170 +35,216 @@ _log = logging.getLogger(__name__)
 MAX_TRIES = 8
 _MAX_PAUSE = 20.0
 # With less than this share of the time left, another try would only be cut short.
-_WORTH_TRYING = 0.02
+_MIN_TIME_LEFT = 0.02
 _TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
-_LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
+_TOKEN_LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 _CLIENT_FIELDS = ("client", "async_client", "root_client", "root_async_client")
 
 
 @dataclass(frozen=True)
-class Step:
-    """A request to make after a pause; `seconds` is what is left of the call's time by then.
+class Request:
+    """A request to make after a pause.
 
-    With `growing` the answer is streamed, which that is told of; a model that streams nothing gives it at once.
+    Args:
+        pause: Seconds to wait before it.
+        bound: The model to call, with everything that is bound to it.
+        messages: The prompt.
+        seconds: What is left of the call's time after the pause.
+        partial_answer: Is given the chunks of the answer; None means not to stream it.
     """
 
     pause: float
     bound: Called
     messages: list[BaseMessage]
     seconds: float
-    growing: GrowingAnswer | None = None
+    partial_answer: PartialAnswer | None = None
 
 
 T = TypeVar("T")
-Steps = Generator[Step, Any, T]
+Requests = Generator[Request, Any, T]
 
 
 class Transport:
-    """Makes the calls of one chat model, or rather of a copy of it that streams nothing; knows its endpoint.
+    """Makes the calls of one chat model, within a time limit; `endpoint` is what is known of its endpoint.
 
-    Under LangGraph's `stream_mode="messages"` a client would stream otherwise, whatever tag the call has. A call may
-    take `timeout` seconds, its retries included. In a sync call it is the client that keeps time, if its class has a
-    field for that. The first retry waits `backoff` seconds, each further one twice as long.
+    Calls go to a copy of the model that doesn't stream: under LangGraph's `stream_mode="messages"` a client would
+    stream otherwise, whatever tag the call has. In a sync call it is the client that keeps the time limit, if the
+    model's class has a field for it.
+
+    Args:
+        bare: The model, and what was bound to it.
+        timeout: Seconds that a call may take, its retries included.
+        backoff: Seconds before the first retry, doubled for each further one.
     """
 
     def __init__(self, bare: Bare, *, timeout: float, backoff: float) -> None:
         self.name = model_name(bare.model)
         self.endpoint = get_endpoint(bare)
         self._bare = bare
-        # Without being told to, many endpoints count no tokens of a streamed answer.
-        counts = {"stream_usage": True} if getattr(bare.model, "stream_usage", None) is None else {}
-        self._streaming = {"disable_streaming": bare.model.disable_streaming, "streaming": True, **counts}
-        self._backoff = backoff
         self._timeout = timeout
-        self.model = _limited(_changed(bare.model, disable_streaming=True, streaming=False), timeout)
+        self._backoff = backoff
+        self.model = _limit_requests(_copy_with(bare.model, disable_streaming=True, streaming=False), timeout)
 
     def call(
         self,
-        asked: str,
+        label: str,
         messages: Sequence[BaseMessage],
         bind: Callable[[BaseChatModel], Called],
+        *,
         model: BaseChatModel | None = None,
-        settled: bool = True,
-        growing: GrowingAnswer | None = None,
+        is_settled: bool = True,
+        partial_answer: PartialAnswer | None = None,
         max_tries: int = MAX_TRIES,
-    ) -> Steps[AIMessage]:
-        """Make one call; tries that were lost are repeated, once if the method, not `settled` yet, may be why.
+    ) -> Requests[AIMessage]:
+        """Make one call, and repeat tries that were lost.
 
-        With `growing` the answer is streamed, unless the endpoint has refused that.
+        Args:
+            label: What is asked, for errors.
+            messages: The prompt.
+            bind: Binds to a model how it has to answer.
+            model: A copy of the transport's model, if it has other settings.
+            is_settled: Whether `bind` is known to work; if not, it may be why tries fail, and only one is repeated.
+            partial_answer: Streams the answer, unless the endpoint has refused to stream.
+            max_tries: Tries to make at most.
+
+        Raises:
+            ModelUnavailableError: No try was answered in time.
+            Exception: What the model raised, if another try would not help.
         """
         model = model or self.model
-        if growing and self.endpoint.streams:
-            model = _changed(model, **self._streaming)
+        if partial_answer and self.endpoint.streams:
+            model = self._make_streaming(model)
         deadline = time.monotonic() + self._timeout
-        pause, left, tries, doubts = 0.0, self._timeout, 0, 0
+        pause, seconds_left = 0.0, self._timeout
+        tries = doubtful_failures = 0
         while True:
             tries += 1
             try:
-                # The first try has the model as it is, so that LangChain's cache finds the same call again.
-                bound = self._bare.bound_again(bind(model if tries == 1 else _limited(model, left)))
-                answer: AIMessage = yield Step(pause, bound, list(messages), left, growing)
+                # The first try has the model as it is, so that LangChain's cache recognizes the same call.
+                limited_model = model if tries == 1 else _limit_requests(model, seconds_left)
+                bound = self._bare.bound_again(bind(limited_model))
+                answer: AIMessage = yield Request(pause, bound, list(messages), seconds_left, partial_answer)
             except Exception as error:
                 failure = classify_failure(error, model)
-                doubts += failure.maybe_unsupported and not settled
-                if not failure.transient or (doubts == 2 and tries < max_tries):
+                if failure.maybe_unsupported and not is_settled:
+                    doubtful_failures += 1
+                is_last = tries == max_tries
+                if not failure.is_transient or (doubtful_failures == 2 and not is_last):
                     raise
-                pause = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
-                pause += random.uniform(0, self._backoff)
-                left = deadline - time.monotonic() - pause
-                if tries == max_tries or left < self._timeout * _WORTH_TRYING:
-                    raise failure.unavailable(asked, self.name, tries, self._timeout) from error
-                _log.info("no answer yet (%s); asking again in %.0f s", failure.words, pause)
+                pause = self._get_pause(tries)
+                seconds_left = deadline - time.monotonic() - pause
+                if is_last or seconds_left < self._timeout * _MIN_TIME_LEFT:
+                    raise failure.make_unavailable_error(label, self.name, tries, self._timeout) from error
+                _log.info("no answer yet (%s); asking again in %.0f s", failure.description, pause)
             else:
                 return answer
 
-    @staticmethod
-    def run(steps: Steps[T], config: RunnableConfig) -> T:
-        """Perform all steps and return what they lead to."""
+    def _make_streaming(self, model: BaseChatModel) -> BaseChatModel:
+        settings = {"disable_streaming": self._bare.model.disable_streaming, "streaming": True}
+        if getattr(self._bare.model, "stream_usage", None) is None:
+            settings["stream_usage"] = True  # many endpoints count the tokens of a streamed answer only then
+        return _copy_with(model, **settings)
 
-        def perform(step: Step) -> AIMessage:
-            time.sleep(step.pause)
-            if step.growing is None:
-                return step.bound.invoke(step.messages, config)
-            end = time.monotonic() + step.seconds
-            step.growing.begin()
-            with closing(step.bound.stream(step.messages, config)) as chunks:  # type: ignore[type-var]
+    def _get_pause(self, tries: int) -> float:
+        pause: float = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
+        return pause + random.uniform(0, self._backoff)
+
+    @staticmethod
+    def run(requests: Requests[T], config: RunnableConfig) -> T:
+        """Make all requests and return what they lead to."""
+
+        def perform(request: Request) -> AIMessage:
+            time.sleep(request.pause)
+            partial = request.partial_answer
+            if partial is None:
+                return request.bound.invoke(request.messages, config)
+            end = time.monotonic() + request.seconds
+            partial.restart()
+            with closing(request.bound.stream(request.messages, config)) as chunks:  # type: ignore[type-var]
                 for chunk in chunks:
-                    step.growing.add(chunk)
-                    if time.monotonic() > end:  # a client's own limit is for each piece
+                    partial.add(chunk)
+                    if time.monotonic() > end:  # a client's own limit is for each chunk
                         raise TimeoutError("the answer was still being written")
-            return step.growing.whole()
+            return partial.join_chunks()
 
-        return perform_steps(steps, perform)
+        return perform_steps(requests, perform)
 
     @staticmethod
-    async def arun(steps: Steps[T], config: RunnableConfig) -> T:
-        """Perform all steps without blocking and return what they lead to."""
+    async def arun(requests: Requests[T], config: RunnableConfig) -> T:
+        """Make all requests without blocking and return what they lead to."""
 
-        async def perform(step: Step) -> AIMessage:
-            await asyncio.sleep(step.pause)
-            async with asyncio.timeout(step.seconds):
-                if step.growing is None:
-                    return await step.bound.ainvoke(step.messages, config)
-                step.growing.begin()
-                async with aclosing(step.bound.astream(step.messages, config)) as chunks:  # type: ignore[type-var]
+        async def perform(request: Request) -> AIMessage:
+            await asyncio.sleep(request.pause)
+            partial = request.partial_answer
+            async with asyncio.timeout(request.seconds):
+                if partial is None:
+                    return await request.bound.ainvoke(request.messages, config)
+                partial.restart()
+                async with aclosing(request.bound.astream(request.messages, config)) as chunks:  # type: ignore[type-var]
                     async for chunk in chunks:
-                        step.growing.add(chunk)
-                return step.growing.whole()
+                        partial.add(chunk)
+                return partial.join_chunks()
 
-        return await aperform_steps(steps, perform)
+        return await aperform_steps(requests, perform)
 
 
 def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
-    """A copy with a temperature, unless the model has one of its own or is known to take none."""
+    """Return a copy with a temperature, unless the model has one of its own or is known to take none."""
     own = getattr(model, "temperature", None) if "temperature" in model.model_fields_set else None
-    if temperature is None or own is not None or (model.profile or {}).get("temperature") is False:
+    is_refused = (model.profile or {}).get("temperature") is False
+    if temperature is None or own is not None or is_refused:
         return model
-    return _changed(model, temperature=temperature)
+    return _copy_with(model, temperature=temperature)
 
 
 def with_more_tokens(model: BaseChatModel) -> BaseChatModel | None:
-    """A copy whose answers may have twice as many tokens; None where the model sets no limit or takes no higher one."""
-    most = (model.profile or {}).get("max_output_tokens") or float("inf")
-    for field in _LIMIT_FIELDS:
+    """Return a copy whose answers may have twice as many tokens; None if it has no limit, or already the highest."""
+    highest = (model.profile or {}).get("max_output_tokens") or float("inf")
+    for field in _TOKEN_LIMIT_FIELDS:
         limit = getattr(model, field, None)
-        if isinstance(limit, int) and 0 < limit < most:
-            return _changed(model, **{field: min(2 * limit, most)})
+        if isinstance(limit, int) and 0 < limit < highest:
+            return _copy_with(model, **{field: min(2 * limit, highest)})
     return None
 
 
-def _limited(model: BaseChatModel, seconds: float) -> BaseChatModel:
-    """A copy whose requests end after so many seconds; a shorter limit of the model's own stays.
+def _limit_requests(model: BaseChatModel, seconds: float) -> BaseChatModel:
+    """Return a copy whose requests end after so many seconds, or earlier if the model says so.
 
-    A client's own retries would multiply the limit, so there are none. Clients of OpenAI's SDK, and of those
-    generated like it, keep settings of their own.
+    It doesn't retry by itself, which would multiply the limit.
     """
     changes: dict[str, Any] = {"max_retries": 0}
-    options: dict[str, Any] = {"max_retries": 0}
+    client_options: dict[str, Any] = {"max_retries": 0}
     for field in _TIMEOUT_FIELDS:
-        own = getattr(model, field, None)
-        if field in type(model).model_fields and (own is None or isinstance(own, int | float)):
-            changes[field] = options["timeout"] = min(seconds, own or seconds)
+        own_limit = getattr(model, field, None)
+        if field not in type(model).model_fields or not isinstance(own_limit, int | float | None):
+            continue
+        limit = min(seconds, own_limit or seconds)
+        changes[field] = client_options["timeout"] = limit
     for field in _CLIENT_FIELDS:
-        client: Any = getattr(model, field, None)
-        inner: Any = getattr(client, "_client", None)
-        if hasattr(client, "with_options"):
-            changes[field] = client.with_options(**options)
-        elif hasattr(inner, "with_options"):
-            changes[field] = type(client)(inner.with_options(**options))
-    return _changed(model, **changes)
+        if client := _limit_client(getattr(model, field, None), client_options):
+            changes[field] = client
+    return _copy_with(model, **changes)
 
 
-def _changed(model: BaseChatModel, **values: Any) -> BaseChatModel:
+def _limit_client(client: Any, options: dict[str, Any]) -> Any:
+    """Return a copy of a client that shares its connections; None for clients that are configured otherwise.
+
+    Clients of OpenAI's SDK, and of SDKs that are generated like it, have settings of their own. A model may hold one of
+    their resources (`client.chat.completions`), which has no public way back to its client.
+    """
+    if hasattr(client, "with_options"):
+        return client.with_options(**options)
+    owner: Any = getattr(client, "_client", None)
+    if hasattr(owner, "with_options"):
+        return type(client)(owner.with_options(**options))
+    return None
+
+
+def _copy_with(model: BaseChatModel, **values: Any) -> BaseChatModel:
+    """Return a copy with these values, of which fields that the class lacks are ignored."""
     cls = type(model)
-    changed = model.model_copy(
-        update={name: value for name, value in values.items() if name in cls.model_fields}
-    )
+    known_values = {name: value for name, value in values.items() if name in cls.model_fields}
+    changed = model.model_copy(update=known_values)
     for name in set(vars(changed)) - cls.model_fields.keys():
         if isinstance(getattr_static(cls, name, None), cached_property):
             del vars(changed)[name]  # such as a client that was made with the old settings

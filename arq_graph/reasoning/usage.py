@@ -16,7 +16,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
-from arq_graph.reasoning.replies import extract_message, sum_of
+from arq_graph.reasoning.replies import extract_message, sum_usage
 
 
 class CallLimitReached(Exception):
@@ -56,7 +56,7 @@ class _Call:
 
 
 def _cost_of(calls: Collection[_Call]) -> ModuleUsage:
-    return ModuleUsage(len(calls), sum_of(call.usage for call in calls))
+    return ModuleUsage(len(calls), sum_usage(call.usage for call in calls))
 
 
 class UsageTracker(BaseCallbackHandler):

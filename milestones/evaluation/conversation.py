@@ -346,6 +346,6 @@ def is_model_failure(error: BaseException | None, of_models: Collection[BaseExce
     for one in _causes(error):
         if isinstance(one, ArqGraphError):  # it says what it is
             return isinstance(one, ModelRequestError | ModelUnavailableError)
-        if one in of_models and isinstance(one, Exception) and classify_failure(one).from_provider:
+        if one in of_models and isinstance(one, Exception) and classify_failure(one).is_from_provider:
             return True
     return False
