@@ -19,10 +19,10 @@ from arq_graph.experiments.ablations import list_ablations
 from arq_graph.experiments.arms import load_blueprint
 from arq_graph.experiments.experiment import (
     SUITES,
-    aexperiment,
-    file_name,
-    suite_file,
-    usual_arms,
+    arun_experiment,
+    choose_default_arms,
+    find_suite_file,
+    make_file_name,
     write_experiment,
 )
 from arq_graph.milestones.evaluation.suite import Suite
@@ -109,7 +109,7 @@ def experiment(
     how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "resume": resume}
     how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": evaluation.read_prices(prices, max_cost)}
     evaluation.refuse_arms(suites or ())
-    read = {file: Suite.from_yaml(file) for file in map(suite_file, suites or ["guidelines"])}
+    read = {file: Suite.from_yaml(file) for file in map(find_suite_file, suites or ["guidelines"])}
     file_of = {suite.name: file for file, suite in read.items()}
     if len(file_of) < len(read):
         raise InputError("two suites have the same name, and so one results file: run one after the other")
@@ -120,7 +120,7 @@ def experiment(
         asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url)
     trials: list[dict[str, Any]] = []
     for suite in evaluation.narrowed([*read.values()], only or ()):
-        name = file_name(suite.name)
+        name = make_file_name(suite.name)
         models = _replayed_models(replay, suite) if replay else asked
         trial = _trial(file_of[suite.name], suite, compared, blueprint or [], models["model"]) | how
         trial |= {"results": record / f"{name}.results.jsonl"}
@@ -136,10 +136,12 @@ def experiment(
         trial["spent_in"] = [other for other in others if other.exists()]
         recording = _recording_models(trial, record)
         with evaluation.conversing(trial["suite"], trial["arms"], trial, way_on) as on_conversation:
-            trying = aexperiment(**evaluation.judged(recording, votes), on_conversation=on_conversation)
-            found = run_in_loop(trying, "aexperiment")
+            trying = arun_experiment(**evaluation.judged(recording, votes), on_conversation=on_conversation)
+            found = run_in_loop(trying, "arun_experiment")
         tables = [*found.tables, *evaluation.exceptions_of_tools(found.report, trial["results"])]
-        written, page = (record / f"{file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html"))
+        written, page = (
+            record / f"{make_file_name(trial['suite'].name)}.{kind}" for kind in ("json", "html")
+        )
         write_experiment(written, found, tables)
         note(f"The figures are in {written}.")
         said = evaluation.said_in(found.report, trial["results"])
@@ -151,7 +153,7 @@ def experiment(
 
 
 def _recording_file(folder: Path, suite: Suite, role: str) -> Path:
-    return folder / f"{file_name(suite.name)}.{role}.recording.jsonl"
+    return folder / f"{make_file_name(suite.name)}.{role}.recording.jsonl"
 
 
 def _replayed_models(folder: Path, suite: Suite) -> dict[str, Any]:
@@ -194,11 +196,11 @@ def _with_model_answers(
 def _trial(
     file: Path, suite: Suite, names: list[str], own: list[str], model: BaseChatModel
 ) -> dict[str, Any]:
-    """What is tried on a suite, as arguments of `aexperiment`."""
+    """What is tried on a suite, as arguments of `arun_experiment`."""
     # Beside a shipped suite nobody has modules of their own.
     folder = Path.cwd() if file.is_relative_to(SUITES) else file.absolute().parent
     for name in own:
         load_blueprint(name, folder)
-    tried_arms = list(dict.fromkeys(names)) or usual_arms(file).split(",")
+    tried_arms = list(dict.fromkeys(names)) or choose_default_arms(file)
     suite, apps = evaluation.tried_on(suite, tried_arms, folder, model)
     return {"file": file, "suite": suite, "arms": apps, "ablated": evaluation.ablated_in(apps)}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from arq_graph.experiments.experiment import Experiment, published
+from arq_graph.experiments.experiment import Experiment
+from arq_graph.experiments.published import read_published_figures
 from tests.milestones.reported import reported, talk
 
 TURNS, CATEGORIES, WORLD = "single turns", "goal completion by category", "outcome in the world, mean"
@@ -49,7 +50,7 @@ USERS = "goal completion by kind of user"
     ],
 )
 def test_a_published_figure_is_that_of_its_paper(suite, title, of, row, arm, figure):
-    (found,) = [one.rows[row][arm] for one in published()[suite][title] if one.of == of]
+    (found,) = [one.rows[row][arm] for one in read_published_figures()[suite][title] if one.variant == of]
     assert found == figure
 
 
