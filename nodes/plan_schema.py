@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.nodes.proposed_calls import StillWanted, call_options, one_of
+from arq_graph.nodes.proposed_calls import Field, StillWanted, make_call_options, make_choice
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
@@ -97,32 +97,47 @@ class ReActStep(ARQ, ABC):
     thought: str = respond("What the newest result or message means, and what is to be done next.")
 
 
-def pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
-    """The multi-step plan and one action (Pre-Act 3.1, Appendices D and E), with every tool of the agent."""
+def make_pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
+    """Return the blueprint of a multi-step plan and one action (Pre-Act 3.1, Appendices D and E).
+
+    Args:
+        tools: Every tool of the agent.
+        confirmed: Whether some of their calls need the customer's agreement.
+    """
     names = tuple(tool.name for tool in tools)
-    kind: Any = Literal[names] | None if names else None
+    tool_type: Any = Literal[names] | None if names else None
     step: Any = create_model(
         "PlannedStep",
         __base__=PlannedStep,
         __doc__=PlannedStep.__doc__,
-        tool=(kind, respond("The tool it calls; null for the final answer, which is the last step.")),
+        tool=(
+            tool_type,
+            respond("The tool it calls; null for the final answer, which is the last step."),
+        ),
     )
     question = "Every step still to come. The first is the action taken now; the last is the final answer."
-    steps = (list[step], respond(question, min_length=1, max_length=MAX_PLANNED_STEPS))
     expected = (str, respond("What its result is expected to tell."))
-    action = _action(tools, {"expected": expected})
-    bases: tuple[type[ARQ], ...] = (CheckedPlan, PreActPlan, *((StillWanted,) if confirmed else ()))
-    asked: dict[str, Any] = {"next_steps": steps, "action": action}
-    return create_model("PreActPlan", __base__=bases, __doc__=PreActPlan.__doc__, **asked)
+    fields: dict[str, Any] = {
+        "next_steps": (list[step], respond(question, min_length=1, max_length=MAX_PLANNED_STEPS)),
+        "action": _make_action(tools, {"expected": expected}),
+    }
+    # The fields of the last base come first.
+    bases: list[type[ARQ]] = [CheckedPlan, PreActPlan]
+    if confirmed:
+        bases.append(StillWanted)
+    return create_model("PreActPlan", __base__=tuple(bases), __doc__=PreActPlan.__doc__, **fields)
 
 
-def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
-    """A thought and one action, the baseline."""
-    bases: tuple[type[ARQ], ...] = (ReActStep, *((StillWanted,) if confirmed else ()))
-    return create_model("ReActStep", __base__=bases, __doc__=ReActStep.__doc__, action=_action(tools, {}))
+def make_react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
+    """Return the blueprint of a thought and one action, the baseline; its arguments are those for a plan."""
+    bases: list[type[ARQ]] = [ReActStep]
+    if confirmed:
+        bases.append(StillWanted)
+    action = _make_action(tools, {})
+    return create_model("ReActStep", __base__=tuple(bases), __doc__=ReActStep.__doc__, action=action)
 
 
-def _action(tools: Sequence[ToolArguments], asked_of_calls: Mapping[str, Any]) -> Any:
-    options = call_options(tools, ArgumentBasis, (FINAL_ANSWER,), asked_of_calls)
+def _make_action(tools: Sequence[ToolArguments], call_fields: Mapping[str, Field]) -> Field:
+    options = make_call_options(tools, ArgumentBasis, (FINAL_ANSWER,), call_fields)
     options[FINAL_ANSWER] = (FinalAnswer, "The final answer.")
-    return one_of("The action taken now: one call, or the final answer.", options)
+    return make_choice("The action taken now: one call, or the final answer.", options)

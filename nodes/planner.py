@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
+
+from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress
@@ -21,43 +23,43 @@ from arq_graph.nodes.confirmation import (
 from arq_graph.nodes.current_turn import count_tool_rounds, current_turn_plan
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
+    Fault,
     Proposal,
-    asked_for,
-    chosen,
+    explain_refusal,
+    find_requested_arguments,
     get_property_name,
     merge_insights,
-    read_call,
-    refusals,
+    parse_call,
+    read_choice,
 )
 from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import find_leaks, split_words
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
-Fault = tuple[str, str, bool]
-"""Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
 
-
-class PlanningContext(DecisionContext):
-    """What a planner's answers are held against: this turn's plan so far, and the results, those new to it apart."""
+class PlanningContext(DecisionContext[Proposal]):
+    """The state that a planner's answers are checked against: this turn's plan so far, and the results."""
 
     def __init__(self, gate: Gate, outcome: AgreementOutcome, max_steps: int) -> None:
         super().__init__(gate, outcome)
         self.plan = current_turn_plan(gate.state)
         self.steps_left = max(0, max_steps - count_tool_rounds(gate.state))
         self.results = gate.conversation.current_turn_results
-        self.new_results = self.results[self.plan.result_count if self.plan else 0 :]
+        planned_count = self.plan.result_count if self.plan else 0
+        self.new_results = self.results[planned_count:]
         self.has_failed = any(line in gate.failed_results for line in self.new_results)
 
 
 class Planner(Strategy):
-    """What the planners have in common.
+    """The base of the planners.
 
-    A subclass names its prompt, its worked examples and its blueprint, and says what of an answer is kept (`record`).
+    A subclass names its prompt, its worked examples and its blueprint, and says what of an answer the plan records.
     """
 
     module = "planner"
@@ -75,20 +77,24 @@ class Planner(Strategy):
         self.max_steps = require_count("max_steps", max_steps)
         self.draft = draft
         super().__init__(model, agent, **settings)
-        tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))
-        self.blueprint = self.example_blueprint(tools, confirmed=confirmed)
-        self.by_property = {
-            get_property_name(name, (FINAL_ANSWER,)): tool for name, tool in self.tools.items()
-        }
-        shown = [describe_tool(agent, tool, key) for key, tool in self.by_property.items()]
-        self.head = self.render_head(guided=bool(agent.guidelines), tools=shown)
+        is_confirmed = bool(agent.confirmed_by("customer"))
+        self.blueprint = self.example_blueprint(list(self.tools.values()), confirmed=is_confirmed)
+        self.tools_by_property: dict[str, ToolArguments] = {}
+        for name, tool in self.tools.items():
+            self.tools_by_property[get_property_name(name, (FINAL_ANSWER,))] = tool
+        tools = [describe_tool(agent, tool, property) for property, tool in self.tools_by_property.items()]
+        self.head = self.render_head(guided=bool(agent.guidelines), tools=tools)
 
     @abstractmethod
-    def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """What `Plan` keeps of an answer besides its action; `tool` is the one that it calls."""
+    def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+        """Return what `Plan` records of an answer besides its action; `tool` is the one that it calls."""
 
-    def faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
-        """What is wrong with what stands around the action."""
+    def find_faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
+        """Yield what is wrong with an answer besides its action."""
+        yield from ()
+
+    def find_refusals(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
+        """Yield why an answer's action must not be taken, besides what is wrong with the action itself."""
         yield from ()
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
@@ -96,95 +102,128 @@ class Planner(Strategy):
         context = PlanningContext(gate, outcome, self.max_steps)
 
         def check(value: Any) -> list[Complaint]:
-            context.still_wanted = getattr(value, "still_wanted", None) or ()
-            action = self._action(value, context)
-            found = list(self.faults(value, context, action.tool))
-            refusals = (*action.refusals, *((place, why) for place, why, blocks in found if blocks))
-            context.checked.append(replace(action, refusals=refusals))
-            wrong = [*((place, why) for place, why, blocks in found if not blocks), *refusals]
-            return [Complaint(type(value).__name__, place, why) for place, why in wrong]
+            proposal = self._review(value, context)
+            context.proposals.append(proposal)
+            return proposal.make_complaints(type(value))
 
-        (answer,) = yield from self.ask_questions(
-            self.make_question(gate.conversation, self._tail(context), check)
+        question = self.make_question(gate.conversation, self._describe_plan_context(context), check)
+        (answer,) = yield from self.ask_questions(question)
+        return self._take_action(context, answer)
+
+    def _describe_plan_context(self, context: PlanningContext) -> dict[str, Any]:
+        state = context.gate.state
+        progress = state.read_record("progress", Progress)
+        milestones = (
+            [milestone.model_dump(exclude_none=True) for milestone in progress.next] if progress else []
         )
-        return self._update(context, answer)
+        sections = self.describe_context(
+            context.gate,
+            context.outcome,
+            {"steps_left": context.steps_left},
+            {"next_milestones": milestones},
+        )
+        sections["plan"] = _describe_plan(context)
+        return sections
 
-    def _action(self, value: Any, context: PlanningContext) -> Proposal:
-        key, said = chosen(value.action)
+    def _review(self, value: Any, context: PlanningContext) -> Proposal:
+        """Return what an answer proposes, and what code objects."""
+        still_wanted = getattr(value, "still_wanted", None) or ()
+        key, action = read_choice(value.action)
         if key == FINAL_ANSWER:
-            waiting = context.waiting
-            wrong = [] if said.answer.strip() or waiting else ["it is empty"]
-            if not self.draft:
-                gate, ids = context.gate, context.outcome.pending
-                facts = self.collect_facts(gate.conversation, describe_variables(self.agent, gate.state), ids)
-                wrong += find_leaks(said.answer, facts)
-                wrong += [why] if (why := find_question_conflict(said.answer, waiting)) else []
-            refused = tuple((f"action.{key}.answer", why) for why in wrong)
-            asked = tuple(asked_for(said.asks_for, context.gate))
-            return Proposal(said.answer, refusals=refused, insights=asked)
-        tool = self.by_property[key]
-        arguments, problems, doubts = read_call(tool, said)
-        verdict = context.gate.check(
-            tool,
-            arguments,
-            problems,
-            objection="" if context.steps_left else "no step is left in this turn: give the final answer",
-            doubt="; ".join(doubts.values()),
+            proposal = self._review_answer(action, context, still_wanted)
+        else:
+            proposal = self._review_call(key, action, context)
+        refusals = self.find_refusals(value, context, proposal.tool)
+        return replace(
+            proposal,
+            refusals=(*proposal.refusals, *refusals),
+            faults=tuple(self.find_faults(value, context, proposal.tool)),
+            still_wanted=still_wanted,
         )
-        expected = str(getattr(said, "expected", ""))
+
+    def _review_answer(self, action: Any, context: PlanningContext, still_wanted: Sequence[str]) -> Proposal:
+        gate, text = context.gate, action.answer
+        to_confirm = context.find_calls_to_confirm(still_wanted)
+        problems: list[str] = []
+        if not text.strip() and not to_confirm:
+            problems.append("it is empty")
+        if not self.draft:
+            variables = describe_variables(self.agent, gate.state)
+            facts = self.collect_facts(gate.conversation, variables, context.outcome.pending)
+            problems += find_leaks(text, facts)
+            if conflict := find_question_conflict(text, to_confirm):
+                problems.append(conflict)
+        path = f"action.{FINAL_ANSWER}.answer"
+        return Proposal(
+            text,
+            refusals=tuple((path, problem) for problem in problems),
+            insights=tuple(find_requested_arguments(action.asks_for, gate)),
+        )
+
+    def _review_call(self, key: str, action: Any, context: PlanningContext) -> Proposal:
+        tool = self.tools_by_property[key]
+        arguments, problems, doubts = parse_call(tool, action)
+        objection = "" if context.steps_left else "no step is left in this turn: give the final answer"
+        doubt = "; ".join(doubts.values())
+        verdict = context.gate.check(tool, arguments, problems, objection=objection, doubt=doubt)
+        expected = str(getattr(action, "expected", ""))
         return Proposal(
             call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
-            refusals=tuple(
-                (f"action.{key}{at}", why) for at, why in refusals(tool, verdict, "the final answer")
-            ),
-            insights=tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
+            refusals=tuple(explain_refusal(tool, verdict, f"action.{key}", "the final answer")),
+            insights=tuple(insight.model_copy(update={"rationale": expected}) for insight in verdict),
         )
 
-    def _tail(self, context: PlanningContext) -> dict[str, Any]:
-        gate = context.gate
-        progress = gate.state.read_record("progress", Progress)
-        milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
-        counts, further = {"steps_left": context.steps_left}, {"next_milestones": milestones}
-        tail = {**self.describe_context(gate, context.outcome, counts, further), "plan": None}
-        if plan := context.plan:
-            shown: dict[str, Any] = {
-                "version": plan.version,
-                "previous_steps": plan.previous_steps,
-                "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
-                "call": plan.call and plan.call.model_dump(exclude_defaults=True),
-                "told_by": [line.id for line in context.new_results],
-                "changes": [change.model_dump() for change in plan.changes],
-            }
-            tail["plan"] = {name: value for name, value in shown.items() if value or name == "steps"}
-        return tail
-
-    def _update(self, context: PlanningContext, answer: Answer[Any]) -> Update:
-        gate, before, proposed = context.gate, context.plan, context.checked[-1]
-        is_refused = bool(proposed.refusals)
+    def _take_action(self, context: PlanningContext, answer: Answer[Any]) -> Update:
+        """Return the update with the plan, and the call or the answer of the last proposal."""
+        gate, proposal = context.gate, context.proposals[-1]
+        call, final_answer = proposal.call, None
+        if proposal.refusals:
+            call = None
+        elif call is None:
+            final_answer = proposal.text
         plan = Plan(
             turn=gate.state.turn,
-            version=before.version + 1 if before else 1,
-            call=None if is_refused else proposed.call,
-            final_answer=None if is_refused or proposed.call else proposed.text,
+            version=context.plan.version + 1 if context.plan else 1,
+            call=call,
+            final_answer=final_answer,
             result_count=len(context.results),
             faults=tuple(map(str, answer.complaints)),
-            **self.record(answer.value, context, proposed.tool),
+            **self.build_plan_fields(answer.value, context, proposal.tool),
         )
-        # What waits is put once the turn ends, if it is still proposed then.
-        waiting = [] if plan.call else context.waiting
-        made = proposed.insights if plan.call else ()
-        decided = merge_insights(context.outcome, context.insights, made, waiting, asks=plan.call is None)
-        gate.state.emit(PlanMade(plan=plan, decisions=tuple(decided)))
+        # The customer is asked once the turn ends, about the calls that are still proposed then.
+        to_confirm = [] if call else context.find_calls_to_confirm(proposal.still_wanted)
+        made = proposal.insights if call else ()
+        decisions = merge_insights(context.outcome, context.insights, made, to_confirm, asks=call is None)
+        gate.state.emit(PlanMade(plan=plan, decisions=tuple(decisions)))
         update: Update = {"plan": gate.state.replace_records("plan", [plan])}
-        if plan.call:
-            calling = self.make_call_message([make_call(plan.call.tool, plan.call.arguments)])
-            return {**update, **self.make_update(gate, decided, [calling])}
-        if self.draft:
-            return {**update, **self.make_update(gate, decided)}
-        content = plan.final_answer or ("" if waiting else self.agent.fallback)
-        reply, agreements, asked = ask_for_confirmation(self.agent, gate.state, content, waiting)
-        gate.state.emit(asked)
-        return {**update, **agreements, **self.make_update(gate, decided, [reply])}
+        messages: list[BaseMessage] = []
+        if call:
+            messages.append(self.make_call_message([make_call(call.tool, call.arguments)]))
+        elif not self.draft:
+            fallback = "" if to_confirm else self.agent.fallback
+            reply, agreements, event = ask_for_confirmation(
+                self.agent, gate.state, final_answer or fallback, to_confirm
+            )
+            gate.state.emit(event)
+            update |= agreements
+            messages.append(reply)
+        return {**update, **self.make_update(gate, decisions, messages)}
+
+
+def _describe_plan(context: PlanningContext) -> dict[str, Any] | None:
+    """Return the plan as the prompt shows it; None if there isn't one yet."""
+    plan = context.plan
+    if plan is None:
+        return None
+    entries: dict[str, Any] = {
+        "version": plan.version,
+        "previous_steps": plan.previous_steps,
+        "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
+        "call": plan.call and plan.call.model_dump(exclude_defaults=True),
+        "told_by": [line.id for line in context.new_results],
+        "changes": [change.model_dump() for change in plan.changes],
+    }
+    return {name: entry for name, entry in entries.items() if entry or name == "steps"}
 
 
 class PreActPlanner(Planner):
@@ -209,73 +248,93 @@ class PreActPlanner(Planner):
     """
 
     files = "pre_act_planner"
-    example_blueprint = staticmethod(pre_act_blueprint)
+    example_blueprint = staticmethod(make_pre_act_blueprint)
 
-    def faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
-        """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
-        steps, last = value.next_steps, len(value.next_steps) - 1
+    def find_faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
+        """Yield what makes a plan invalid: its first step must be the action, its last one the final answer."""
+        steps = value.next_steps
         if steps[0].tool != tool:
-            why = f"the first step is the action taken now, {tool or FINAL_ANSWER}"
-            yield "next_steps[0].tool", why, False
+            yield "next_steps[0].tool", f"the first step is the action taken now, {tool or FINAL_ANSWER}"
         for number, step in enumerate(steps):
-            if number == last and step.tool is not None:
-                yield f"next_steps[{number}].tool", "the last step is the final answer: null", False
-            elif number < last and step.tool is None:
-                only = "only the last step is the final answer; this one needs its tool"
-                yield f"next_steps[{number}].tool", only, False
+            is_last = number == len(steps) - 1
+            if is_last and step.tool is not None:
+                yield f"next_steps[{number}].tool", "the last step is the final answer: null"
+            elif not is_last and step.tool is None:
+                problem = "only the last step is the final answer; this one needs its tool"
+                yield f"next_steps[{number}].tool", problem
         if context.results and not (value.previous_steps or "").strip():
-            missing = "a tool ran for this request: sum up what was done and what it told"
-            yield "previous_steps", missing, False
-        before = context.plan
-        if before is None or not context.new_results or _observation(value, context) == "as_expected":
-            return
-        if value.change is None:
-            yield "change", "the result was not as expected: say what changes in the plan, and why", False
-        left = [(step.tool, split_words(step.description)) for step in before.steps[1:]]
-        if left == [(step.tool, split_words(step.step)) for step in steps]:
-            ids = ", ".join(line.id for line in context.new_results)
-            told = "the result was not as expected: say what the answer now tells instead"
-            same = f"the plan is the one from before, though {ids} was not as expected: make another one"
-            yield "next_steps", same if tool else told, tool is not None
+            yield "previous_steps", "a tool ran for this request: sum up what was done and what it told"
+        if _must_change(value, context):
+            if value.change is None:
+                yield "change", "the result was not as expected: say what changes in the plan, and why"
+            if tool is None and _is_same_plan(value, context):
+                yield "next_steps", "the result was not as expected: say what the answer now tells instead"
 
-    def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """The steps still to come, what was done, and what changed."""
-        before = context.plan
-        changes = before.changes if before else ()
-        if before and value.change is not None:
-            changes += (PlanChange(version=before.version + 1, what=value.change.what, why=value.change.why),)
+    def find_refusals(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
+        """Yield why the first step must not be taken: the plan continues as if no result had contradicted it."""
+        if tool is not None and _must_change(value, context) and _is_same_plan(value, context):
+            ids = ", ".join(line.id for line in context.new_results)
+            problem = f"the plan is the one from before, though {ids} was not as expected: make another one"
+            yield "next_steps", problem
+
+    def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+        """Return the steps still to come, what was done, and what changed."""
+        plan = context.plan
+        changes = plan.changes if plan else ()
+        if plan and value.change is not None:
+            change = PlanChange(version=plan.version + 1, what=value.change.what, why=value.change.why)
+            changes = (*changes, change)
+        steps = [
+            PlanStep(description=step.step, reason=step.reason, tool=step.tool) for step in value.next_steps
+        ]
         return {
             "previous_steps": value.previous_steps if context.results else None,
-            "steps": [PlanStep(description=s.step, reason=s.reason, tool=s.tool) for s in value.next_steps],
-            "observation": _observation(value, context),
+            "steps": steps,
+            "observation": _classify_observation(value, context),
             "changes": changes,
         }
 
 
-def _observation(value: Any, context: PlanningContext) -> Any:
+def _must_change(value: Any, context: PlanningContext) -> bool:
+    """Return whether a new result contradicts the plan."""
+    is_refined = context.plan is not None and bool(context.new_results)
+    return is_refined and _classify_observation(value, context) != "as_expected"
+
+
+def _is_same_plan(value: Any, context: PlanningContext) -> bool:
+    """Return whether an answer only continues the plan so far."""
+    if context.plan is None:
+        return False
+    remaining = [(step.tool, split_words(step.description)) for step in context.plan.steps[1:]]
+    return remaining == [(step.tool, split_words(step.step)) for step in value.next_steps]
+
+
+def _classify_observation(value: Any, context: PlanningContext) -> Any:
     if not context.results:
         return None
     return "failed" if context.has_failed else value.observation or "as_expected"
 
 
 class ReActPlanner(Planner):
-    """Think about the newest message or result and take one action, without a plan: what Pre-Act is held against.
+    """Think about the newest message or result and take one action, without a plan: the baseline for Pre-Act.
 
     Arguments, errors and what it writes are those of `PreActPlanner`; its plan is the one step it takes, with the
     thought as the reason.
     """
 
     files = "react_planner"
-    example_blueprint = staticmethod(react_blueprint)
+    example_blueprint = staticmethod(make_react_blueprint)
 
-    def record(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """The step that is taken, and what was thought and done before it, as ReAct keeps its trace."""
-        before = context.plan
-        trace = [before.previous_steps] if before and before.previous_steps else []
-        trace += [f"{step.reason} So: {step.description}." for step in (before.steps if before else ())]
-        does = f"call {tool}" if tool else "give the final answer"
+    def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+        """Return the step that is taken, and the thoughts and steps before it, which are ReAct's trace."""
+        trace: list[str] = []
+        if context.plan:
+            if context.plan.previous_steps:
+                trace.append(context.plan.previous_steps)
+            trace += [f"{step.reason} So: {step.description}." for step in context.plan.steps]
+        description = f"call {tool}" if tool else "give the final answer"
         return {
             "previous_steps": "\n".join(trace) or None,
-            "steps": [PlanStep(description=does, reason=value.thought, tool=tool)],
+            "steps": [PlanStep(description=description, reason=value.thought, tool=tool)],
             "observation": "failed" if context.has_failed else None,
         }

@@ -1,18 +1,18 @@
-"""Calls as answers propose them: how they are asked for, read, put, refused and kept.
+"""Calls that an answer proposes: how they are asked for, parsed, refused and recorded.
 
-A choice is an object with a single property that names what is chosen. No two options begin with the same key, which
-OpenAI's strict mode asks of a choice; and as they are told apart by that one property, an answer that is wrong is
-reported for itself alone, not for every option.
+An answer chooses one of several options, each an object with a single property that names it. So no two options begin
+with the same key, which OpenAI's strict mode demands, and a wrong answer is reported for the option that was chosen,
+not for every option.
 """
 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Discriminator, Tag, create_model
 
@@ -20,15 +20,21 @@ from arq_graph.agent.state import PlannedCall, ToolInsight
 from arq_graph.nodes.confirmation import AgreementOutcome
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, respond
 from arq_graph.reasoning.sections import as_json
 
 Field = tuple[Any, Any]
-Fault = tuple[str, str]
-"""A place in an answer, and what is wrong there."""
+"""A field of a blueprint, for `create_model`."""
 
-MAX_WAITING = 16
-_DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
+Options = dict[str, tuple[type[ARQ], str]]
+"""The options of a choice, by their keys: a blueprint, and what it stands for in words."""
+
+Fault = tuple[str, str]
+"""A path in an answer, and what is wrong there."""
+
+MAX_PENDING = 16
+_DOUBTS = {"another_request": "was stated for another request", "inferred": "is inferred"}
 
 
 class StillWanted(ARQ, ABC):
@@ -37,113 +43,150 @@ class StillWanted(ARQ, ABC):
     still_wanted: list[str] | None = respond(
         "Ids in `awaiting_confirmation` of the calls that the customer, going by their last message, still wants or "
         "has not given up; they are asked about again. Null if nothing waits.",
-        max_length=MAX_WAITING,
+        max_length=MAX_PENDING,
     )
 
 
-def one_of(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> Field:
-    """A field whose answer is one of several blueprints, for `create_model`."""
-    made = {}
+# --- asking
+
+
+def make_choice(question: str, options: Options) -> Field:
+    """Return a field whose answer is one of several blueprints."""
+    choices: dict[str, Any] = {}
     for key, (blueprint, words) in options.items():
-        only: Any = {key: (blueprint, respond(words))}
-        made[key] = create_model(f"{key}_chosen", __base__=InnerARQ, __doc__=words, **only)
-    if len(made) == 1:
-        return next(iter(made.values())), respond(question)
-    tagged: list[Any] = [Annotated[option, Tag(key)] for key, option in made.items()]
-    return reduce(or_, tagged), respond(question, discriminator=Discriminator(_property))
+        field: Any = {key: (blueprint, respond(words))}
+        choices[key] = create_model(f"{key}_chosen", __base__=InnerARQ, __doc__=words, **field)
+    if len(choices) == 1:
+        return next(iter(choices.values())), respond(question)
+    tagged: list[Any] = [Annotated[choice, Tag(key)] for key, choice in choices.items()]
+    return reduce(or_, tagged), respond(question, discriminator=Discriminator(_find_key))
 
 
-def chosen(answer: Any) -> tuple[str, Any]:
-    """The property of the option that an answer chose, and what it says there."""
-    key = str(_property(answer))
+def read_choice(answer: Any) -> tuple[str, Any]:
+    """Return the key of the option that an answer chose, and the option's answer."""
+    key = str(_find_key(answer))
     return key, getattr(answer, key)
 
 
-def _property(answer: Any) -> Any:
-    fields = answer if isinstance(answer, Mapping) else getattr(type(answer), "model_fields", {})
-    return next(iter(fields), None)
+def _find_key(answer: Any) -> Any:
+    if isinstance(answer, Mapping):
+        return next(iter(answer), None)
+    return next(iter(getattr(type(answer), "model_fields", ())), None)
 
 
-def call_options(
+def make_call_options(
     tools: Sequence[ToolArguments],
     basis: type[ARQ],
     taken: Collection[str],
-    further: Mapping[str, Field] | None = None,
-) -> dict[str, tuple[type[ARQ], str]]:
-    """An option for a call of each tool, by the property that stands for it."""
-    options: dict[str, tuple[type[ARQ], str]] = {}
+    fields: Mapping[str, Field] | None = None,
+) -> Options:
+    """Return the options to call a tool, by the properties that stand for the tools.
+
+    Args:
+        tools: The tools.
+        basis: What is asked before each value of an argument.
+        taken: Keys of other options.
+        fields: What is asked about each call besides its arguments.
+    """
+    options: Options = {}
     for tool in tools:
-        fields: dict[str, Any] = dict(further or {})
+        call_fields: dict[str, Any] = {}
         if tool.arguments:
-            fields = {"arguments": (tool.make_blueprint(basis), respond("Each of its arguments.")), **fields}
-        if not fields:
-            fields["go_ahead"] = (Literal[True], respond("It takes no arguments: true makes the call."))
-        call = create_model(f"{tool.name}_call", __base__=InnerARQ, __doc__="The call.", **fields)
+            call_fields["arguments"] = (tool.make_blueprint(basis), respond("Each of its arguments."))
+        call_fields.update(fields or {})
+        if not call_fields:
+            call_fields["go_ahead"] = (
+                Literal[True],
+                respond("It takes no arguments: true makes the call."),
+            )
+        call = create_model(f"{tool.name}_call", __base__=InnerARQ, __doc__="The call.", **call_fields)
         options[get_property_name(tool.name, taken)] = (call, f"A call of {tool.name}.")
     return options
 
 
 def get_property_name(tool: str, taken: Collection[str]) -> str:
-    """The property that stands for a call of a tool."""
+    """Return the property that stands for a tool, which isn't one of those that are taken."""
     return f"tool_{tool}"[:64] if tool in taken else tool
 
 
-def read_call(tool: ToolArguments, said: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
-    """A call's arguments, what is wrong with them, and by argument what the customer is to confirm."""
-    arguments, problems = tool.parse(getattr(said, "arguments", None))
+# --- reading
+
+
+def parse_call(tool: ToolArguments, call: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
+    """Return a call's arguments, the problems with them, and by argument, why the customer has to confirm its value."""
+    arguments, problems = tool.parse(getattr(call, "arguments", None))
     doubts: dict[str, str] = {}
     for argument in tool.arguments:
         if argument.name not in arguments:
             continue
-        value, basis = arguments[argument.name], getattr(said.arguments, argument.key).basis
-        if why := _DOUBTFUL.get(basis):
-            doubts[argument.name] = f"{as_json(value)} {why}"
+        value = arguments[argument.name]
+        basis = getattr(call.arguments, argument.key).basis
+        if basis in _DOUBTS:
+            doubts[argument.name] = f"{as_json(value)} {_DOUBTS[basis]}"
         is_blank = isinstance(value, str) and not value.strip()
         if basis == "nobody" or (is_blank and argument.required):
             del arguments[argument.name]
-            problems = [each for each in problems if each.argument != argument]
+            problems = [problem for problem in problems if problem.argument != argument]
             if argument.required:
                 problems.append(Problem(argument, "missing", "nobody gave it"))
     return arguments, problems, doubts
 
 
-def refusals(tool: ToolArguments, verdict: Sequence[ToolInsight], answer: str) -> Iterator[tuple[str, str]]:
-    """Why a call is not made, as the model is told, each with its place below the call's property."""
-    keys = {argument.name: f".arguments.{argument.key}" for argument in tool.arguments}
-    for each in verdict:
-        if each.kind == "confirm":
-            yield (
-                "",
-                f"{each.problem}; the call is taken up as it is, and code puts it to the customer below {answer}. Now "
-                f"give {answer} that stands above it: what they should know before agreeing, and what else there is to "
-                "say, without a question; it may be empty",
+def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolInsight]:
+    """Return the insights about the arguments that an answer asks the customer for, of tools that can be called."""
+    insights: list[ToolInsight] = []
+    for request in requests:
+        if request.tool not in gate.granted:
+            continue
+        tool = gate.tools[request.tool]
+        for argument in tool.arguments:
+            if request.argument in (argument.name, argument.key):
+                insights += gate.report_problems(tool, {}, [Problem(argument, "missing")])
+    return insights
+
+
+def explain_refusal(
+    tool: ToolArguments, verdict: Sequence[ToolInsight], call_path: str, answer: str
+) -> list[Fault]:
+    """Return why a call is not made, for the model; nothing if it is.
+
+    Args:
+        tool: The tool.
+        verdict: The gate's verdict on the call.
+        call_path: Path of the call in the model's answer.
+        answer: What the model says to the customer, in words, such as "your message".
+    """
+    keys = {argument.name: argument.key for argument in tool.arguments}
+    faults: list[Fault] = []
+    for insight in verdict:
+        if insight.kind == "confirm":
+            reason = (
+                f"{insight.problem}; the call is taken up as it is, and code puts it to the customer below {answer}. "
+                f"Now give {answer} that stands above it: what they should know before agreeing, and what else there "
+                "is to say, without a question; it may be empty"
             )
-        elif each.kind == "declined":
-            yield "", f"{each.problem}: take another way, or say in {answer} what is not possible"
-        elif each.kind != "run":
-            why = f" ({each.problem})" if each.problem else ""
-            place = keys.get(each.argument or "", ".arguments")
-            yield place, f"it is {each.kind}{why}: ask the customer for it in {answer}"
+            faults.append((call_path, reason))
+        elif insight.kind == "declined":
+            reason = f"{insight.problem}: take another way, or say in {answer} what is not possible"
+            faults.append((call_path, reason))
+        elif insight.kind != "run":
+            path = f"{call_path}.arguments"
+            if insight.argument in keys:
+                path += f".{keys[insight.argument]}"
+            details = f" ({insight.problem})" if insight.problem else ""
+            faults.append((path, f"it is {insight.kind}{details}: ask the customer for it in {answer}"))
+    return faults
 
 
-def asked_for(asked: Iterable[Any], gate: Gate) -> list[ToolInsight]:
-    """The arguments that an answer asks the customer for, of tools that can be called."""
-    return [
-        insight
-        for each in asked
-        if each.tool in gate.granted
-        for argument in gate.tools[each.tool].arguments
-        if each.argument in (argument.name, argument.key)
-        for insight in gate.report_problems(gate.tools[each.tool], {}, [Problem(argument, "missing")])
-    ]
+# --- recording
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What an answer would do, make a call or say something, and what code says to it.
+    """What one answer proposes to do, make a call or say something, and what code objects.
 
-    For `refusals` it is not done, for `faults` it is asked for again. `insights` are what the gate said to the call, or
-    what is asked of the customer.
+    A proposal with `refusals` is not carried out. For `faults` another one is asked for, but it may be carried out.
+    `insights` are the gate's verdict on the call, or what the customer is asked for.
     """
 
     text: str = ""
@@ -151,52 +194,74 @@ class Proposal:
     refusals: tuple[Fault, ...] = ()
     faults: tuple[Fault, ...] = ()
     insights: tuple[ToolInsight, ...] = ()
+    still_wanted: Sequence[str] = ()
+    """Ids of the pending calls that the customer still wants, by this answer."""
 
     @property
     def tool(self) -> str | None:
         """The tool that it calls."""
         return self.call.tool if self.call else None
 
+    def make_complaints(self, blueprint: type[Any]) -> list[Complaint]:
+        """Return what the model is told before it answers again."""
+        return [
+            Complaint(blueprint.__name__, path, problem) for path, problem in (*self.faults, *self.refusals)
+        ]
 
-class DecisionContext:
-    """What the answers to one question propose, the newest last; `still_wanted` is what it says of calls that wait."""
+
+P = TypeVar("P", bound=Proposal)
+
+
+class DecisionContext(Generic[P]):
+    """The state that the answers to a question are checked against, and their `proposals`, the newest last."""
 
     def __init__(self, gate: Gate, outcome: AgreementOutcome) -> None:
-        self.gate, self.outcome = gate, outcome
-        self.checked: list[Any] = []
-        self.still_wanted: Sequence[str] = ()
+        self.gate = gate
+        self.outcome = outcome
+        self.proposals: list[P] = []
 
     @property
     def insights(self) -> list[ToolInsight]:
-        """What is kept about everything that was proposed."""
-        return [insight for each in self.checked for insight in each.insights]
+        """The insights about everything that was proposed."""
+        return [insight for proposal in self.proposals for insight in proposal.insights]
 
-    @property
-    def waiting(self) -> list[ToolInsight]:
-        """The calls that code puts to the customer below what is said: the newest version of each tool's."""
-        again = [*self.outcome.insights, *self.outcome.ask_again(self.gate, self.still_wanted)]
-        newest = {each.tool: each for each in self.insights if each.kind == "confirm"}
-        return [*(each for each in again if each.kind == "confirm"), *newest.values()]
+    def find_calls_to_confirm(self, still_wanted: Sequence[str]) -> list[ToolInsight]:
+        """Return the calls that code asks the customer about: those asked about again, and the newest of each tool.
+
+        Args:
+            still_wanted: Ids of the pending calls that the customer still wants.
+        """
+        asked_again = [*self.outcome.insights, *self.outcome.ask_again(self.gate, still_wanted)]
+        calls = [insight for insight in asked_again if insight.kind == "confirm"]
+        newest = {insight.tool: insight for insight in self.insights if insight.kind == "confirm"}
+        return [*calls, *newest.values()]
 
 
 def merge_insights(
     outcome: AgreementOutcome,
     proposed: Iterable[ToolInsight],
-    made: Sequence[ToolInsight],
-    waiting: Sequence[ToolInsight],
+    made: Collection[ToolInsight],
+    to_confirm: Collection[ToolInsight],
     *,
     asks: bool,
 ) -> list[ToolInsight]:
-    """What is kept about calls: of the one that is made, of those refused before it, and of what waits.
+    """Return the insights to record: about the calls that are made, refused, and asked about.
 
-    Where a call is made after all, what was wrong with another one is no question to the customer.
+    Args:
+        outcome: The outcome of the question that the customer has answered.
+        proposed: The insights about everything that was proposed.
+        made: Those about the call that is made.
+        to_confirm: The calls that code asks the customer about.
+        asks: Whether the customer is asked for missing and invalid arguments. Where a call is made instead, they are
+            recorded as declined.
     """
-    found = [each for each in outcome.insights if each.kind != "confirm"]
+    insights = [insight for insight in outcome.insights if insight.kind != "confirm"]
     for insight in proposed:
-        if insight in waiting:
+        if insight in to_confirm:
             continue
-        is_open = insight in made or (asks and insight.kind in ("missing", "invalid"))
-        found.append(
-            insight if is_open else insight.model_copy(update={"kind": "declined", "argument": None})
-        )
-    return [*found, *waiting]
+        is_asked_for = asks and insight.kind in ("missing", "invalid")
+        if not is_asked_for and insight not in made:
+            insight = insight.model_copy(update={"kind": "declined", "argument": None})
+        insights.append(insight)
+    insights.extend(to_confirm)
+    return insights

@@ -16,11 +16,11 @@ from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, StateView
 from arq_graph.nodes.messages import unanswered_calls
 from arq_graph.nodes.speaking.move_schema import ACT
-from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
+from arq_graph.nodes.speaking.speech import ANSWERS, read_speech_note
 from arq_graph.nodes.tool_node import route_calls
 
 CustomerAnswer: Any = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
-"""What the customer answers: a text that says something."""
+"""A text that isn't blank."""
 
 
 class Listen(Node):
@@ -30,7 +30,7 @@ class Listen(Node):
     Resume with `Command(resume="the answer")`.
 
     Raises:
-        InputError: The answer is no text; the interrupt can be answered again.
+        InputError: The answer isn't a text, or blank; the interrupt can be answered again.
     """
 
     name = "listen"
@@ -39,40 +39,50 @@ class Listen(Node):
         self.declare_channels({"messages": list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Interrupt for the customer, or take in the answer."""
-        said = _waiting(StateView(input).messages)
-        if said is None:
+        """Interrupt for the customer, or add the answer."""
+        utterance = _find_open_utterance(StateView(input).messages)
+        if utterance is None:
             return {}
-        kept = speech_of(said)
-        labels = {name: kept[name] for name in ("category", "dialogue_act") if kept.get(name)}
+        request = {"type": "speak", "text": utterance.text}
+        note = read_speech_note(utterance)
+        for label in ("category", "dialogue_act"):
+            if note.get(label):
+                request[label] = note[label]
         try:
-            answer = interrupt({"type": "speak", "text": said.text, **labels}, response_schema=CustomerAnswer)
+            answer = interrupt(request, response_schema=CustomerAnswer)
         except ValidationError as error:
             raise InputError(
                 f"the customer's answer must be a text that says something: {error.errors()[0]['msg']}; resume again "
                 'with Command(resume="…")'
             ) from error
-        about = {ANSWERS: said.id or ""}
-        return {"messages": [HumanMessage(answer, id=str(uuid4()), response_metadata=about)]}
+        metadata = {ANSWERS: utterance.id or ""}
+        return {"messages": [HumanMessage(answer, id=str(uuid4()), response_metadata=metadata)]}
 
 
 def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequence[str] | list[Send]]:
-    """Route behind the speaker to `approve`, for an operator, to `tools`, the world's `act`, or `listen`.
+    """Return the router behind a speaker: to `approve`, for an operator, to `tools`, the world's `act`, or `listen`.
 
-    `otherwise` is where to go behind an utterance that waits for no answer.
+    Args:
+        agent: The specification.
+        otherwise: Where to go behind an utterance that waits for no answer.
     """
-    to_calls = route_calls(agent, otherwise=otherwise)
+    route_call = route_calls(agent, otherwise=otherwise)
 
     def route(state: Any) -> str | Sequence[str] | list[Send]:
         messages = StateView(state).messages
-        if any(call["name"] == ACT and ACT not in agent.toolbox for call in unanswered_calls(messages)):
+        called = {call["name"] for call in unanswered_calls(messages)}
+        if ACT in called and ACT not in agent.toolbox:
             return ACT
-        return "listen" if _waiting(messages) is not None else to_calls(state)
+        if _find_open_utterance(messages) is not None:
+            return "listen"
+        return route_call(state)
 
     return route
 
 
-def _waiting(messages: list[AnyMessage]) -> AIMessage | None:
-    """The last message, where it is an utterance that waits for an answer."""
+def _find_open_utterance(messages: Sequence[AnyMessage]) -> AIMessage | None:
+    """Return the last message if it is an utterance that waits for an answer."""
     last = messages[-1] if messages else None
-    return last if isinstance(last, AIMessage) and speech_of(last).get("waits") else None
+    if isinstance(last, AIMessage) and read_speech_note(last).get("waits"):
+        return last
+    return None

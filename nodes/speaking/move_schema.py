@@ -14,7 +14,7 @@ from pydantic import create_model
 
 from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
-from arq_graph.nodes.proposed_calls import StillWanted, call_options, one_of
+from arq_graph.nodes.proposed_calls import Options, StillWanted, make_call_options, make_choice
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
@@ -67,7 +67,7 @@ class NextMove(ARQ, ABC):
     question_is_worth_it: bool = query("Is there something left that is worth the customer's time to answer?")
 
 
-def move_blueprint(
+def make_move_blueprint(
     tools: Sequence[ToolArguments],
     *,
     in_world: bool = False,
@@ -75,22 +75,25 @@ def move_blueprint(
     policies: Collection[str] = (),
     dialogue_acts: Collection[str] = (),
 ) -> type[ARQ]:
-    """What a speaker is asked, with every tool of the agent, so that the schema never changes."""
-    moves: dict[str, tuple[type[ARQ], str]] = {
+    """Return the blueprint of a move, with every tool of the agent, so that the schema never changes."""
+    options: Options = {
         THINK: (Reflection, "A thought."),
-        SPEAK: (_speech(tools, setting, policies, dialogue_acts), "An utterance to the customer."),
-        **call_options(tools, ValueBasis, KINDS),
+        SPEAK: (_make_speech(tools, setting, policies, dialogue_acts), "An utterance to the customer."),
+        **make_call_options(tools, ValueBasis, KINDS),
     }
     if in_world:
-        moves[ACT] = (WorldAction, "An action in the world.")
-    # Fields of a class further right come first.
-    bases: tuple[type[ARQ], ...] = (StillWanted,) if tools else ()
-    bases = (NextMove, *bases, *((HalfRequest,) if "complete_half_requests" in policies else ()))
-    move: Any = one_of("The one move made now.", moves)
-    return create_model("NextMove", __base__=bases, __doc__=NextMove.__doc__, move=move)
+        options[ACT] = (WorldAction, "An action in the world.")
+    # The fields of the last base come first.
+    bases: list[type[ARQ]] = [NextMove]
+    if tools:
+        bases.append(StillWanted)
+    if "complete_half_requests" in policies:
+        bases.append(HalfRequest)
+    move: Any = make_choice("The one move made now.", options)
+    return create_model("NextMove", __base__=tuple(bases), __doc__=NextMove.__doc__, move=move)
 
 
-def _speech(
+def _make_speech(
     tools: Sequence[ToolArguments], setting: Setting, policies: Collection[str], acts: Collection[str]
 ) -> type[ARQ]:
     names: Any = tuple(tool.name for tool in tools)
@@ -98,37 +101,34 @@ def _speech(
     if acts:
         fields["dialogue_act"] = (Literal[tuple(acts)], respond("The one act that the utterance is."))
     if names:
-        fields["asks_for"] = (
-            list[AskedFor],
-            respond("What it asks the customer for, so that a tool can be called; else empty."),
-        )
+        question = "What it asks the customer for, so that a tool can be called; else empty."
+        fields["asks_for"] = (list[AskedFor], respond(question))
     fields["utterance"] = (str, respond("The whole message to the customer, in free words."))
     if "attributes_from_calls" in policies:
         fields["facts"] = (list[SourcedFact], respond("Each fact that it states of a thing or an order."))
     if "decline_unserved" in policies:
-        kind: Any = Literal[names] | None if names else None
+        tool_type: Any = Literal[names] | None if names else None
         promise = create_model(
             "Promise",
             __base__=ARQ,
             __doc__="Something that the utterance offers or promises to do.",
             what=(str, respond("What.")),
-            tool=(kind, respond("The tool that does it; null if none here does.")),
+            tool=(tool_type, respond("The tool that does it; null if none here does.")),
         )
         fields["promises"] = (list[promise], respond("Each thing that it offers or promises to do."))
-    flags = {}
-    if "narrow_many_results" in policies:
-        flags["choice_is_left_to_you"] = "Has the customer left the choice among what was found to you?"
-    flags |= {
+    questions = {
         "asks": "Does it ask the customer for anything, with a question mark or without?",
         "mentions_failure": "Does it say that something failed or is not to be had?",
         "closes": "Does it follow on a goal that is reached, and offer more help or take leave?",
         "states_belief": "Does it say what you believe to be so, or likely, for the customer to confirm?",
         "offers_choice": "Does it ask to choose between things that are at hand now?",
     }
-    fields |= {name: (bool, respond(question)) for name, question in flags.items()}
+    if "narrow_many_results" in policies:
+        question = "Has the customer left the choice among what was found to you?"
+        fields["choice_is_left_to_you"] = (bool, respond(question))
+    for name, question in questions.items():
+        fields[name] = (bool, respond(question))
     if setting == "task":
-        fields["ends_task"] = (
-            bool,
-            respond("Is the task done or impossible, so that nothing is left to do or to ask?"),
-        )
+        question = "Is the task done or impossible, so that nothing is left to do or to ask?"
+        fields["ends_task"] = (bool, respond(question))
     return create_model("Speech", __base__=ARQ, __doc__="Say something.", **fields)

@@ -1,10 +1,9 @@
-"""An answer's move, held against how things stand: it is made, refused, or asked for again."""
+"""The check of a speaker's moves: whether one is made, refused, or asked for again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,17 @@ from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import AgreementOutcome, find_question_conflict
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import classify_result
-from arq_graph.nodes.proposed_calls import DecisionContext, Fault, Proposal, asked_for, read_call, refusals
-from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.proposed_calls import (
+    DecisionContext,
+    Fault,
+    Proposal,
+    explain_refusal,
+    find_requested_arguments,
+    parse_call,
+)
+from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
-from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
+from arq_graph.nodes.speaking.speech import find_recent_questions, find_task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.violations import PromptFacts, check_source, find_leaks, split_words
 from arq_graph.nodes.yes import has_question_mark
@@ -25,7 +31,7 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
 MAX_RESULTS = 5
-"""How many entries of a result are not too many."""
+"""How many entries a result may list before the policy `narrow_many_results` applies."""
 
 MAX_THOUGHTS = 2
 """How many thoughts may come before one move."""
@@ -36,8 +42,12 @@ MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
 
 @dataclass(frozen=True)
-class CheckedMove(Proposal):
-    """A move, whether it asks something, and what the model said of an utterance; `act` in a world is a call."""
+class ProposedMove(Proposal):
+    """A move that an answer proposes.
+
+    An action in a world is a call of `act`. `asks` says whether the move asks the customer something, `speech` is what
+    the model said of an utterance.
+    """
 
     kind: MoveKind = "speak"
     asks: bool = False
@@ -46,7 +56,7 @@ class CheckedMove(Proposal):
 
 @dataclass(frozen=True)
 class SpeakingRules:
-    """What all moves of a speaker are held to."""
+    """The rules that all moves of a speaker have to follow."""
 
     policies: Mapping[str, Policy]
     is_task: bool
@@ -55,12 +65,12 @@ class SpeakingRules:
     inner_monologue: bool = False
 
 
-class SpeakingContext(DecisionContext):
-    """How things stand before a move, and what happened in this run of the node.
+class SpeakingContext(DecisionContext[ProposedMove]):
+    """The state that a speaker's moves are checked against.
 
-    `moves` are those of the turn or task, which message `task` began, with the thoughts of this run; `after` is the id
-    of the newest line of the conversation; `asked` the agent's last questions in a row; `too_many` is the id of the
-    newest result where it lists more than it should; `half_request` is what the newest answer says beside its move.
+    `task_turn` is the id of the message that began the turn, or the task; `moves` are its moves, with the thoughts of
+    this run. `newest_line` is the id of the newest line of the conversation, `recent_questions` are the agent's last
+    questions in a row, and `long_result` is the id of the newest result, if it lists too much.
     """
 
     def __init__(
@@ -69,28 +79,33 @@ class SpeakingContext(DecisionContext):
         outcome: AgreementOutcome,
         rules: SpeakingRules,
         tool_rules: ToolRules,
-        variables: list[dict[str, Any]],
+        variables: Sequence[Mapping[str, Any]],
         facts: PromptFacts,
     ) -> None:
         super().__init__(gate, outcome)
-        self.rules, self.tool_rules, self.facts = rules, tool_rules, facts
-        state, conversation = gate.state, gate.conversation
-        task = next(iter(task_messages(conversation.messages)), None)
-        customers = (line for line in conversation.lines if line.speaker == "customer")
-        self.task = next((line.turn for line in customers if line.message is task), "")
-        self.moves = state.read_turn_records("moves", Move, self.task)
-        self.after = conversation.lines[-1].id if conversation.lines else ""
-        steps = ("act", "speak") if rules.is_task else ("act",)
-        self.steps_left = max(0, rules.max_steps - sum(move.kind in steps for move in self.moves))
-        self.asked = questions_in_a_row(conversation.messages)
-        self.questions_left = max(0, rules.max_questions - len(self.asked))
-        self.too_many = _too_many_in(conversation) if "narrow_many_results" in rules.policies else ""
-        self.world = state.read_record("world", WorldStatus)
-        self.grounding = Grounding()
-        said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
-        for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
-            self.grounding.add_text(text)
-        self.half_request = False
+        self.rules = rules
+        self.tool_rules = tool_rules
+        self.facts = facts
+        self.conversation = gate.conversation
+        self.task_turn = _find_task_turn(gate.conversation)
+        self.moves = gate.state.read_turn_records("moves", Move, self.task_turn)
+        self.world = gate.state.read_record("world", WorldStatus)
+        lines = gate.conversation.lines
+        self.newest_line = lines[-1].id if lines else ""
+        steps = [move for move in self.moves if move.kind == ACT or (rules.is_task and move.kind == SPEAK)]
+        self.steps_left = max(0, rules.max_steps - len(steps))
+        self.recent_questions = find_recent_questions(gate.conversation.messages)
+        self.questions_left = max(0, rules.max_questions - len(self.recent_questions))
+        self.long_result = ""
+        if "narrow_many_results" in rules.policies:
+            self.long_result = _find_long_result(gate.conversation)
+        self._grounding = Grounding()
+        self._grounding.add_text(gate.agent.profile)
+        for variable in variables:
+            self._grounding.add_text(as_json(variable["value"]))
+        for line in lines:
+            if line.speaker in ("customer", "tool"):
+                self._grounding.add_text(line.message.text)
 
     @property
     def is_over(self) -> bool:
@@ -98,156 +113,196 @@ class SpeakingContext(DecisionContext):
         return self.steps_left < 1 or bool(self.world and self.world.done)
 
     @property
-    def thoughts(self) -> list[dict[str, str]]:
-        """The thoughts of this turn or task, as the prompt shows them; those of this run come after nothing new."""
-        thoughts = [(move.text, move.after_line) for move in self.moves if move.kind == "think"]
-        return [
-            {"thought": text, **({"after": after} if after != self.after else {}), "observed": "OK"}
-            for text, after in thoughts
-        ]
-
-    @property
     def thoughts_left(self) -> int:
         """How many thoughts may still come before a move."""
-        return MAX_THOUGHTS - sum("after" not in thought for thought in self.thoughts)
+        new_thoughts = [
+            move for move in self.moves if move.kind == THINK and move.after_line == self.newest_line
+        ]
+        return MAX_THOUGHTS - len(new_thoughts)
 
     @property
-    def owes_thought(self) -> bool:
-        """Whether a thought has to come first, as before every act of an inner monologue."""
-        thought = self.moves and self.moves[-1].kind == "think" and self.moves[-1].after_line == self.after
-        return self.rules.inner_monologue and not thought
+    def needs_thought(self) -> bool:
+        """Whether a thought has to come first, as before every call and action of an inner monologue."""
+        if not self.rules.inner_monologue:
+            return False
+        last = self.moves[-1] if self.moves else None
+        return last is None or last.kind != THINK or last.after_line != self.newest_line
 
-    def thought(self, text: str) -> CheckedMove:
-        """A thought: there are not too many, and none comes twice."""
-        wrong = ""
+    def describe_thoughts(self) -> list[dict[str, str]]:
+        """Return the thoughts of this turn or task as the prompt shows them; those of this run come after no line."""
+        thoughts = []
+        for move in self.moves:
+            if move.kind == THINK:
+                thought = {"thought": move.text}
+                if move.after_line != self.newest_line:
+                    thought["after"] = move.after_line
+                thought["observed"] = "OK"
+                thoughts.append(thought)
+        return thoughts
+
+    def check_thought(self, text: str) -> ProposedMove:
+        """Check that there aren't too many thoughts, and that none comes twice."""
+        earlier = [split_words(move.text) for move in self.moves if move.kind == THINK]
+        refusals: tuple[Fault, ...] = ()
         if self.thoughts_left < 1:
-            wrong = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
-        elif not text.strip() or split_words(text) in [
-            split_words(each["thought"]) for each in self.thoughts
-        ]:
-            wrong = "this was thought before: speak or act"
-        return CheckedMove(text, kind="think", refusals=((".thought", wrong),) if wrong else ())
+            problem = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
+            refusals = (("move.think.thought", problem),)
+        elif not text.strip() or split_words(text) in earlier:
+            refusals = (("move.think.thought", "this was thought before: speak or act"),)
+        return ProposedMove(text, kind="think", refusals=refusals)
 
-    def action(self, action: str) -> CheckedMove:
-        """An action in the world, which says itself what it refuses."""
-        wrong = "the world's task has ended: speak" if self.steps_left else NO_STEP_LEFT
+    def check_action(self, action: str) -> ProposedMove:
+        """Check that the task isn't over; the world itself refuses what isn't possible in it."""
+        refusals: tuple[Fault, ...] = ()
+        if self.is_over:
+            problem = "the world's task has ended: speak" if self.steps_left else NO_STEP_LEFT
+            refusals = (("move.act.action", problem),)
         call = PlannedCall(tool=ACT, arguments={"action": action})
-        refused = ((".action", wrong),) if self.is_over else ()
-        return CheckedMove(action, call, kind="act", refusals=refused)
+        return ProposedMove(action, call, kind="act", refusals=refusals)
 
-    def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
-        """A call: what the gate says to it, with what the policies and the bound of steps say."""
-        arguments, problems, inferred = read_call(tool, said)
-        doubts = inferred if "confirm_inferred" in self.rules.policies else {}
+    def check_call(self, key: str, tool: ToolArguments, call: Any, *, is_half_request: bool) -> ProposedMove:
+        """Check a call with the gate, the policies and the limit of steps; `key` names it in the answer."""
+        policies = self.rules.policies
+        arguments, problems, doubts = parse_call(tool, call)
+        if "confirm_inferred" not in policies:
+            doubts = {}
         for argument in tool.arguments:
             if argument.name not in arguments:
                 continue
-            value, basis = arguments[argument.name], getattr(said.arguments, argument.key).basis
-            if basis == "ambiguous" and "name_or_type" in self.rules.policies:
+            value = arguments[argument.name]
+            basis = getattr(call.arguments, argument.key).basis
+            if basis == "ambiguous" and "name_or_type" in policies:
                 problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
-            if self._is_untold(tool, argument, value, basis):
-                untold = f"{as_json(value)} was told by no customer message and no tool"
-                doubts.setdefault(argument.name, untold)
-        verdict = self.gate.check(
-            tool,
-            arguments,
-            problems,
-            objection=self.tool_rules.find_objection(tool.name) if self.steps_left else NO_STEP_LEFT,
-            doubt="; ".join(doubts.values()),
-        )
-        return CheckedMove(
+            if self._is_invented(tool, argument, value, basis):
+                doubt = f"{as_json(value)} was told by no customer message and no tool"
+                doubts.setdefault(argument.name, doubt)
+        objection = NO_STEP_LEFT
+        if self.steps_left:
+            objection = self.tool_rules.find_objection(tool.name)
+        doubt = "; ".join(doubts.values())
+        verdict = self.gate.check(tool, arguments, problems, objection=objection, doubt=doubt)
+        path = f"move.{key}"
+        return ProposedMove(
             tool.name,
             PlannedCall(tool=tool.name, arguments=arguments),
             kind="act",
-            refusals=tuple(refusals(tool, verdict, "your message")),
-            faults=(("", HALF_SAID),) if self.half_request else (),
+            refusals=tuple(explain_refusal(tool, verdict, path, "your message")),
+            faults=((path, HALF_SAID),) if is_half_request else (),
             insights=tuple(verdict),
         )
 
-    def speech(self, said: Any) -> CheckedMove:
-        """An utterance, with the calls that code puts to the customer below it."""
-        text, waiting = str(said.utterance), self.waiting
-        asks = bool(said.asks) or has_question_mark(text)
-        ends = getattr(said, "ends_task", None)
-        refused = [(".utterance", why) for why in find_leaks(text, self.facts)]
-        unsayable = self._unsayable(text, asks=asks or ends is False)
-        # No bound of questions stands in the way of code's own.
-        if why := find_question_conflict(text, waiting) if waiting else unsayable:
-            refused.append((".utterance", why))
-        refused += self._unsourced(said)
-        if self.rules.is_task and self.is_over and not ends:
-            refused.append((".ends_task", "no step is left: end the task, and say how far it got"))
-        if not (asks or waiting) and (owed := self.tool_rules.owed()):
-            refused.append(("", f"{owed}; ask for what it lacks"))
-        return CheckedMove(
+    def check_speech(
+        self, speech: Any, *, still_wanted: Sequence[str], is_half_request: bool
+    ) -> ProposedMove:
+        """Check an utterance, with the calls that code asks for confirmation of below it."""
+        text = str(speech.utterance)
+        to_confirm = self.find_calls_to_confirm(still_wanted)
+        asks = bool(speech.asks) or has_question_mark(text)
+        is_question = asks or bool(to_confirm)
+        refusals = [("move.speak.utterance", problem) for problem in find_leaks(text, self.facts)]
+        ends_task = getattr(speech, "ends_task", None)
+        problem: str | None
+        if to_confirm:  # the limit of questions doesn't count for code's own
+            problem = find_question_conflict(text, to_confirm)
+        else:
+            problem = self._find_text_problem(text, asks=asks or ends_task is False)
+        if problem:
+            refusals.append(("move.speak.utterance", problem))
+        refusals += self._find_missing_sources(speech)
+        if self.rules.is_task and self.is_over and not ends_task:
+            problem = "no step is left: end the task, and say how far it got"
+            refusals.append(("move.speak.ends_task", problem))
+        required = self.tool_rules.describe_required()
+        if required and not is_question:
+            refusals.append(("move.speak", f"{required}; ask for what it lacks"))
+        faults: list[Fault] = []
+        if not is_question:
+            faults = list(self._find_statement_faults(speech, is_half_request))
+        return ProposedMove(
             text,
-            refusals=tuple(refused),
-            faults=() if asks or waiting else tuple(self._faults(said)),
-            insights=tuple(asked_for(getattr(said, "asks_for", ()), self.gate)),
+            refusals=tuple(refusals),
+            faults=tuple(faults),
+            insights=tuple(find_requested_arguments(getattr(speech, "asks_for", ()), self.gate)),
             asks=asks,
-            speech=said,
+            speech=speech,
         )
 
-    def _unsayable(self, text: str, *, asks: bool) -> str:
-        """Why a text cannot be said now: it is empty, was just said, or asks too often; empty if it can."""
-        lines = reversed(self.gate.conversation.lines)
-        last = next((each.message.text for each in lines if each.speaker == "agent"), "")
+    def _find_text_problem(self, text: str, *, asks: bool) -> str:
+        """Return why a text can't be said now: it is empty, was just said, or asks too often; empty if it can."""
         if not text.strip():
             return "it is empty"
-        if split_words(text) in map(split_words, [*self.asked, last]):
+        own_lines = [line for line in self.conversation.lines if line.speaker == "agent"]
+        recent_texts = [*self.recent_questions, own_lines[-1].message.text if own_lines else ""]
+        if split_words(text) in map(split_words, recent_texts):
             return "this was just said: act on the answer, ask otherwise, or say what is not possible"
         if asks and not self.rules.max_questions:
             end = "report, and end the task" if self.rules.is_task else "say how things stand"
             return f"nobody can be asked: act, or {end}"
         if asks and self.questions_left < 1:
-            return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
+            return f"{len(self.recent_questions)} questions in a row are enough: act, or say how things stand"
         return ""
 
-    def _is_untold(self, tool: ToolArguments, argument: Argument, value: Any, basis: str) -> bool:
-        """Whether nobody told the agent a value, which is no default of the tool's.
+    def _is_invented(self, tool: ToolArguments, argument: Argument, value: Any, basis: str) -> bool:
+        """Return whether nobody gave a value, and it isn't a default of the tool's either.
 
-        A text of several words without a digit may be put together of words that were told apart. Where the customer
+        A text of several words without a digit may be put together of words that were given apart. Where the customer
         does not care, a value may be the tool's own: one of its choices, or a word of its description.
         """
+        if argument.name in tool.defaults and tool.defaults[argument.name] == value:
+            return False
         is_words = isinstance(value, str) and not any(map(str.isdigit, value))
         call = Call(tool.name, {argument.name: value.split() if is_words else value})
-        is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
-        if is_default or not self.grounding.find_invented_arguments(call):
+        if not self._grounding.find_invented_arguments(call):
             return False
         if basis != "does_not_matter" or "placeholder_for_dont_care" not in self.rules.policies:
             return True
-        own, choices = Grounding(), as_json((argument.schema or {}).get("enum", ()))
-        own.add_text(f"{tool.tool.description} {argument.description} {choices}")
-        return bool(own.find_invented_arguments(call))
+        choices = as_json(argument.choices or ())
+        placeholders = Grounding()
+        placeholders.add_text(f"{tool.tool.description} {argument.description} {choices}")
+        return bool(placeholders.find_invented_arguments(call))
 
-    def _unsourced(self, said: Any) -> Iterator[Fault]:
-        for number, stated in enumerate(getattr(said, "facts", ())):
-            if why := check_source(stated.source, self.facts):
-                yield f".facts[{number}]", f"{as_json(stated.fact)}: {why}; or look it up"
-        for number, promise in enumerate(getattr(said, "promises", ())):
+    def _find_missing_sources(self, speech: Any) -> Iterator[Fault]:
+        for number, fact in enumerate(getattr(speech, "facts", ())):
+            if problem := check_source(fact.source, self.facts):
+                yield f"move.speak.facts[{number}]", f"{as_json(fact.fact)}: {problem}; or look it up"
+        for number, promise in enumerate(getattr(speech, "promises", ())):
             if promise.tool is None:
-                yield f".promises[{number}]", f"no tool here does {as_json(promise.what)}: decline it"
+                problem = f"no tool here does {as_json(promise.what)}: decline it"
+                yield f"move.speak.promises[{number}]", problem
 
-    def _faults(self, said: Any) -> Iterator[Fault]:
-        """What a statement is asked again for, and said all the same if it does not get better."""
-        if self.too_many and not said.choice_is_left_to_you:
-            yield ".utterance", f"{self.too_many} holds too many: ask what narrows it down"
-        empty = [classify_result(line) == "empty" for line in self.gate.conversation.current_turn_results]
-        if any(empty[-1:]):
-            if sum(empty) > 1 and "weigh_requirements" in self.rules.policies:
-                yield ".utterance", "nothing meets it all: ask which wish matters more"
-            elif "widen_no_results" in self.rules.policies:
-                yield ".utterance", "nothing was found: ask what may be wider, or offer an alternative"
-        if self.half_request:
-            yield ".utterance", HALF_SAID
+    def _find_statement_faults(self, speech: Any, is_half_request: bool) -> Iterator[Fault]:
+        """Yield why a statement should have been a question; it is made all the same if it doesn't get better."""
+        path, policies = "move.speak.utterance", self.rules.policies
+        if self.long_result and not speech.choice_is_left_to_you:
+            yield path, f"{self.long_result} holds too many: ask what narrows it down"
+        is_empty = [classify_result(line) == "empty" for line in self.conversation.current_turn_results]
+        if is_empty and is_empty[-1]:
+            if is_empty.count(True) > 1 and "weigh_requirements" in policies:
+                yield path, "nothing meets it all: ask which wish matters more"
+            elif "widen_no_results" in policies:
+                yield path, "nothing was found: ask what may be wider, or offer an alternative"
+        if is_half_request:
+            yield path, HALF_SAID
 
 
-def _too_many_in(conversation: Conversation) -> str:
-    """The id of the newest result of this turn, where a JSON array in it is too long; else empty."""
-    for line in conversation.current_turn_results[-1:]:
-        with suppress(ValueError, RecursionError):  # no JSON
-            result = json.loads(line.message.text)
-            inside = result.values() if isinstance(result, dict) else [result]
-            if any(isinstance(each, list) and len(each) > MAX_RESULTS for each in inside):
-                return line.id
+def _find_task_turn(conversation: Conversation) -> str:
+    """Return the id of the message that began the turn, or the task."""
+    messages = find_task_messages(conversation.messages)
+    for line in conversation.lines:
+        if messages and line.message is messages[0] and line.speaker == "customer":
+            return line.turn
     return ""
+
+
+def _find_long_result(conversation: Conversation) -> str:
+    """Return the id of the newest result of this turn, if a JSON array in it is too long; else empty."""
+    if not conversation.current_turn_results:
+        return ""
+    line = conversation.current_turn_results[-1]
+    try:
+        result = json.loads(line.message.text)
+    except (ValueError, RecursionError):
+        return ""
+    values = result.values() if isinstance(result, dict) else [result]
+    has_long_list = any(isinstance(value, list) and len(value) > MAX_RESULTS for value in values)
+    return line.id if has_long_list else ""

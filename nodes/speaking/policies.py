@@ -1,8 +1,8 @@
-"""When to ask, to confirm, to decline: rules of speaking that can be switched on one by one (ReSpAct, Appendix E.2).
+"""Policies: rules of asking, confirming and declining, each of which can be switched on (ReSpAct, Appendix E.2).
 
-A rule stands in the prompt, for the model to follow. What needs language is asked of the model with its move; what
-code can see, it holds every move against: results that are too many or none, values that nobody told, facts and
-promises without a source, tools that a state requires or forbids.
+A rule stands in the prompt, for the model to follow. The model answers what needs language with its move. Code checks
+every move for what it can see: too many results or none, values that nobody gave, facts and promises without a source,
+tools that a state requires or forbids.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.messages import AIMessage
@@ -19,7 +18,7 @@ from arq_graph.agent.part import Part, Text
 from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.speaking.speech import task_messages
+from arq_graph.nodes.speaking.speech import find_task_messages
 from arq_graph.nodes.spec_sections import build_function_state
 
 ByState = Callable[[Any], Iterable[str] | Awaitable[Iterable[str]]]
@@ -34,17 +33,17 @@ class Policy(Part):
     Args:
         name: Its name.
         rule: The rule as the prompt states it.
-        requires: Which tools have to be called in this turn before anything else is called or said, save questions:
-            a function of the state, sync or async, e.g. `lambda state: ["check_stock"] if … else []`. What cannot be
-            called now is not required.
-        forbids: Which tools may not be called: a function of the state, sync or async.
+        requires: A function of the state, sync or async, that names the tools to call in this turn before anything else
+            is called or said, except questions: `lambda state: ["check_stock"] if … else []`. A tool that can't be
+            called now isn't required.
+        forbids: A function of the state, sync or async, that names the tools that may not be called.
 
     The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `moves`) is empty
     until something is written to it, `variables` holds the agent's own values until then; any other channel is missing
     until then: `.get`.
 
     Raises:
-        SpecError: A value does not fit its field.
+        SpecError: A value doesn't fit its field.
     """
 
     name: Text
@@ -82,14 +81,26 @@ POLICIES: Mapping[str, Policy] = {name: Policy(name, rule) for name, rule in _RU
 """The shipped policies by name."""
 
 
-def policies_of(given: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
-    """The policies that are switched on: those named, and your own; None is every shipped one."""
+def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
+    """Return the policies that are switched on, by their names.
+
+    Args:
+        policies: Names of shipped ones, and policies of your own; None for every shipped one.
+
+    Raises:
+        InputError: A name isn't a shipped policy's.
+    """
+    if policies is None:
+        return dict(POLICIES)
     chosen: dict[str, Policy] = {}
-    for entry in POLICIES.values() if given is None else given:
-        policy = entry if isinstance(entry, Policy) else POLICIES.get(entry)
-        if policy is None:
-            near = suggestion(str(entry), POLICIES)
-            raise InputError(f"there is no policy {entry!r}{near}; the shipped ones: {', '.join(POLICIES)}")
+    for policy in policies:
+        if not isinstance(policy, Policy):
+            if policy not in POLICIES:
+                near = suggestion(str(policy), POLICIES)
+                raise InputError(
+                    f"there is no policy {policy!r}{near}; the shipped ones: {', '.join(POLICIES)}"
+                )
+            policy = POLICIES[policy]
         chosen[policy.name] = policy
     return chosen
 
@@ -98,39 +109,58 @@ def policies_of(given: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
 class ToolRules:
     """The tools that policies forbid now, and those that they require before anything else, each with its policy.
 
-    What cannot be called now, or was called already in this turn or task, is not required.
+    A tool that can't be called now, or was called already in this turn or task, isn't required.
     """
 
     forbidden: Mapping[str, Policy]
     required: Mapping[str, Policy]
 
     @classmethod
-    def of(cls, policies: Collection[Policy], gate: Gate) -> Generator[UserFunction, Any, Self]:
-        """What the policies' functions say now; yields the call of each."""
+    def evaluate(cls, policies: Collection[Policy], gate: Gate) -> Generator[UserFunction, Any, Self]:
+        """Return the rules that apply now; yields the calls of the policies' functions.
+
+        Raises:
+            InputError: A function names a tool that the agent doesn't have.
+        """
         state = build_function_state(gate.agent, gate.state)
-        named = {"forbids": dict[str, Policy](), "requires": dict[str, Policy]()}
-        for policy, (which, found) in product(policies, named.items()):
-            function: ByState | None = getattr(policy, which)
-            for name in (yield partial(function, state)) if function else ():
-                if name not in gate.tools:
-                    whose = f"policy {policy.name!r} names {name!r}, which is no tool of this agent"
-                    raise InputError(f"{whose}{suggestion(str(name), gate.tools)}")
-                found[name] = policy
-        forbidden, required = named.values()
-        said = [each for each in task_messages(gate.state.messages) if isinstance(each, AIMessage)]
-        called = {call["name"] for message in said for call in message.tool_calls}
-        open_now = set(gate.granted).difference(called, forbidden)
-        return cls(forbidden, {name: policy for name, policy in required.items() if name in open_now})
+        forbidden: dict[str, Policy] = {}
+        required: dict[str, Policy] = {}
+        for policy in policies:
+            forbidden_tools = yield from _name_tools(policy, policy.forbids, state, gate)
+            forbidden.update(dict.fromkeys(forbidden_tools, policy))
+            required_tools = yield from _name_tools(policy, policy.requires, state, gate)
+            required.update(dict.fromkeys(required_tools, policy))
+        called: set[str] = set()
+        for message in find_task_messages(gate.state.messages):
+            if isinstance(message, AIMessage):
+                called.update(call["name"] for call in message.tool_calls)
+        callable_now = set(gate.granted).difference(called, forbidden)
+        required = {tool: policy for tool, policy in required.items() if tool in callable_now}
+        return cls(forbidden, required)
 
     def find_objection(self, tool: str) -> str:
-        """Why a tool may not be called now, with the rule; empty if it may."""
+        """Return why a tool may not be called now, with the rule; empty if it may."""
         if policy := self.forbidden.get(tool):
             return f"the policy {policy.name} forbids {tool} now ({policy.rule})"
-        return self.owed() if tool not in self.required else ""
+        return "" if tool in self.required else self.describe_required()
 
-    def owed(self) -> str:
-        """What has to be called before anything else, with the rules; empty if nothing has."""
+    def describe_required(self) -> str:
+        """Return what has to be called before anything else, with the rules; empty if nothing has."""
         return "; ".join(
             f"the policy {policy.name} requires {tool} first ({policy.rule})"
             for tool, policy in self.required.items()
         )
+
+
+def _name_tools(
+    policy: Policy, function: ByState | None, state: Any, gate: Gate
+) -> Generator[UserFunction, Any, list[str]]:
+    """Return the tools that a policy's function names."""
+    if function is None:
+        return []
+    tools = list((yield partial(function, state)))
+    for tool in tools:
+        if tool not in gate.tools:
+            near = suggestion(str(tool), gate.tools)
+            raise InputError(f"policy {policy.name!r} names {tool!r}, which is no tool of this agent{near}")
+    return tools

@@ -1,4 +1,4 @@
-"""Speaking: think, speak or act, one move at a time, under rules that code holds (ReSpAct, section 3)."""
+"""Speaking: think, speak or act, one move at a time, under rules that code enforces (ReSpAct, section 3)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, Unpack
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move
+from arq_graph.agent.state import Move, ToolInsight
 from arq_graph.errors import InputError, require_choice, require_count
 from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
-from arq_graph.nodes.proposed_calls import chosen as chosen_of
-from arq_graph.nodes.proposed_calls import get_property_name, merge_insights
-from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, move_blueprint
-from arq_graph.nodes.speaking.moves import CheckedMove, SpeakingContext, SpeakingRules
-from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
-from arq_graph.nodes.speaking.speech import SPEECH, category_of
+from arq_graph.nodes.proposed_calls import get_property_name, merge_insights, read_choice
+from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
+from arq_graph.nodes.speaking.moves import ProposedMove, SpeakingContext, SpeakingRules
+from arq_graph.nodes.speaking.policies import Policy, ToolRules, choose_policies
+from arq_graph.nodes.speaking.speech import SPEECH, classify_speech
 from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -31,12 +31,15 @@ from arq_graph.reasoning.reasoner import ModelLike
 class Speaker(Strategy):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
 
-    Thoughts change nothing outside and are part of the run that they lead to. Whatever the model answers, code holds:
-    a call that the customer has to agree to runs only after code's own question and their yes, and a call with a value
-    that no customer message and no tool told is put to them in the same way; there are at most `max_questions` other
-    questions with nothing done in between; nothing is said twice in a row. What is refused is asked for again within
-    the reasoner's `max_candidates`; after that code says the agent's `fallback`. One run asks the model for at most
-    two thoughts and a move.
+    Thoughts change nothing outside and are part of the run that they lead to. Code enforces for all moves:
+
+    - A call that the customer has to agree to runs only after code's own question and their yes. So does a call with a
+      value that neither a customer message nor a tool gave.
+    - There are at most `max_questions` other questions with nothing done in between.
+    - Nothing is said twice in a row.
+
+    A refused move is asked for again within the reasoner's `max_candidates`; after that, code says the agent's
+    `fallback`. One run asks the model for at most two thoughts and a move.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -65,7 +68,7 @@ class Speaker(Strategy):
     module = "speaker"
     files = "speaker"
     agent_state_channels = (*Strategy.agent_state_channels, "moves", "world")
-    example_blueprint = staticmethod(move_blueprint)
+    example_blueprint = staticmethod(make_move_blueprint)
 
     def __init__(
         self,
@@ -83,11 +86,12 @@ class Speaker(Strategy):
         **settings: Unpack[StrategyOptions],
     ) -> None:
         is_task = require_choice("setting", setting, Setting) == "task"
-        usual = 40 if is_task else 8
+        if max_steps is None:
+            max_steps = 40 if is_task else 8
         self.rules = SpeakingRules(
-            policies=policies_of(policies),
+            policies=choose_policies(policies),
             is_task=is_task,
-            max_steps=require_count("max_steps", usual if max_steps is None else max_steps),
+            max_steps=require_count("max_steps", max_steps),
             max_questions=require_count("max_questions", max_questions, minimum=0),
             inner_monologue=inner_monologue,
         )
@@ -101,127 +105,143 @@ class Speaker(Strategy):
             raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
         self.draft = draft
         self.dialogue_acts = dict(dialogue_acts or {})
-        self.blueprint = move_blueprint(
+        self.blueprint = make_move_blueprint(
             list(self.tools.values()),
             in_world=in_world,
             setting=setting,
             policies=self.rules.policies,
             dialogue_acts=self.dialogue_acts,
         )
-        self._by_key = {get_property_name(name, KINDS): tool for name, tool in self.tools.items()}
+        self._tools_by_key: dict[str, ToolArguments] = {}
+        for name, tool in self.tools.items():
+            self._tools_by_key[get_property_name(name, KINDS)] = tool
+        rules = [{"name": policy.name, "rule": policy.rule} for policy in self.rules.policies.values()]
         self.head = self.render_head(
             guided=bool(agent.guidelines),
             in_world=in_world,
             setting=setting,
             asks=max_questions > 0,
             inner_monologue=inner_monologue,
-            policies=[{"name": each.name, "rule": each.rule} for each in self.rules.policies.values()],
+            policies=rules,
             dialogue_acts=self.dialogue_acts,
-            tools=[describe_tool(agent, tool, key) for key, tool in self._by_key.items()],
+            tools=[describe_tool(agent, tool, key) for key, tool in self._tools_by_key.items()],
         )
 
     def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
-        """The policy that does not allow a tool now, with its rule."""
-        rules = yield from ToolRules.of(self.rules.policies.values(), gate)
+        """Return why a policy forbids a tool now, with its rule; empty if none does."""
+        rules = yield from ToolRules.evaluate(self.rules.policies.values(), gate)
         return rules.find_objection(tool)
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Think as often as it may, then speak or act."""
-        conversation, variables = gate.conversation, describe_variables(self.agent, gate.state)
-        active = get_active_scores(self.agent, gate.state)
-        facts = self.collect_facts(conversation, variables, [*active, *self.tools, *outcome.pending])
-        tool_rules = yield from ToolRules.of(self.rules.policies.values(), gate)
+        variables = describe_variables(self.agent, gate.state)
+        sources = [*get_active_scores(self.agent, gate.state), *self.tools, *outcome.pending]
+        facts = self.collect_facts(gate.conversation, variables, sources)
+        tool_rules = yield from ToolRules.evaluate(self.rules.policies.values(), gate)
         context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
-            key, said = chosen_of(value.move)
-            context.still_wanted = getattr(value, "still_wanted", None) or ()
-            # A request is whole once something was done for it.
-            context.half_request = (
-                getattr(value, "half_request", False) and not conversation.current_turn_results
-            )
-            if key == THINK:
-                move = context.thought(said.thought)
-            elif key == SPEAK:
-                move = context.speech(said)
-            elif key == ACT:
-                move = context.action(said.action)
-            else:
-                move = context.call(self._by_key[key], said)
-            if move.kind == "act" and context.owes_thought:
-                move = replace(
-                    move, refusals=(*move.refusals, ("", "no thought came before it: think first"))
-                )
-            context.checked.append(move)
-            wrong = [*move.faults, *move.refusals]
-            return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
+            move = self._review(value, context)
+            context.proposals.append(move)
+            return move.make_complaints(type(value))
 
         while True:
-            (answer,) = yield from self.ask_questions(
-                self.make_question(conversation, self._tail(context), check)
-            )
-            move = context.checked[-1]
+            question = self.make_question(gate.conversation, self._describe_move_context(context), check)
+            (answer,) = yield from self.ask_questions(question)
+            move = context.proposals[-1]
             if move.kind != THINK or move.refusals:
-                return self._update(context, answer)
-            thought = Move(turn=context.task, kind=THINK, text=move.text, after_line=context.after)
+                return self._make_move(context, answer)
+            thought = Move(turn=context.task_turn, kind=THINK, text=move.text, after_line=context.newest_line)
             context.moves.append(thought)
             gate.state.emit(Thought(text=move.text))
 
-    def _tail(self, context: SpeakingContext) -> dict[str, Any]:
-        gate, rules, world = context.gate, context.tool_rules, context.world
-        unshown = {"agent", "turn", "message_hash", "steps"}
+    def _review(self, value: Any, context: SpeakingContext) -> ProposedMove:
+        """Return the move that an answer proposes, and what code objects."""
+        key, answer = read_choice(value.move)
+        still_wanted = getattr(value, "still_wanted", None) or ()
+        # A request is whole once something was done for it.
+        has_results = bool(context.conversation.current_turn_results)
+        is_half_request = getattr(value, "half_request", False) and not has_results
+        if key == THINK:
+            move = context.check_thought(answer.thought)
+        elif key == SPEAK:
+            move = context.check_speech(answer, still_wanted=still_wanted, is_half_request=is_half_request)
+        elif key == ACT:
+            move = context.check_action(answer.action)
+        else:
+            tool = self._tools_by_key[key]
+            move = context.check_call(key, tool, answer, is_half_request=is_half_request)
+        refusals = move.refusals
+        if move.kind == "act" and context.needs_thought:
+            refusals = (*refusals, (f"move.{key}", "no thought came before it: think first"))
+        return replace(move, refusals=refusals, still_wanted=still_wanted)
+
+    def _describe_move_context(self, context: SpeakingContext) -> dict[str, Any]:
+        rules, world = context.tool_rules, context.world
         counts = {
             "steps_left": context.steps_left,
             "thoughts_left": context.thoughts_left,
             "questions_left": context.questions_left,
         }
-        further = {
-            "too_many": [context.too_many] if context.too_many else [],
+        lists = {
+            "too_many": [context.long_result] if context.long_result else [],
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
-        return {
-            **self.describe_context(gate, context.outcome, counts, further, rules.find_objection),
-            "thoughts": context.thoughts,
-            "world": world and world.model_dump(mode="json", exclude=unshown, exclude_none=True),
-        }
+        sections = self.describe_context(context.gate, context.outcome, counts, lists, rules.find_objection)
+        sections["thoughts"] = context.describe_thoughts()
+        sections["world"] = None
+        if world:
+            hidden = {"agent", "turn", "message_hash", "steps"}
+            sections["world"] = world.model_dump(mode="json", exclude=hidden, exclude_none=True)
+        return sections
 
-    def _update(self, context: SpeakingContext, answer: Answer[Any]) -> Update:
-        """Make the last answer's move; where it cannot be made, say the fallback, or code's question alone."""
-        made, waiting, state = context.checked[-1], context.waiting, context.gate.state
-        if made.refusals:
-            made = CheckedMove("" if waiting else self.agent.fallback)
-        waiting = waiting if made.call is None else []
-        decided = made.insights if made.call else ()
-        insights = merge_insights(context.outcome, context.insights, decided, waiting, asks=made.asks)
-        decisions = tuple(insights)
+    def _make_move(self, context: SpeakingContext, answer: Answer[Any]) -> Update:
+        """Return the update that makes the last move; instead of a refused one, the fallback or code's question."""
+        state, move = context.gate.state, context.proposals[-1]
+        to_confirm = context.find_calls_to_confirm(move.still_wanted)
+        if move.refusals:
+            move = ProposedMove("" if to_confirm else self.agent.fallback)
+        made: Sequence[ToolInsight] = ()
+        if move.call:
+            made, to_confirm = move.insights, []
+        decisions = merge_insights(context.outcome, context.insights, made, to_confirm, asks=move.asks)
         faults = tuple(map(str, answer.complaints))
         labels: dict[str, Any] = {}
-        agreements: Update = {}
+        update: Update = {}
         messages: list[BaseMessage] = []
-        if made.call:
-            messages.append(self.make_call_message([make_call(made.call.tool, made.call.arguments)]))
-            state.emit(ToolsDecided(decisions=decisions))
+        if move.call:
+            call = make_call(move.call.tool, move.call.arguments)
+            messages.append(self.make_call_message([call]))
+            state.emit(ToolsDecided(decisions=tuple(decisions)))
         else:
-            puts = bool(waiting)
-            labels["category"] = category_of(made.speech, asks=made.asks or puts, puts=puts)
-            if self.dialogue_acts and made.speech:
-                labels["dialogue_act"] = made.speech.dialogue_act
-            waits = self.rules.is_task and (puts or not getattr(made.speech, "ends_task", True))
-            said = {**labels, "asks": made.asks or waits, "waits": waits}
-            state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, decisions=decisions, **said))
+            confirms = bool(to_confirm)
+            labels = self._label_speech(move, confirms=confirms)
+            waits = self.rules.is_task and (confirms or not getattr(move.speech, "ends_task", True))
+            note = {**labels, "asks": move.asks or waits, "waits": waits}
+            event = Spoke(text=move.text, draft=self.draft, faults=faults, decisions=tuple(decisions), **note)
+            state.emit(event)
             if not self.draft:
-                reply, agreements, asked = ask_for_confirmation(
-                    self.agent, state, made.text, waiting, metadata={SPEECH: said}
+                reply, update, question_event = ask_for_confirmation(
+                    self.agent, state, move.text, to_confirm, metadata={SPEECH: note}
                 )
                 messages.append(reply)
-                state.emit(asked)
-        after = context.after
-        move = Move(
-            turn=context.task, kind=made.kind, text=made.text, after_line=after, faults=faults, **labels
+                state.emit(question_event)
+        record = Move(
+            turn=context.task_turn,
+            kind=move.kind,
+            text=move.text,
+            after_line=context.newest_line,
+            faults=faults,
+            **labels,
         )
-        return {
-            "moves": state.replace_records("moves", [*context.moves, move]),
-            **agreements,
-            **self.make_update(context.gate, insights, messages),
+        update["moves"] = state.replace_records("moves", [*context.moves, record])
+        return {**update, **self.make_update(context.gate, decisions, messages)}
+
+    def _label_speech(self, move: ProposedMove, *, confirms: bool) -> dict[str, Any]:
+        labels: dict[str, Any] = {
+            "category": classify_speech(move.speech, asks=move.asks or confirms, confirms=confirms)
         }
+        if self.dialogue_acts and move.speech:
+            labels["dialogue_act"] = move.speech.dialogue_act
+        return labels

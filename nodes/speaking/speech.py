@@ -1,4 +1,4 @@
-"""What is known of utterances: their category, their act, and how many in a row asked something (ReSpAct).
+"""Utterances: their category, their dialogue act, and how many in a row asked something (ReSpAct).
 
 The categories are those of the paper's Table 5. They limit nothing: an utterance is written first and labelled after.
 """
@@ -29,49 +29,57 @@ HOUSEHOLD_ACTS: Mapping[str, str] = {
     "OtherInterfaceComment": "remark on how things can be handled here, or on where one stands",
     "NotifyFailure": "say that something did not work",
 }
-"""What a helper in a household may say (ReSpAct, E.3), for `dialogue_acts`; the names are Gella et al.'s (2022)."""
+"""The dialogue acts of a helper in a household (ReSpAct, E.3), for `dialogue_acts`; the names are Gella et al.'s
+(2022)."""
 
 ANSWERS = "answers"
 """Key of a message's `response_metadata`: the id of the utterance that the customer answers within a task."""
 
 
-def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
-    """The category of an utterance, below which code may put a call; where several fit, the first (ReSpAct, Table 5).
+def classify_speech(speech: Any, *, asks: bool, confirms: bool) -> SpeechCategory:
+    """Return the category of an utterance; where several fit, the first (ReSpAct, Table 5).
 
-    `speech` is what the model said of it; None for code's own words.
+    Args:
+        speech: What the model said of it; None for code's own words.
+        asks: Whether it asks something.
+        confirms: Whether code asks for confirmation below it.
     """
     if speech is None:
-        return "assumption_verification" if puts else "alternative_suggestion"
+        return "assumption_verification" if confirms else "alternative_suggestion"
     if speech.mentions_failure:
         return "alternative_suggestion"
     if speech.closes:
         return "follow_up"
-    if puts or speech.states_belief:
+    if confirms or speech.states_belief:
         return "assumption_verification"
     if not asks:
         return "status_update"
     return "clarification_request" if speech.offers_choice else "probing_question"
 
 
-def speech_of(message: BaseMessage) -> Mapping[str, Any]:
-    """What the speaker knows of an utterance; empty for a message that it did not send."""
+def read_speech_note(message: BaseMessage) -> Mapping[str, Any]:
+    """Return what the speaker noted about an utterance; an empty mapping for a message that it did not send."""
     return read_note(message, SPEECH)
 
 
-def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """The messages since the task was given: answers to the agent's utterances begin no new one."""
-    given = [isinstance(each, HumanMessage) and ANSWERS not in each.response_metadata for each in messages]
-    return messages[max((at for at, is_task in enumerate(given) if is_task), default=0) :]
+def find_task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return the messages since the task was given; answers to the agent's utterances don't begin a new one."""
+    start = 0
+    for position, message in enumerate(messages):
+        if isinstance(message, HumanMessage) and ANSWERS not in message.response_metadata:
+            start = position
+    return messages[start:]
 
 
-def questions_in_a_row(messages: Sequence[BaseMessage]) -> list[str]:
-    """The agent's last utterances that asked something, with nothing done in between, the newest first."""
-    found: list[str] = []
+def find_recent_questions(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the agent's last utterances that asked something, with nothing done in between, the newest first."""
+    questions: list[str] = []
     for message in reversed(messages):
-        if isinstance(message, AIMessage) and message.text:
-            if not (speech_of(message).get("asks") or has_question_mark(message.text)):
-                break
-            found.append(message.text)
-        elif isinstance(message, ToolMessage):
+        if isinstance(message, ToolMessage):
             break
-    return found
+        if isinstance(message, AIMessage) and message.text:
+            asks = read_speech_note(message).get("asks") or has_question_mark(message.text)
+            if not asks:
+                break
+            questions.append(message.text)
+    return questions

@@ -1,4 +1,4 @@
-"""Acting in a world that is no set of tools: each action is a call of `act`, each observation its result."""
+"""Acting in a world that isn't a set of tools: each action is a call of `act`, each observation its result."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ from arq_graph.nodes.messages import answer_abandoned_calls, make_tool_message, 
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.reasoning.sections import clean
 
-MAX_SHOWN = 60
+MAX_SHOWN_ACTIONS = 60
 """How many of a world's actions a refusal lists."""
+
+Steps = tuple[tuple[str, str], ...]
+"""The actions that were possible, each with what it showed."""
 
 
 class ActInWorld(Node):
     """Take the action that the last message calls for, and write its observation and `world`.
 
-    The record in `world` decides how the world stands: where it was left otherwise (another thread acted in it, or this
-    is another process), it begins anew and the thread's actions are repeated. Put `look` before the first move.
+    The record in `world` decides the state of the world. If the world was left in another state (by another thread, or
+    because this is another process), it is reset and the thread's actions are repeated. Put `look` before the first
+    move.
 
     Args:
         environment: The world.
@@ -43,73 +47,97 @@ class ActInWorld(Node):
         self.environment = environment
         self.agent = agent
         self._lock = Lock()
-        self._taken: tuple[tuple[str, str], ...] | None = None
+        self._steps: Steps | None = None  # None while the state of the world isn't known
         self._beginning = ""
         self.declare_channels({"messages": list[AnyMessage], **get_channel_types("world")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Take the action that waits."""
+        """Take the actions that the last message calls for."""
         state = StateView(input, agent=self.agent)
-        return self._acted(state, [call for call in unanswered_calls(state.messages) if call["name"] == ACT])
+        calls = [call for call in unanswered_calls(state.messages) if call["name"] == ACT]
+        return self._act(state, calls)
 
     def look(self, state: Any) -> Update:
-        """Write how the world stands before the first move; an action that comes with the input is not taken."""
-        reader = StateView(state, agent=self.agent)
-        refused = answer_abandoned_calls(reader.messages, (ACT,))
-        return {**self._acted(reader, ()), **({"messages": refused} if refused else {})}
+        """Write the state of the world before the first move; actions that come with the input aren't taken."""
+        state_view = StateView(state, agent=self.agent)
+        update = self._act(state_view, ())
+        if refused := answer_abandoned_calls(state_view.messages, (ACT,)):
+            update["messages"] = refused
+        return update
 
-    def _acted(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
-        world, before = self.environment, state.read_record("world", WorldStatus)
+    def _act(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
+        previous = state.read_record("world", WorldStatus)
         with self._lock:
-            self._stand_at(before.steps if before else ())
-            seen = [self._step(str(call["args"].get("action", ""))) for call in calls]
-            allowed = None if world.done else world.actions()
-            status = WorldStatus(
-                turn=state.turn,
-                beginning=self._beginning,
-                actions=None if allowed is None else tuple(map(clean, allowed)),
-                done=world.done,
-                score=world.score,
-                steps=self._taken or (),
-                invalid=sum(not each.valid for each in seen) + (before.invalid if before else 0),
-            )
+            self._restore(previous.steps if previous else ())
+            observations = [self._take_action(str(call["args"].get("action", ""))) for call in calls]
+            refused = [observation for observation in observations if not observation.valid]
+            refused_before = previous.invalid if previous else 0
+            status = self._describe_world(state.turn, refused_before + len(refused))
+        update: Update = {"world": state.replace_records("world", [status])}
         results = []
-        for call, each in zip(calls, seen, strict=True):
-            result = make_tool_message(call, clean(each.text), "success" if each.valid else "error")
+        for call, observation in zip(calls, observations, strict=True):
+            result = make_tool_message(
+                call, clean(observation.text), "success" if observation.valid else "error"
+            )
             results.append(result)
-            told = {"tool": ACT, "arguments": dict(call["args"]), "result": result.text}
-            state.emit(ToolCalled(call_id=call["id"] or "", status=result.status, **told))
-        return {
-            "world": state.replace_records("world", [status]),
-            **({"messages": results} if results else {}),
-        }
+            event = ToolCalled(
+                tool=ACT,
+                arguments=dict(call["args"]),
+                call_id=call["id"] or "",
+                status=result.status,
+                result=result.text,
+            )
+            state.emit(event)
+        if results:
+            update["messages"] = results
+        return update
 
-    def _stand_at(self, taken: tuple[tuple[str, str], ...]) -> None:
-        if self._taken == taken:
+    def _restore(self, steps: Steps) -> None:
+        """Bring the world into the state that these steps lead to."""
+        if self._steps == steps:
             return
-        self._taken = None  # until all is repeated, it stands nowhere that is known
-        self._beginning = clean(self._given("reset", str))
-        for number, (action, shown) in enumerate(taken, start=1):
-            again = clean(self._given("step", Observation, action).text)
-            if again != shown:
+        self._steps = None
+        self._beginning = clean(self._call_world("reset", str))
+        for number, (action, expected) in enumerate(steps, start=1):
+            shown = clean(self._call_world("step", Observation, action).text)
+            if shown != expected:
                 raise StateError(
-                    f"the world does not repeat itself: action {number} ({action!r}) showed {shown[:80]!r}, and now "
-                    f"{again[:80]!r}; give a world that does the same for the same actions"
+                    f"the world does not repeat itself: action {number} ({action!r}) showed {expected[:80]!r}, and now "
+                    f"{shown[:80]!r}; give a world that does the same for the same actions"
                 )
-        self._taken = taken
+        self._steps = steps
 
-    def _given(self, name: str, wanted: type[Any], *action: str) -> Any:
-        method = getattr(self.environment, name)
-        what = f"what {type(self.environment).__qualname__}.{name}() returned{describe_location(method)}"
-        return require_type(what, method(*action), wanted, f"it must be of the type {wanted.__name__}")
-
-    def _step(self, action: str) -> Observation:
-        """Take an action if it is possible; what was not possible has changed nothing."""
+    def _take_action(self, action: str) -> Observation:
+        """Take an action if it is possible; one that isn't changes nothing."""
         allowed = () if self.environment.done else self.environment.actions()
         if allowed is not None and action not in allowed:
-            why = f"this cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
-            return Observation(why, valid=False)
-        taken, self._taken = self._taken or (), None
-        seen: Observation = self._given("step", Observation, action)
-        self._taken = (*taken, (clean(action), clean(seen.text))) if seen.valid else taken
-        return seen
+            possible = ", ".join(allowed[:MAX_SHOWN_ACTIONS]) or "nothing"
+            return Observation(f"this cannot be done now; what can: {possible}", valid=False)
+        steps = self._steps or ()
+        self._steps = None
+        observation: Observation = self._call_world("step", Observation, action)
+        if observation.valid:
+            steps = (*steps, (clean(action), clean(observation.text)))
+        self._steps = steps
+        return observation
+
+    def _describe_world(self, turn: str, invalid: int) -> WorldStatus:
+        world = self.environment
+        actions = None if world.done else world.actions()
+        return WorldStatus(
+            turn=turn,
+            beginning=self._beginning,
+            actions=None if actions is None else tuple(map(clean, actions)),
+            done=world.done,
+            score=world.score,
+            steps=self._steps or (),
+            invalid=invalid,
+        )
+
+    def _call_world(self, name: str, result_type: type[Any], *arguments: str) -> Any:
+        method = getattr(self.environment, name)
+        world = type(self.environment).__qualname__
+        what = f"what {world}.{name}() returned{describe_location(method)}"
+        return require_type(
+            what, method(*arguments), result_type, f"it must be of the type {result_type.__name__}"
+        )
