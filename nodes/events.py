@@ -1,4 +1,4 @@
-"""What the nodes write to `stream_mode="custom"` while a turn runs."""
+"""The events that nodes write to `stream_mode="custom"` while a turn runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, T
 
 
 class Event(BaseModel):
-    """An event of one turn: the name of the agent it is about, and the id of the customer message that began it.
+    """An event of one turn, with the agent's name and the id of the customer message that began the turn.
 
-    Both are added when it is written.
+    Both are added when the event is written.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -22,7 +22,7 @@ class Event(BaseModel):
 
 
 class GuidelinesMatched(Event):
-    """The matcher judged guidelines: the turn's `matches` so far, and the ids of those `judged` in this look."""
+    """The matcher judged guidelines: the turn's `matches` so far, and the ids of those `judged` in this pass."""
 
     type: Literal["guidelines_matched"] = "guidelines_matched"
     matches: tuple[GuidelineMatch, ...]
@@ -30,17 +30,17 @@ class GuidelinesMatched(Event):
 
 
 class ToolsDecided(Event):
-    """It was decided which calls to make: `decisions` has one for each proposed call or missing argument."""
+    """A strategy decided which calls to make: one of `decisions` for each proposed call or missing argument."""
 
     type: Literal["tools_decided"] = "tools_decided"
     decisions: tuple[ToolInsight, ...]
 
 
 class PlanMade(Event):
-    """A planner made a plan, or refined the one of this turn.
+    """A planner made this turn's plan, or refined it.
 
-    `plan` is as it is now, with the call or the answer that it takes; `decisions` are about the calls that were
-    proposed, refused ones too.
+    `plan` is the current version, with the call or the answer that comes next; `decisions` are about the proposed
+    calls, including refused ones.
     """
 
     type: Literal["plan_made"] = "plan_made"
@@ -49,7 +49,7 @@ class PlanMade(Event):
 
 
 class Thought(Event):
-    """The speaker had a thought, which changes nothing outside."""
+    """The speaker had a thought, which changes nothing outside the agent."""
 
     type: Literal["thought"] = "thought"
     text: str
@@ -58,9 +58,9 @@ class Thought(Event):
 class Spoke(Event):
     """The speaker said something.
 
-    `category` is one of the six of ReSpAct's Table 5, `dialogue_act` the act that it was limited to, where acts are
-    given. It `asks` the customer something, `waits` for an answer, or is the `draft` of a reply. `decisions` are what
-    it asks for, and about calls that were refused before it; `faults` what could not be put right within the bounds.
+    `category` is one of the six of ReSpAct's Table 5, `dialogue_act` the act that it was limited to, if acts are given.
+    It `asks` the customer something, `waits` for an answer, or is the `draft` of a reply. `decisions` are about the
+    arguments that it asks for and the calls that were refused before it; `faults` couldn't be corrected in time.
     """
 
     type: Literal["spoke"] = "spoke"
@@ -75,7 +75,7 @@ class Spoke(Event):
 
 
 class ConfirmationAsked(Event):
-    """The reply of the last `ReplySent` ends with code's question about calls that wait for the customer's yes.
+    """The reply of the last `ReplySent` ends with the confirmation question about pending calls.
 
     A button may send its `id` as the customer's message, which is a yes.
     """
@@ -98,11 +98,11 @@ class ToolCalled(Event):
 
 
 class ReplyDelta(Event):
-    """A further piece of the reply while it is written: `text` follows the pieces with the same `revision`.
+    """A piece of the reply while it is written: `text` follows the pieces with the same `revision`.
 
-    A delta with another `revision` begins the reply again: clear what was shown before. The number is the time at which
-    the revision began, in microseconds. `ReplySent` has the accepted reply, which may be another one. These events come
-    only if the reviser is set to `stream`.
+    A delta with another `revision` starts the reply again: clear what was shown before. The number is the time at which
+    the revision began, in microseconds. `ReplySent` has the accepted reply, which may differ. These events come only
+    if the reviser is set to `stream`.
     """
 
     type: Literal["reply_delta"] = "reply_delta"
@@ -111,7 +111,7 @@ class ReplyDelta(Event):
 
 
 class ReplyRevised(Event):
-    """The reviser wrote a candidate reply; `violations` are what code found wrong with it."""
+    """The reviser wrote a candidate reply; `violations` are the problems that code found in it."""
 
     type: Literal["reply_revised"] = "reply_revised"
     content: str
@@ -119,7 +119,10 @@ class ReplyRevised(Event):
 
 
 class ReplySent(Event):
-    """The turn's reply is decided: its `content`, the ids of the guidelines it follows, and whether it has no fault."""
+    """The turn's reply is decided: `followed` are the ids of the guidelines that it follows.
+
+    `satisfied` means that code found no violation in it.
+    """
 
     type: Literal["reply_sent"] = "reply_sent"
     content: str
@@ -128,7 +131,7 @@ class ReplySent(Event):
 
 
 class ProgressMade(Event):
-    """The conversation's progress toward its goal has changed; `newly_reached` are milestones, in order."""
+    """The conversation's progress toward its goal changed; `newly_reached` are milestones, in order."""
 
     type: Literal["progress_made"] = "progress_made"
     progress: Progress

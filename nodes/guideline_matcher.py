@@ -14,7 +14,8 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, SpecError, require_choice, require_count
-from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Questions, Steps, UserFunction
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.blueprint_node import Answers, Questions, Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.current_turn import current_turn_matches, find_answered_insights
 from arq_graph.nodes.events import GuidelinesMatched

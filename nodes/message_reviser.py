@@ -15,7 +15,8 @@ from arq_graph.errors import (
     require_choice,
     require_count,
 )
-from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
 from arq_graph.nodes.current_turn import current_turn_draft, current_turn_matches

@@ -1,4 +1,4 @@
-"""Live milestones: how far the conversation got, kept in the state as it runs (Pre-Act, 4.3)."""
+"""Live milestones: the progress of a conversation, measured as it runs (Pre-Act, 4.3)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from arq_graph.nodes.events import ProgressMade
 class TrackProgress(Node):
     """Measure the conversation so far on a milestone graph and write `progress`.
 
-    Milestones that code observes (calls, checked conditions) are decided for certain. The others stay undecided and
-    make progress a range, unless a judge is given. The finished thread, scored with the same graph, gets the same
-    numbers: nothing is counted here that is not in the messages.
+    Code decides the milestones that it can observe: calls and checked conditions. The others stay undecided, so that
+    progress is a range, unless a judge is given. Only the messages count, so scoring the finished thread with the same
+    graph gives the same numbers.
 
     Args:
         graph: The milestones.
         tools: The agent's tools, for their schemas; see `observe`.
-        judge: Whom to ask about milestones that code cannot decide; each run of the node may then ask a model.
-        agent: Name of the specification that the record carries.
+        judge: A judge of the milestones that code can't decide; each run of the node may then ask a model.
+        agent: Name of the agent that the record carries.
         messages_key: Channel of the messages.
 
     Raises:
-        SpecError: The graph cannot be measured on.
-        InputError: `graph` is no `MilestoneGraph`; when run: there is no message yet.
+        SpecError: The graph can't be measured.
+        InputError: `graph` isn't a `MilestoneGraph`; when run: there is no message yet.
         StateError: When run: a channel holds another type.
         ReasoningError: When run: the judge's model gave no answer.
     """
@@ -63,42 +63,48 @@ class TrackProgress(Node):
         """Measure the conversation so far."""
         state = StateView(input, self.messages_key, agent=self._agent)
         transcript = read_transcript(state.messages)
-        return self._written(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
+        result = score(self.graph, transcript, tools=self._tools, judge=self._judge)
+        return self._make_update(state, result)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
         state = StateView(input, self.messages_key, agent=self._agent)
         transcript = read_transcript(state.messages)
-        measured = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
-        return self._written(state, measured)
+        result = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
+        return self._make_update(state, result)
 
-    def _written(self, state: StateView, measured: Score) -> Update:
-        now = make_progress_record(self.graph, measured, state.turn)
-        before = state.read_record("progress", Progress)
-        if before is None or now != before.model_copy(
-            update={"agent": "", "message_hash": "", "turn": now.turn}
-        ):
-            known = before.reached if before else ()
-            new = tuple(name for name in now.reached if name not in known)
-            state.emit(ProgressMade(progress=now, newly_reached=new))
-        return {"progress": state.replace_records("progress", [now])}
+    def _make_update(self, state: StateView, result: Score) -> Update:
+        progress = make_progress_record(self.graph, result, state.turn)
+        previous = state.read_record("progress", Progress)
+        if not _is_same_progress(progress, previous):
+            reached_before = previous.reached if previous else ()
+            newly_reached = tuple(name for name in progress.reached if name not in reached_before)
+            state.emit(ProgressMade(progress=progress, newly_reached=newly_reached))
+        return {"progress": state.replace_records("progress", [progress])}
 
 
-def make_progress_record(graph: MilestoneGraph, measured: Score, turn: str = "") -> Progress:
-    """What is kept of a measure, with what could be reached next."""
-    frontier = [graph.milestone(name) for name in measured.frontier]
+def make_progress_record(graph: MilestoneGraph, result: Score, turn: str = "") -> Progress:
+    """Make the record of a score, with the milestones that could be reached next."""
+    next_milestones: list[NextMilestone] = []
+    for name in result.frontier:
+        milestone = graph.milestone(name)
+        tool = milestone.tool_name if milestone.type == "FC" else None
+        next_milestones.append(NextMilestone(name=name, description=milestone.description, tool=tool))
     return Progress(
         turn=turn,
-        reached=tuple(measured.reached),
-        goal_completed=measured.goal_completed,
-        progress_rate=measured.progress_rate,
-        progress_range=measured.progress_range,
-        next=tuple(
-            NextMilestone(
-                name=m.name, description=m.description, tool=m.tool_name if m.type == "FC" else None
-            )
-            for m in frontier
-        ),
-        undecided=measured.undecided,
-        forbidden=tuple(str(each.rule) for each in measured.forbidden),
+        reached=tuple(result.reached),
+        goal_completed=result.goal_completed,
+        progress_rate=result.progress_rate,
+        progress_range=result.progress_range,
+        next=tuple(next_milestones),
+        undecided=result.undecided,
+        forbidden=tuple(str(event.rule) for event in result.forbidden),
     )
+
+
+def _is_same_progress(progress: Progress, previous: Progress | None) -> bool:
+    """Compare what two records say, not when and by whom they were written."""
+    if previous is None:
+        return False
+    unset = {"agent": "", "message_hash": "", "turn": ""}
+    return progress.model_copy(update=unset) == previous.model_copy(update=unset)

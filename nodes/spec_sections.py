@@ -1,78 +1,91 @@
-"""The specification as the prompts show it: each thing with the id that answers may cite."""
+"""The agent's specification as prompts show it: each thing with the id that answers may cite."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, get_origin
 
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.spec import Agent
 from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.conversation import Conversation
 
 
 def describe_agent(agent: Agent) -> dict[str, Any]:
-    """What every head shows of the agent: its profile and glossary."""
-    glossary = [
-        {
-            "id": f"K{number}",
-            "name": term.name,
-            "description": term.description,
-            **({"synonyms": list(term.synonyms)} if term.synonyms else {}),
-        }
-        for number, term in enumerate(agent.glossary, start=1)
-    ]
+    """Describe the agent's profile and glossary, for the head of every prompt."""
+    glossary: list[dict[str, Any]] = []
+    for number, term in enumerate(agent.glossary, start=1):
+        entry: dict[str, Any] = {"id": f"K{number}", "name": term.name, "description": term.description}
+        if term.synonyms:
+            entry["synonyms"] = list(term.synonyms)
+        glossary.append(entry)
     return {"profile": {"id": "P", "name": agent.name, "text": agent.profile}, "glossary": glossary}
 
 
 def describe_guideline(guideline: Guideline) -> dict[str, Any]:
-    """A guideline as the prompts show it."""
+    """Describe a guideline."""
     return {"id": guideline.id, "condition": guideline.condition_text, "action": guideline.action}
 
 
 def describe_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:
-    """A tool as the prompts show it, with the guidelines that grant it, and the property that stands for it."""
-    return {
+    """Describe a tool, with the guidelines that grant it, and the property that stands for it in answers."""
+    description: dict[str, Any] = {
         "name": tool.name,
         "description": tool.tool.description,
         "arguments": [argument.describe() for argument in tool.arguments],
         "granted_by": [describe_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
-        **({"needs_agreement": True} if tool.name in agent.confirmed_by("customer") else {}),
-        **({"key": key} if key and key != tool.name else {}),
     }
+    if tool.name in agent.confirmed_by("customer"):
+        description["needs_agreement"] = True
+    if key and key != tool.name:
+        description["key"] = key
+    return description
 
 
 def describe_turn(
-    conversation: Conversation, told: Mapping[str, Any], listed: Mapping[str, Any]
+    conversation: Conversation, values: Mapping[str, Any], lists: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The section `now`: the line that began the turn, and what is told; of what is listed, what holds something."""
+    """Return the section `now`: the line that began the turn, the values, and the lists that aren't empty."""
     last = conversation.last_customer_line
-    filled = {name: value for name, value in listed.items() if value}
-    return {"turn": last.id if last else None, **told, **filled}
-
-
-def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:
-    """The context variables with this thread's values, or their defaults; None for those without a value."""
-    return {variable.name: variable.value for variable in agent.variables} | state.read_mapping("variables")
-
-
-def build_function_state(agent: Agent, state: StateView) -> Any:
-    """The state as conditions and policies of one's own are given it: with the values that the prompt shows.
-
-    LangGraph leaves a channel out until something wrote it; a list or a dict of the node's is there, empty.
-    """
-    if not isinstance(state.state, Mapping):
-        return state.state
-    kinds = {name: get_origin(kind) or kind for name, kind in state.channels.items()}
-    given = {**{name: kind() for name, kind in kinds.items() if kind in (list, dict)}, **state.state}
-    return {**given, "variables": get_variable_values(agent, state)} if agent.variables else given
+    filled_lists = {name: entries for name, entries in lists.items() if entries}
+    return {"turn": last.id if last else None, **values, **filled_lists}
 
 
 def describe_variables(agent: Agent, state: StateView) -> list[dict[str, Any]]:
-    """The context variables with this thread's values, or their defaults; those without a value are left out."""
-    described = {each.name: {"description": each.description} for each in agent.variables}
-    return [
-        {"id": f"V{number}", "name": name, **described.get(name, {}), "value": value}
-        for number, (name, value) in enumerate(get_variable_values(agent, state).items(), start=1)
-        if value is not None
-    ]
+    """Describe the context variables that have a value in this thread or by default."""
+    descriptions = {variable.name: variable.description for variable in agent.variables}
+    entries: list[dict[str, Any]] = []
+    for number, (name, value) in enumerate(get_variable_values(agent, state).items(), start=1):
+        if value is None:
+            continue
+        entry: dict[str, Any] = {"id": f"V{number}", "name": name}
+        if name in descriptions:
+            entry["description"] = descriptions[name]
+        entry["value"] = value
+        entries.append(entry)
+    return entries
+
+
+def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:
+    """Return the context variables with this thread's values, or their defaults; None if they have neither."""
+    defaults = {variable.name: variable.value for variable in agent.variables}
+    return defaults | state.read_mapping("variables")
+
+
+def build_function_state(agent: Agent, state: StateView) -> Any:
+    """Return the state that a user's conditions and policies are called with: its variables have values.
+
+    LangGraph leaves a channel out until something is written to it; the node's lists and dicts are then empty.
+    """
+    if not isinstance(state.state, Mapping):
+        return state.state
+    values: dict[str, Any] = {}
+    for name, channel_type in state.channels.items():
+        container = get_origin(channel_type) or channel_type
+        if container in (list, dict):
+            values[name] = container()
+    values.update(state.state)
+    if agent.variables:
+        values["variables"] = get_variable_values(agent, state)
+    return values

@@ -11,7 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, UserFunction
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.current_turn import find_answered_insights

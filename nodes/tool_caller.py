@@ -139,7 +139,7 @@ class ToolCaller(Strategy):
     assumes_all_match = True
     files = "tool_caller"
     example_blueprint = staticmethod(lambda tools, **options: make_tool_blueprint(*tools, **options))
-    at_most: ClassVar = {"compared": True}
+    example_options: ClassVar = {"compared": True}
 
     def __init__(
         self,

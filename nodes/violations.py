@@ -1,4 +1,4 @@
-"""What code finds wrong with a reply: it decides whether another revision is needed, not the model (Appendix C)."""
+"""The violations that code finds in a reply; they decide if it is revised again, not the model (Appendix C)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMIC]\d+(?![A-Za-z0-9])")
 _ONE_WORD = regex.compile(r"\p{Lu}?\p{Ll}+|\p{Lu}+")
 _PLAIN_WORDS = regex.compile(r"(?:\p{Lu}?\p{Ll}+|\p{Lu}+)(?:[ -](?:\p{Lu}?\p{Ll}+|\p{Lu}+))*")
 _WORD = re.compile(r"[^\W_]+")
+_HAS_SAID_THIS = "an earlier message says exactly this: "
+_REPEATED = _HAS_SAID_THIS + "refer to it, take another way, or say that you are going round in circles"
 
 
 @dataclass(frozen=True)
 class PromptFacts:
-    """What the reviser's prompt held, to hold a reply against.
+    """The facts in a prompt that a reply is checked against.
 
-    `sources`: ids in the prompt that are no lines of the conversation, and names of tools that are described;
-    `internal_names`: names besides those of tools that must not show, such as guidelines' ids (those that are not in
-    the prompt too) and variables; `public_text`: a word of it may be quoted even if it looks like an id.
+    `sources`: ids in the prompt that aren't lines of the conversation, and names of the tools described there;
+    `internal_names`: names besides those of tools that must not show, such as variables and guidelines' ids (also
+    those that aren't in the prompt); `public_text`: a word of it may be quoted even if it looks like an id.
     """
 
     conversation: Conversation
@@ -37,96 +39,118 @@ class PromptFacts:
 
 
 def find_violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
-    """What is wrong with the last revision of an answer."""
+    """Find what is wrong with an answer's last revision, whose text is `content`."""
     number = len(answer.revisions) - 1
-    revision, name = answer.revisions[number], type(answer).__name__
-    said = [split_words(line.message.text) for line in facts.conversation.lines if line.speaker == "agent"]
-    found = [("content", why) for why in find_blockers(content, facts)]
-    if (words := split_words(content)) and words in said:
-        again = "an earlier message says exactly this: refer to it, take another way, or say that you are going round"
-        found.append(("content", f"{again} in circles"))
+    blueprint = type(answer).__name__
+    problems = [("content", reason) for reason in find_blockers(content, facts)]
+    if _is_repeated(content, facts.conversation):
+        problems.append(("content", _REPEATED))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
-        found += _unverified(revision, facts)
-    complaints = [Complaint(name, f"revisions[{number}].{query}", why) for query, why in found]
+        problems.extend(_find_unverified(answer.revisions[number], facts))
+    complaints = [Complaint(blueprint, f"revisions[{number}].{query}", reason) for query, reason in problems]
     for index, insight in enumerate(getattr(answer, "insights", ())):
-        if insight.source and (reason := check_source(insight.source, facts)):
-            complaints.append(Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}"))
+        if insight.source and (problem := check_source(insight.source, facts)):
+            reason = f"{as_json(insight.insight)}: {problem}"
+            complaints.append(Complaint(blueprint, f"insights[{index}]", reason))
     return complaints
 
 
 def find_blockers(content: str, facts: PromptFacts) -> list[str]:
-    """Why a reply may not be sent at all, whatever else is wrong with it: it is empty, or gives internals away."""
-    return find_leaks(content, facts) if normalize_text(content).strip() else ["the reply is empty"]
+    """Find the reasons why a reply must not be sent at all: it is empty, or gives internals away."""
+    if not normalize_text(content).strip():
+        return ["the reply is empty"]
+    return find_leaks(content, facts)
 
 
 def find_leaks(content: str, facts: PromptFacts) -> list[str]:
-    """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
-    content = normalize_text(content).replace("\\", "")  # `get\_order` is escaped, as Markdown may have it
-    internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
-    ids = [each for each in _ID.findall(content) if each in internal and not _is_quoted(each, facts)]
-    names = dict.fromkeys(map(normalize_text, facts.internal_names), _PLAIN_WORDS)
-    names |= dict.fromkeys(map(normalize_text, facts.tools), _ONE_WORD)
-    lower = content.casefold()  # few names stand in it at all: these are looked at closely
-    there = [name for name in names if name.casefold() in lower and not _ID.fullmatch(name)]
-    named = [name for name in there if _shows(name, names[name], content)]
-    return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys([*ids, *named])]
+    """Find the ids and internal names that a reply gives away (secrecy, Appendix C)."""
+    content = normalize_text(content).replace("\\", "")  # Markdown may have `get\_order`
+    leaks: list[str] = []
+    internal_ids = {*facts.sources, *facts.internal_names}
+    internal_ids.update(line.id for line in facts.conversation.lines)
+    for id in _ID.findall(content):
+        if id in internal_ids and not _is_quoted(id, facts):
+            leaks.append(id)
+    word_patterns = dict.fromkeys(map(normalize_text, facts.internal_names), _PLAIN_WORDS)
+    word_patterns |= dict.fromkeys(map(normalize_text, facts.tools), _ONE_WORD)
+    lowered = content.casefold()
+    for name, word_pattern in word_patterns.items():
+        # First a cheap test, since few names occur at all.
+        if name.casefold() not in lowered or _ID.fullmatch(name):
+            continue
+        if _shows_name(name, content, is_word=word_pattern.fullmatch(name) is not None):
+            leaks.append(name)
+    return [f"{leak!r} is internal and must not show in a reply" for leak in dict.fromkeys(leaks)]
 
 
-def _shows(name: str, word: regex.Pattern[str], content: str) -> bool:
-    """Whether a reply shows an internal name as such.
+def _shows_name(name: str, content: str, *, is_word: bool) -> bool:
+    """Return True if a reply shows an internal name as such.
 
-    `search`, `VIP` or `loyalty tier` are also words; they give something away only as code: in backticks or as
-    a call. A name in ASCII also ends where a letter of another script follows, as some scripts have no spaces.
+    `search`, `VIP` or `loyalty tier` are also words: they give something away only as code, in backticks or as a call.
+    A name in ASCII also ends where a letter of another script follows, as some scripts have no spaces.
     """
-    escaped, letter = re.escape(name), r"\p{Latin}\d" if name.isascii() else r"\p{L}\p{M}\d"
-    if word.fullmatch(name):
+    escaped = re.escape(name)
+    letter = r"\p{Latin}\d" if name.isascii() else r"\p{L}\p{M}\d"
+    if is_word:
         return regex.search(rf"`{escaped}`|(?<![{letter}_]){escaped}\(", content) is not None
-    # In any case, and in italics, as `_get_order_` is.
+    # In any case, and in italics, such as `_get_order_`.
     return regex.search(rf"(?<![{letter}]){escaped}(?![{letter}])", content, regex.IGNORECASE) is not None
 
 
 def _is_quoted(token: str, facts: PromptFacts) -> bool:
-    """Whether a word that looks like an id is one of the customer's or the business's: a product called `M2`."""
-    spoken = {"tool"} if token.startswith("G") else {"tool", "customer"}
-    said = (line.message.text for line in facts.conversation.lines if line.speaker in spoken)
-    return any(token in _ID.findall(normalize_text(text)) for text in (facts.public_text, *said))
+    """Return True if a word that looks like an id is the customer's or the business's: a product called `M2`."""
+    speakers = {"tool"} if token.startswith("G") else {"tool", "customer"}
+    texts = [line.message.text for line in facts.conversation.lines if line.speaker in speakers]
+    return any(token in _ID.findall(normalize_text(text)) for text in (facts.public_text, *texts))
+
+
+def _is_repeated(content: str, conversation: Conversation) -> bool:
+    words = split_words(content)
+    agent_lines = (line for line in conversation.lines if line.speaker == "agent")
+    return bool(words) and any(split_words(line.message.text) == words for line in agent_lines)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, to hold against those of another one: case, punctuation and Markdown aside."""
+    """Return the words of a text without case, punctuation and Markdown, to compare with those of another text."""
     return _WORD.findall(text.casefold())
 
 
-def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
+def _find_unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
+    """Find the queries whose answers verify that the revision must be revised, each with the reason."""
     for number, stated in enumerate(revision.factual_information_provided):
-        if reason := check_source(stated.source, facts):
-            yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {reason}"
+        if problem := check_source(stated.source, facts):
+            yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {problem}"
     for number, offered in enumerate(revision.offered_services):
-        reason = check_source(offered.source, facts)
-        lines = [facts.conversation.lines_by_id.get(id) for id in _cited(offered.source)]
-        if reason is None and all(line is not None and line.speaker == "customer" for line in lines):
-            reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
-        if reason:
-            yield f"offered_services[{number}]", f"{as_json(offered.service)}: {reason}"
+        if problem := _check_service_source(offered.source, facts):
+            yield f"offered_services[{number}]", f"{as_json(offered.service)}: {problem}"
     for number, broken in enumerate(revision.instructions_broken):
-        instruction, place = as_json(broken.instruction), f"instructions_broken[{number}]"
+        instruction, query = as_json(broken.instruction), f"instructions_broken[{number}]"
         if broken.reason == "none":
-            yield place, f"{instruction} is not followed, without a reason"
+            yield query, f"{instruction} is not followed, without a reason"
         elif broken.reason == "customer_request" and broken.forbids:
-            yield place, f"{instruction} forbids it, whoever asks"
+            yield query, f"{instruction} forbids it, whoever asks"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
 
 
-def _cited(source: str | None) -> list[str]:
-    """The ids of a source; an answer may cite several."""
-    return [part for part in re.split(r"[\s,;]+", source or "") if part]
-
-
 def check_source(source: str | None, facts: PromptFacts) -> str | None:
-    """Why a source is none: it is empty, or names an id that the prompt does not have; None if it is one."""
-    cited = _cited(source)
-    if not cited:
+    """Return what is wrong with a source: it is empty, or cites an id that the prompt doesn't have; or None."""
+    ids = _split_ids(source)
+    if not ids:
         return "it has no source in this prompt; leave it out or say that it is not known"
-    unknown = [id for id in cited if id not in facts.sources and id not in facts.conversation.lines_by_id]
+    unknown = [id for id in ids if id not in facts.sources and id not in facts.conversation.lines_by_id]
     return f"there is no {as_json(' '.join(unknown))} in this prompt" if unknown else None
+
+
+def _check_service_source(source: str | None, facts: PromptFacts) -> str | None:
+    if problem := check_source(source, facts):
+        return problem
+    lines = [facts.conversation.lines_by_id.get(id) for id in _split_ids(source)]
+    if all(line is not None and line.speaker == "customer" for line in lines):
+        return f"{source} is the customer's message: it cannot be what offers a service"
+    return None
+
+
+def _split_ids(source: str | None) -> list[str]:
+    """Return the ids that a source cites."""
+    return [part for part in re.split(r"[\s,;]+", source or "") if part]

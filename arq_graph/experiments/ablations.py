@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from arq_graph.apps.settings import STRATEGIES, StrategyName
 from arq_graph.errors import InputError, suggestion
-from arq_graph.nodes.blueprint_node import AgentNode
+from arq_graph.nodes.agent_node import AgentNode
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.reasoning.derived import ResponseOnly, find_fields
@@ -49,7 +49,7 @@ def parse_ablation(arm: str) -> Ablation | None:
     if reference not in REFERENCE_ARMS or not left_out:
         return None
     nodes = _get_step_nodes(reference)
-    blueprints = [blueprint for node in nodes.values() for blueprint in node.asks()]
+    blueprints = [blueprint for node in nodes.values() for blueprint in node.list_blueprints()]
     ResponseOnly(without=left_out).require_queries(*blueprints)
     without = {}
     for step, node in nodes.items():
@@ -101,7 +101,7 @@ def _select_queries(part: str, queries: list[str], step: str, node: type[AgentNo
     if matching := [query for query in queries if part in query]:
         return matching
     reason = "not one of its queries"
-    if part in find_fields(*node.asks()):
+    if part in find_fields(*node.list_blueprints()):
         reason = "part of its response. Its queries are"
     raise InputError(
         f"the step {step} cannot be asked without {part!r}, which is {reason}: {', '.join(queries)}"
@@ -115,4 +115,4 @@ def _get_step_nodes(reference: str) -> dict[str, type[AgentNode[Any]]]:
 
 
 def _find_queries(node: type[AgentNode[Any]]) -> list[str]:
-    return [name for name, is_query in find_fields(*node.asks()).items() if is_query]
+    return [name for name, is_query in find_fields(*node.list_blueprints()).items() if is_query]

@@ -1,0 +1,132 @@
+"""A step of an agent: its prompt begins with the agent's specification and worked examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, TypedDict, Unpack
+
+from langchain_core.tools import StructuredTool
+
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import require_type
+from arq_graph.nodes.blueprint_node import PROMPTS, B, BlueprintNode
+from arq_graph.nodes.spec_sections import describe_agent
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.violations import PromptFacts
+from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
+from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.derived import ResponseOnly
+from arq_graph.reasoning.reasoner import ModelLike
+
+
+class NodeSettings(TypedDict, total=False):
+    """The settings that the nodes of an agent share; see `BlueprintNode`."""
+
+    template: str | Path | None
+    mode: Mode | None
+    temperature: float | None
+    timeout: float | None
+    max_attempts: int | None
+    reads: Sequence[str] | Mapping[str, Any]
+    max_history_tokens: int
+    messages_key: str
+
+
+class AgentNode(BlueprintNode[B]):
+    """A step of an agent: its prompt begins with the agent's specification and worked examples (ARQ paper, 6.1.1).
+
+    A subclass names its prompt and examples (`files`), the blueprint that the examples fit, and a temperature.
+    """
+
+    files: ClassVar[str]
+    example_blueprint: ClassVar[Callable[..., type[ARQ]]]
+    """Makes the blueprint of a worked example from its tools."""
+    example_options: ClassVar[Mapping[str, Any]] = {}
+    """Options with which `example_blueprint` has every query that any agent is asked."""
+
+    def __init__(
+        self,
+        model: ModelLike,
+        agent: Agent,
+        blueprint: type[B],
+        **settings: Unpack[NodeSettings],
+    ) -> None:
+        advice = "make one with Agent(…), or read one with Agent.from_yaml(path)"
+        self.agent = require_type("agent", agent, Agent, advice)
+        options: dict[str, Any] = {**settings}
+        template = options.pop("template", None) or PROMPTS / f"{self.files}.md"
+        super().__init__(model, blueprint, template, **options)
+
+    @classmethod
+    def list_blueprints(cls, own: type[ARQ] = ARQ) -> list[type[ARQ]]:
+        """Return blueprints that together have every query of the step, whatever the agent."""
+        blueprints: list[type[ARQ]] = []
+        if own is not ARQ:
+            blueprints.append(own)
+        for example in _read_examples(cls.files):
+            blueprints.append(cls.example_blueprint(example["tools"], **cls.example_options))
+        return blueprints
+
+    def render_head(self, **values: Any) -> str:
+        """Render the head with the agent's profile and glossary, the worked examples, and these values."""
+        settings = self.reasoner.settings
+        examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.derive)
+        return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
+
+    def collect_facts(
+        self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
+    ) -> PromptFacts:
+        """Collect the facts in the prompt that the answer is checked against; `sources` are ids besides those here."""
+        all_sources = {"P", *sources}
+        internal_names: list[str] = []
+        public_texts = [self.agent.profile]
+        for number, term in enumerate(self.agent.glossary, start=1):
+            all_sources.add(f"K{number}")
+            public_texts += [term.name, term.description, *term.synonyms]
+        for guideline in self.agent.guidelines:
+            internal_names.append(guideline.id)
+            public_texts.append(guideline.action or "")
+        for variable in variables:
+            all_sources.add(variable["id"])
+            internal_names.append(variable["name"])
+        tools = list(self.agent.toolbox)
+        tools.extend(line.call["name"] for line in conversation.lines if line.call)
+        return PromptFacts(conversation, all_sources, tools, internal_names, " ".join(public_texts))
+
+
+@cache
+def load_examples(
+    name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode, derive: ResponseOnly | None
+) -> list[dict[str, Any]]:
+    """Return the worked examples of a data file as a mode's prompt shows them.
+
+    In `arq` mode the prompt shows the filled queries, without those that are left out; in `cot` and `direct` only the
+    response.
+    """
+    examples: list[dict[str, Any]] = []
+    for example in _read_examples(name):
+        blueprint = blueprint_of(example["tools"])
+        if derive:
+            blueprint = derive.derive(blueprint)
+        answer = dump_in_mode(blueprint.model_validate(example["answer"]), mode)
+        examples.append({"situation": example["situation"], "answer": answer})
+    return examples
+
+
+@cache
+def _read_examples(name: str) -> list[dict[str, Any]]:
+    """Read the examples of a data file, each with its situation, its answer and its tools."""
+    import yaml  # imported here, so that the package's import is faster
+
+    examples = yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
+    for example in examples:
+        schemas = example.get("tools", {}).items()
+        example["tools"] = [_make_example_tool(tool, schema) for tool, schema in schemas]
+    return list(examples)
+
+
+def _make_example_tool(name: str, schema: dict[str, Any]) -> ToolArguments:
+    tool = StructuredTool(name=name, description=name, args_schema=schema, func=dict)
+    return ToolArguments(tool)
