@@ -34,8 +34,8 @@ from .transcript import Transcript as Transcript
 from .transcripts.formats import BrokenRecord as BrokenRecord
 from .transcripts.formats import read_transcript as read_transcript
 from .transcripts.formats import read_transcripts as read_transcripts
-from .turn_level.evaluation import aevaluate_turns as aevaluate_turns
-from .turn_level.evaluation import evaluate_turns as evaluate_turns
+from .turn_level.turn_evaluation import aevaluate_turns as aevaluate_turns
+from .turn_level.turn_evaluation import evaluate_turns as evaluate_turns
 from .users.agenda import AgendaUser as AgendaUser
 from .users.simulated import SimulatedUser as SimulatedUser
 from .users.user_spec import UserSpec as UserSpec

@@ -20,9 +20,9 @@ from arq_graph.cli.screen import note, print_json, safe_text, stdout_console, wa
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.shown import number
-from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns
-from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
-from arq_graph.milestones.turn_level.steps import TurnStep, read_steps
+from arq_graph.milestones.turn_level.turn_evaluation import TurnEvaluation, aevaluate_turns
+from arq_graph.milestones.turn_level.turn_metrics import TurnMetrics, measure_similarity
+from arq_graph.milestones.turn_level.turn_steps import TurnStep, read_steps
 
 _MAX_PAIRS = 10
 _NO_TOOLS = (
@@ -105,8 +105,8 @@ def turns(
             concurrency=concurrency,
         )
         evaluation = run_in_loop(evaluating, "aevaluate_turns")
-    if evaluation.kept:
-        note(f"{out} already held {format_count(evaluation.kept, 'step')}, which were not asked again")
+    if evaluation.resumed:
+        note(f"{out} already held {format_count(evaluation.resumed, 'step')}, which were not asked again")
     show_broken(evaluation.broken, "read")
     if as_json:
         _print_evaluation(dataset, name, evaluation)
@@ -128,7 +128,7 @@ def _print_evaluation(dataset: Path, name: str, evaluation: TurnEvaluation) -> N
     record = {
         "dataset": str(dataset),
         "asked": name,
-        "similarity": lexical_similarity.__name__,
+        "similarity": measure_similarity.__name__,
         "metrics": evaluation.metrics.model_dump(),
         "broken": [record.model_dump() for record in evaluation.broken],
     }

@@ -27,8 +27,8 @@ from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.shown import Table, number
 from arq_graph.milestones.reports.tables import table, tables_of
-from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
-from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, turn_metrics
+from arq_graph.milestones.turn_level.turn_evaluation import aevaluate_turns
+from arq_graph.milestones.turn_level.turn_metrics import StepOutcome, TurnMetrics, compute_turn_metrics
 from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.sections import clean
 
@@ -194,7 +194,7 @@ async def _evaluate_gold_turns(
                 )
             outcomes += evaluation.outcomes
         if outcomes:
-            metrics[arm] = turn_metrics(outcomes)
+            metrics[arm] = compute_turn_metrics(outcomes)
     return metrics
 
 

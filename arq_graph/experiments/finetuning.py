@@ -25,8 +25,8 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Call, Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
-from arq_graph.milestones.turn_level.agents import openai_definitions
-from arq_graph.milestones.turn_level.steps import Dataset, messages_of
+from arq_graph.milestones.turn_level.predictors import make_openai_definitions
+from arq_graph.milestones.turn_level.turn_steps import Dataset, convert_events_to_messages
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.channels import describe_first_error
 from arq_graph.nodes.messages import classify_result
@@ -118,7 +118,7 @@ def make_finetuning_examples(
     """
     kind = ReActPlanner if stage == 1 else PreActPlanner
     spec = move_guidelines_to_profile(agent) if agent else None
-    known = [] if spec else None if tools is None else openai_definitions(tools)
+    known = [] if spec else None if tools is None else make_openai_definitions(tools)
 
     @lru_cache(maxsize=8)
     def planner_of(told: str, definitions: str) -> Planner:
@@ -143,7 +143,9 @@ def make_finetuning_examples(
         name = clean(record.task or record.id or f"conversation {number}")
         called = {call.tool for _, call in record.enumerate_calls() if call.malformed is None}
         try:
-            given = openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
+            given = (
+                make_openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
+            )
             planner = planner_of("" if spec else record.instructions, json.dumps(given))
             unknown = sorted(called - planner.tools.keys())
             undefined = (
@@ -192,8 +194,8 @@ def _turns(transcript: Transcript) -> Iterator[_Turn]:
     behind the last call are one answer. A malformed call is left out with its result. What the agent says before the
     customer, or the conversation began with, is history alone; a system message within a turn is history of the next.
     """
-    began_with = sum(1 for _ in messages_of(transcript.events[: transcript.history]))
-    messages = [*messages_of(transcript.events), HumanMessage("")]  # which ends the last turn
+    began_with = sum(1 for _ in convert_events_to_messages(transcript.events[: transcript.history]))
+    messages = [*convert_events_to_messages(transcript.events), HumanMessage("")]  # which ends the last turn
     history, later = list[BaseMessage](), list[BaseMessage]()
     calls, answer = list[tuple[AIMessage, BaseMessage]](), ""
     for number, message in enumerate(messages):

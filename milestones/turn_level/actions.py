@@ -1,4 +1,4 @@
-"""What an agent does next: it calls tools, or it gives its final answer."""
+"""An agent's next action: it calls tools, or it gives its final answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Text = Annotated[str, BeforeValidator(lambda value: clean(value) if isinstance(v
 
 
 class ToolCall(Record):
-    """A tool call; where its arguments are a text, they are no JSON object."""
+    """A tool call; arguments that aren't a JSON object are the text as the agent wrote it."""
 
     tool: Text
     arguments: dict[Any, Any] | Text
@@ -46,7 +46,7 @@ class Action(Record):
 
     @property
     def tools(self) -> Counter[str]:
-        """How many times each tool is called."""
+        """The number of calls of each tool."""
         return Counter(call.tool for call in self.calls)
 
     @property
@@ -57,18 +57,21 @@ class Action(Record):
         return "final answer" if self.kind == "answer" else "nothing"
 
     @classmethod
-    def of(cls, value: Any) -> Self:
-        """The action that an agent's output is: a text, or a message of LangChain or as OpenAI writes it.
+    def from_output(cls, value: Any) -> Self:
+        """Return the action of an agent's output: a text, or a message of LangChain or in OpenAI's form.
 
         Raises:
-            InputError: It is a message of somebody else.
-            NotImplementedError: It is none of these.
+            InputError: The message isn't an agent's.
+            NotImplementedError: The output is something else.
         """
         if isinstance(value, cls):
             return value
         (message,) = [AIMessage(value)] if isinstance(value, str) else convert_to_messages([value])
         if not isinstance(message, AIMessage):
-            raise InputError(f"a message of the type {message.type!r} is no action of an agent")
-        made = (*message.tool_calls, *message.invalid_tool_calls)
-        calls = [{"tool": call["name"], "arguments": call["args"]} for call in made]
+            raise InputError(
+                f"the agent returned a message of the type {message.type!r}: return an AI message"
+            )
+        calls = []
+        for call in (*message.tool_calls, *message.invalid_tool_calls):
+            calls.append({"tool": call["name"], "arguments": call["args"]})
         return cls.model_validate({"calls": calls, "answer": message.text})

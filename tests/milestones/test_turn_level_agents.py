@@ -91,7 +91,7 @@ def test_a_model_that_raises_at_one_step_goes_on_with_the_next_and_a_lost_connec
 @pytest.mark.parametrize(
     ("agent", "settings", "told"),
     [
-        (3, {}, "no agent"),
+        (3, {}, "isn't an agent"),
         ("offline", {"concurrency": 0}, "concurrency must be a whole number"),
         ("offline", {"tools": ["get_order"]}, "a name alone"),
     ],
@@ -217,12 +217,12 @@ def test_every_call_of_the_history_has_one_result_and_an_id_of_its_own():
 def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(tmp_path):
     file = tmp_path / "r.jsonl"
     first = evaluate_turns(ScriptedChatModel(["a", ValueError("boom")]), TALK, limit=2, results=file)
-    assert (labels(first), first.kept) == (["final answer", "error"], 0)
+    assert (labels(first), first.resumed) == (["final answer", "error"], 0)
     seen: list[int] = []
     model = ScriptedChatModel(["b \ud800", "c"])
     whole = evaluate_turns(model, TALK, results=file, on_step=lambda each: seen.append(each.step))
     assert [each.predicted.answer for each in whole.outcomes] == ["a", "b \ufffd", "c"]
-    assert (whole.kept, sorted(seen)) == (1, [1, 2, 3])
+    assert (whole.resumed, sorted(seen)) == (1, [1, 2, 3])
     again = evaluate_turns(ScriptedChatModel([]), TALK, results=file)
     assert (again.outcomes, again.metrics) == (whole.outcomes, whole.metrics)
     others = {

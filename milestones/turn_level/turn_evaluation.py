@@ -1,0 +1,176 @@
+"""Ask an agent for its next action at every step of recorded conversations. Pre-Act 4.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, nullcontext, suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.modules import describe_error
+from arq_graph.errors import require_count
+from arq_graph.milestones.event_loop import run_concurrently, run_in_loop
+from arq_graph.milestones.recording import recording_scope
+from arq_graph.milestones.reports.records import BrokenConversation
+from arq_graph.milestones.store import RunStore
+from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.turn_level.actions import Action
+from arq_graph.milestones.turn_level.predictors import Predictor, make_predictor
+from arq_graph.milestones.turn_level.turn_metrics import (
+    StepOutcome,
+    TurnMetrics,
+    compute_turn_metrics,
+    measure_similarity,
+)
+from arq_graph.milestones.turn_level.turn_steps import Dataset, TurnStep, read_steps
+
+MAX_ERROR = 500
+
+
+@dataclass(frozen=True)
+class TurnEvaluation:
+    """The actions of an agent at every step.
+
+    Args:
+        outcomes: One a step, in the order of the dataset.
+        broken: The records that could not be read.
+        resumed: The number of outcomes that an earlier run had stored in `results`.
+    """
+
+    outcomes: tuple[StepOutcome, ...]
+    broken: tuple[BrokenConversation, ...] = ()
+    resumed: int = 0
+
+    @cached_property
+    def metrics(self) -> TurnMetrics:
+        """The figures over all steps."""
+        return compute_turn_metrics(self.outcomes)
+
+
+def evaluate_turns(
+    agent: Any,
+    dataset: Dataset,
+    *,
+    tools: Any = None,
+    limit: int | None = None,
+    results: str | Path | None = None,
+    depends_on: Mapping[str, str] | None = None,
+    on_step: Callable[[StepOutcome], None] = lambda _: None,
+    concurrency: int = 1,
+) -> TurnEvaluation:
+    """Evaluate the turns of an agent, by default one after the other; the arguments are those of `aevaluate_turns`.
+
+    Raises:
+        InputError: An event loop is running already: await `aevaluate_turns` there. All else is as that raises.
+    """
+    evaluation = aevaluate_turns(
+        agent,
+        dataset,
+        tools=tools,
+        limit=limit,
+        results=results,
+        depends_on=depends_on,
+        on_step=on_step,
+        concurrency=concurrency,
+    )
+    return run_in_loop(evaluation, "aevaluate_turns")
+
+
+async def aevaluate_turns(
+    agent: Any,
+    dataset: Dataset,
+    *,
+    tools: Any = None,
+    limit: int | None = None,
+    results: str | Path | None = None,
+    depends_on: Mapping[str, str] | None = None,
+    on_step: Callable[[StepOutcome], None] = lambda _: None,
+    concurrency: int = 4,
+) -> TurnEvaluation:
+    """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
+
+    Each step is asked once, with the true history before it, whatever the agent said at earlier steps. A step on which
+    the agent raises counts as not matched, and does not stop the rest. The similarity of two final answers is ROUGE-L,
+    which compares words (`turn_metrics.measure_similarity`).
+
+    Args:
+        agent: A chat model or its name: it is given the record's instructions as system message, the history and
+            the tools. Or a compiled LangGraph app: it is given the history, and no tool runs. Or a function, async or
+            not, or another runnable, of the history as LangChain messages that gives a message (LangChain's or
+            OpenAI's) or a text.
+        dataset: A file that `read_transcripts` reads, a transcript, or transcripts.
+        tools: The tools that are bound to a chat model: OpenAI definitions, LangChain tools, or schemas by name;
+            None: those of each record. Other agents have their own.
+        limit: The number of steps at most, from the first; None: all.
+        results: A JSON Lines file in which each outcome is stored as it comes. Steps that it holds from the same run
+            are not asked again, unless they ended in an error. None: outcomes are not stored.
+        depends_on: What else the outcomes depend on, by a name that a message can show, such as the agent's file.
+        on_step: Called with each `StepOutcome` as it comes, first those of an earlier run.
+        concurrency: The number of steps that are asked at once, 1 or more.
+
+    Returns:
+        The outcomes, in the order of the dataset.
+
+    Raises:
+        InputError: The agent can't be asked, the dataset cannot be read, or `results` holds another run.
+        ToolError: One of the `tools` cannot be described.
+    """
+    require_count("concurrency", concurrency)
+    if not isinstance(dataset, str | Path | Transcript):
+        dataset = list(dataset)
+    predict = make_predictor(agent, tools=tools)
+    steps, broken = read_steps(dataset, limit)
+    store = None
+    if results is not None:
+        fingerprints = {
+            "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
+            "the agent": agent if isinstance(agent, str) else type(agent).__name__,
+            "the tools": "those of the records" if tools is None else fingerprint(tools),
+        }
+        store = RunStore(results, "turns", {**fingerprints, **(depends_on or {})})
+    stored_outcomes = _read_stored_outcomes(store)
+    outcomes = {step.key: stored_outcomes[step.key] for step in steps if step.key in stored_outcomes}
+    resumed = len(outcomes)
+    for outcome in outcomes.values():
+        on_step(outcome)
+    remaining_steps = [step for step in steps if step.key not in stored_outcomes]
+    with store or nullcontext():
+        predictions = ((step.key, _evaluate_step(step, predict)) for step in remaining_steps)
+        async with aclosing(run_concurrently(predictions, concurrency)) as finished:
+            async for key, outcome in finished:
+                outcomes[key] = outcome
+                if store is not None:
+                    store.append(outcome.model_dump())
+                on_step(outcome)
+    return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), resumed)
+
+
+def _read_stored_outcomes(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
+    """Return the outcomes of an earlier run, without errors and without those that can't be read."""
+    outcomes: dict[tuple[str, int], StepOutcome] = {}
+    if store is None:
+        return outcomes
+    for entry in store.entries():
+        with suppress(ValidationError):
+            outcome = StepOutcome.model_validate(entry)
+            if outcome.error is None:
+                outcomes[outcome.id, outcome.step] = outcome
+    return outcomes
+
+
+async def _evaluate_step(step: TurnStep, predict: Predictor) -> StepOutcome:
+    make_outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
+    try:
+        with recording_scope(f"{step.conversation} / step {step.number}"):
+            predicted = Action.from_output(await predict(step))
+    except Exception as error:
+        return make_outcome(predicted=None, error=describe_error(error, with_location=False)[:MAX_ERROR])
+    similarity = None
+    if step.truth.kind == predicted.kind == "answer":
+        similarity = measure_similarity(step.truth.answer, predicted.answer)
+    return make_outcome(predicted=predicted, similarity=similarity)
