@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
 
 from arq_graph.agent.tools import find_schema_errors, get_argument_schema
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
-from arq_graph.reasoning.schema import NotStrict, strict_schema
+from arq_graph.reasoning.schema import NotStrict, make_strict_schema
 
 MAX_SHOWN_CHOICES = 12
 """How many values of an enum the prompt shows as an argument's type."""
@@ -232,7 +232,7 @@ def _make_argument(
 ) -> Argument:
     schema: dict[str, Any] | None
     try:
-        schema = strict_schema(_inline_references(property, definitions))
+        schema = make_strict_schema(_inline_references(property, definitions))
         schema = {key: value for key, value in schema.items() if key != "description"}
     except NotStrict:
         schema = None

@@ -1,4 +1,4 @@
-"""What asking a model gives: the answer, every attempt on the way, and what was complained about."""
+"""The question that a reasoner asks, and the answer with every attempt that led to it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Answer(Generic[B]):
     Args:
         value: The blueprint's instance; in the modes "cot" and "direct" it holds response fields only.
         reasoning: The free reasoning of mode "cot"; "" in the others.
-        text: The raw text that it was read from.
-        complaints: What `value` does not meet.
+        text: The raw text of the answer.
+        complaints: Everything that `value` does not meet.
         usage: Tokens of all attempts together, if the model reports them.
-        attempts: Every attempt, the one that became the answer included.
+        attempts: Every attempt, including the one that became the answer.
     """
 
     value: B
@@ -37,7 +37,7 @@ class Answer(Generic[B]):
 
     @property
     def satisfied(self) -> bool:
-        """Whether nothing is complained about."""
+        """Whether there are no complaints."""
         return not self.complaints
 
 
@@ -48,13 +48,13 @@ class Question(Generic[B]):
     Args:
         blueprint: What to ask.
         messages: The prompt.
-        check: Complaints that code has about a valid answer; any leads to a new candidate.
+        check: Returns complaints about a valid answer; if there are any, a new candidate is asked for.
         name: Name of the batch, for traces.
         max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
-        guidelines: Ids of the guidelines that it is about, for traces.
+        guidelines: Ids of the guidelines that the question is about, for traces.
         on_candidate: Called with each valid answer and the complaints about it, before another one is asked for.
-        on_partial: Has the answer streamed, where the model can do that, and is called with its JSON as far as it is
-            written, not validated yet, whenever that has grown; with an empty one where a call begins anew.
+        on_partial: Streams the answer, if the model can do that. Called with the answer's JSON as far as it is written,
+            not validated yet, whenever there is more of it; and with {} whenever an answer begins.
     """
 
     blueprint: type[B]

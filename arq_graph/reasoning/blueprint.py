@@ -34,17 +34,17 @@ from arq_graph.reasoning.queries import (
     Form,
     Mode,
     Query,
-    queries_in,
-    queries_of,
+    get_field_queries,
+    get_queries,
     query,
     reinstate,
     respond,
     sort_by_stage,
     verify,
 )
-from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, make_schema_generator, strict_schema
+from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, make_schema_generator, make_strict_schema
 
-__all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
+__all__ = ["ARQ", "Complaint", "Mode", "get_queries", "query", "reinstate", "respond", "verify"]
 
 _REASONING = "Think it through step by step: what the instructions and the context ask for, and what follows."
 
@@ -97,7 +97,7 @@ class ARQ(BaseModel):
         Blueprints inside it, and verifications that weren't asked or whose `when` is false, are not considered.
         """
         complaints = []
-        for name, field_query in queries_of(type(self)).items():
+        for name, field_query in get_queries(type(self)).items():
             if name not in self.__dict__ or not self._applies(field_query):
                 continue
             if problem := field_query.find_problem(self.__dict__[name]):
@@ -113,7 +113,7 @@ class ARQ(BaseModel):
     def _require_answers(self) -> None:
         """Refuse null as the answer to a conditional query that applies."""
         errors = []
-        for name, field_query in queries_of(type(self)).items():
+        for name, field_query in get_queries(type(self)).items():
             is_unanswered = self.__dict__.get(name, ...) is None
             if field_query.when and is_unanswered and self._applies(field_query):
                 message = 'null is not an answer here: the query applies ("{question}")'
@@ -218,7 +218,7 @@ def _dump(value: Any, form: Form) -> Any:
     if isinstance(value, ARQ):
         if form.is_whole:
             return value.model_dump(mode="json")
-        queries = queries_of(type(value)).items()
+        queries = get_queries(type(value)).items()
         names = [name for name, query in queries if form.includes(name, query)]
         return {name: _dump(getattr(value, name), form) for name in names}
     if isinstance(value, dict):
@@ -234,7 +234,7 @@ def _form_in_mode(blueprint: type[ARQ], mode: Mode) -> Form:
 
 def list_response_fields(blueprint: type[BaseModel]) -> list[str]:
     """Return the names of the fields that every mode has."""
-    return [name for name, query in queries_of(blueprint).items() if query.kind == "respond"]
+    return [name for name, query in get_queries(blueprint).items() if query.kind == "respond"]
 
 
 def _reasoning_key(blueprint: type[BaseModel]) -> str:
@@ -253,7 +253,7 @@ def _reduced_model(blueprint: type[ARQ], form: Form) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     if form.mode == "cot":
         fields[_reasoning_key(blueprint)] = (str, Field(description=_REASONING))
-    for name, field_query in queries_of(blueprint).items():
+    for name, field_query in get_queries(blueprint).items():
         if form.includes(name, field_query):
             field = blueprint.model_fields[name]
             fields[name] = (field.annotation, field)
@@ -286,7 +286,7 @@ def _check_fields(blueprint: type[ARQ]) -> None:
 
 
 def _find_field_problem(name: str, field: FieldInfo) -> str:
-    if len(queries_in(field)) != 1:
+    if len(get_field_queries(field)) != 1:
         return (
             f'has no stage, or several: write `{name}: … = query("…")`, or reinstate, respond or verify in place '
             "of query. The stage belongs to the whole field, not into a union or a list."
@@ -303,7 +303,7 @@ def _make_schema(
     blueprint: type[ARQ], model: type[BaseModel], generator: type[AnswerJsonSchema]
 ) -> dict[str, Any]:
     try:
-        return strict_schema(model.model_json_schema(schema_generator=generator))
+        return make_strict_schema(model.model_json_schema(schema_generator=generator))
     except NotStrict as error:
         reason, path = error.args
         raise BlueprintDefinitionError(f"{blueprint.__name__}.{path}: {reason}.") from error
@@ -325,7 +325,7 @@ def _check_schema(blueprint: type[ARQ]) -> None:
             return super().model_schema(schema)
 
     schema = _make_schema(blueprint, blueprint, OwnFieldsSchema)
-    for name, field_query in queries_of(blueprint).items():
+    for name, field_query in get_queries(blueprint).items():
         if field_query.when and {"type": "null"} not in schema["properties"][name].get("anyOf", ()):
             raise BlueprintDefinitionError(
                 f"{blueprint.__name__}.{name} has when=…, so it may stay unanswered, but its type does not admit "

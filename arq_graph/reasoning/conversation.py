@@ -1,39 +1,46 @@
 """A conversation as a model reads it: one JSON object a line, each with an id that never shifts.
 
-`M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with
-the call that it answers. A call without a result is not shown. Lines are only ever appended, so the prompt of
-the next turn begins with the prompt of this one. Images follow the line that names them.
+`M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with the call
+that it answers. A call without a result is not shown. Lines are only ever appended, so that the prompt of the next turn
+begins with the prompt of this one. Images follow the line that names them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from arq_graph.reasoning.blocks import Block, text_block
 from arq_graph.reasoning.sections import as_json, clean
 
-_CHARACTERS_A_TOKEN = 4  # which any tokenizer stays near enough to, for a bound
-_TOKENS_AN_IMAGE = 1_000  # about what providers count for one of ordinary size
-_ATTACHED = frozenset({"image", "audio", "video", "file", "text-plain"})
+_CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
+_TOKENS_PER_IMAGE = 1_000  # about what providers count for one of ordinary size
+_ATTACHMENT_TYPES = frozenset({"image", "audio", "video", "file", "text-plain"})
 _IMAGE_KEYS = ("type", "base64", "url", "mime_type")
+
+Speaker = Literal["customer", "agent", "tool", "system"]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the conversation: `M…` or `T…`, said by the customer, the agent, a tool or the system.
+    """One line of the conversation.
 
-    `text` is the line as the prompt has it; `call` is the call that a tool result answers. `images` follow the line
-    in the prompt, as LangChain's standard blocks; `unsupported_attachments` has the kinds of attachments that are only
-    named there.
+    Args:
+        id: `M…` or `T…`.
+        speaker: The author of the message.
+        message: The message itself.
+        text: The line as the prompt shows it.
+        call: The call that a tool result answers.
+        images: Images of the message, as LangChain's standard blocks; in the prompt they follow the line.
+        unsupported_attachments: The kinds of attachments that the line only names.
     """
 
     id: str
-    speaker: str
+    speaker: Speaker
     message: BaseMessage
     text: str
     call: Mapping[str, Any] | None = None
@@ -42,18 +49,25 @@ class Line:
 
     @property
     def turn(self) -> str:
-        """What records of the turn that this line opens carry."""
+        """The id of the turn that this line begins, as records name it."""
         return self.message.id or self.id
 
     @property
     def tokens(self) -> int:
         """About how many tokens it takes in the prompt."""
-        return -(-len(self.text) // _CHARACTERS_A_TOKEN) + _TOKENS_AN_IMAGE * len(self.images)
+        text_tokens = -(-len(self.text) // _CHARACTERS_PER_TOKEN)  # rounded up
+        return text_tokens + _TOKENS_PER_IMAGE * len(self.images)
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Messages as numbered lines, cut to half where they exceed a budget; images only if `shows_images`."""
+    """Messages as numbered lines.
+
+    Args:
+        messages: The history.
+        max_tokens: Over it, the prompt shows only the last turns, up to half as many tokens.
+        shows_images: Whether the model takes images.
+    """
 
     messages: Sequence[BaseMessage]
     max_tokens: int = 16_000
@@ -61,72 +75,35 @@ class Conversation:
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """All lines, those included that the prompt leaves out."""
-        return tuple(self._number())
-
-    def _number(self) -> Iterator[Line]:
-        calls: dict[str | None, Mapping[str, Any]] = {}
-        spoken = results = pictures = 0
+        """All lines, including those that the prompt leaves out."""
+        numbering = _Numbering(self.max_tokens, self.shows_images)
+        lines: list[Line] = []
         for message in self.messages:
-            attached = [*_attachments(message)]
-            images = tuple(block for _, block in attached if block and self.shows_images)
-            unsupported_attachments = tuple(
-                kind for kind, block in attached if not block or not self.shows_images
-            )
-            names = [f"image {number}" for number in range(pictures + 1, pictures + len(images) + 1)]
-            attachments = {"attachments": [*names, *unsupported_attachments]} if attached else {}
-            if isinstance(message, ToolMessage):
-                results += 1
-                call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
-                record: dict[str, Any] = {"id": f"T{results}", "from": "tool"}
-                record |= {"tool": call["name"], "arguments": call["args"]}
-                record |= {**self._shortened("result", message.text), **attachments}
-                record |= {"error": True} if message.status == "error" else {}
-                yield Line(
-                    record["id"], "tool", message, as_json(record), call, images, unsupported_attachments
-                )
-            else:
-                if isinstance(message, AIMessage) and message.tool_calls:
-                    calls |= {call["id"]: call for call in message.tool_calls}
-                    if not message.text:
-                        continue
-                spoken += 1
-                speaker = "agent" if isinstance(message, AIMessage) else "system"
-                speaker = "customer" if isinstance(message, HumanMessage) else speaker
-                record = {"id": f"M{spoken}", "from": speaker}
-                record |= {**self._shortened("text", message.text), **attachments}
-                yield Line(
-                    record["id"], speaker, message, as_json(record), None, images, unsupported_attachments
-                )
-            pictures += len(images)
-
-    def _shortened(self, key: str, text: str) -> dict[str, Any]:
-        if len(text) <= self.max_tokens:
-            return {key: text}
-        half = self.max_tokens // 2
-        return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+            if line := numbering.make_line(message):
+                lines.append(line)
+        return tuple(lines)
 
     @cached_property
     def first_shown(self) -> int:
-        """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
+        """The index of the first line that the prompt shows; a turn is shown whole or not at all."""
         counts = [line.tokens for line in self.lines]
-        start = shown = 0
+        start = shown_tokens = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):
-            shown += counts[index]
+            shown_tokens += counts[index]
             if line.speaker == "customer" and index:
                 later_turns.append(index)
-            if shown > self.max_tokens:
-                while later_turns and shown > self.max_tokens // 2:
-                    shown -= sum(counts[start : later_turns[0]])
+            if shown_tokens > self.max_tokens:
+                while later_turns and shown_tokens > self.max_tokens // 2:
+                    shown_tokens -= sum(counts[start : later_turns[0]])
                     start = later_turns.pop(0)
         return start
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The lines that the prompt shows, with a note where earlier ones were left out, and images behind their lines.
+        """The lines that the prompt shows, after a note if earlier ones are left out, and images behind their lines.
 
-        A text ends with a customer's line, up to which calls were made, or where an image follows.
+        A text block ends with a customer's line, up to which earlier calls were made, or where an image follows.
         """
         blocks: list[Block] = []
         text = ""
@@ -136,65 +113,150 @@ class Conversation:
         for line in self.lines[self.first_shown :]:
             text += f"\n{line.text}" if text or blocks else line.text
             if line.speaker == "customer" or line.images:
-                blocks += [text_block(text), *line.images]
+                blocks.append(text_block(text))
+                blocks.extend(line.images)
                 text = ""
-        return [*blocks, text_block(text)] if text else blocks
+        if text:
+            blocks.append(text_block(text))
+        return blocks
 
     @cached_property
     def lines_by_id(self) -> dict[str, Line]:
-        """Each line that the prompt shows by its id."""
+        """The lines that the prompt shows, by id."""
         return {line.id: line for line in self.lines[self.first_shown :]}
 
     def find_line_id(self, message_id: str | None) -> str | None:
-        """The line id of the message with this id; None where the prompt does not show it."""
-        shown = self.lines_by_id.values()
-        return next((line.id for line in shown if message_id and line.message.id == message_id), None)
+        """Return the line id of a message; None if the prompt doesn't show it."""
+        for line in self.lines_by_id.values():
+            if message_id and line.message.id == message_id:
+                return line.id
+        return None
 
     @cached_property
     def last_customer_line(self) -> Line | None:
-        """The last thing the customer said."""
-        return next((line for line in reversed(self.lines) if line.speaker == "customer"), None)
+        """The customer's last message."""
+        customer_lines = (line for line in reversed(self.lines) if line.speaker == "customer")
+        return next(customer_lines, None)
 
     @property
     def turn(self) -> str:
-        """What records of this turn carry: the id of the last customer message ("" before the first)."""
+        """The id of the current turn, that of the last customer message; "" before the first."""
         return self.last_customer_line.turn if self.last_customer_line else ""
 
     @cached_property
     def answered_turn(self) -> str | None:
-        """The turn of the agent's last reply before the latest customer message: what that message may answer."""
-        answered = replied = opened = None
+        """The turn of the agent's last reply before the last customer message, which may answer that reply."""
+        current_turn = replied_turn = answered_turn = None
         for line in self.lines:
             if line.speaker == "customer":
-                answered, opened = replied, line.turn
+                answered_turn, current_turn = replied_turn, line.turn
             elif line.speaker == "agent":
-                replied = opened
-        return answered
+                replied_turn = current_turn
+        return answered_turn
 
     @cached_property
     def current_turn_results(self) -> tuple[Line, ...]:
-        """The tool results of this turn: those after the last customer message."""
-        line = self.last_customer_line
-        since = self.lines.index(line) + 1 if line else 0
-        return tuple(line for line in self.lines[since:] if line.speaker == "tool")
+        """The tool results after the last customer message."""
+        start = 0
+        if self.last_customer_line:
+            start = self.lines.index(self.last_customer_line) + 1
+        return tuple(line for line in self.lines[start:] if line.speaker == "tool")
 
 
-def _attachments(message: BaseMessage) -> Iterator[tuple[str, Block | None]]:
-    """The kind of each attachment of a message, and an image's block with nothing in it but the image."""
-    for block in _standard_blocks(message):
-        kind, told = block["type"], block.get("value")
-        if kind == "non_standard" and not isinstance(message, AIMessage):
-            yield clean(str(told.get("type", "?") if isinstance(told, Mapping) else "?")), None
-        elif kind in _ATTACHED:
-            image = {key: block[key] for key in _IMAGE_KEYS if block.get(key) and isinstance(block[key], str)}
-            is_whole = "url" in image or image.keys() >= {"base64", "mime_type"}
-            yield kind, image if kind == "image" and is_whole else None
+class _Numbering:
+    """Makes the lines of messages that are given in order; counts them, and the images that they show."""
+
+    def __init__(self, max_characters: int, shows_images: bool) -> None:
+        self._max_characters = max_characters
+        self._shows_images = shows_images
+        self._calls: dict[str | None, Mapping[str, Any]] = {}
+        self._messages = self._results = self._images = 0
+
+    def make_line(self, message: BaseMessage) -> Line | None:
+        """Return the message's line; None for a message with nothing but tool calls."""
+        if isinstance(message, AIMessage) and message.tool_calls:
+            self._calls.update({call["id"]: call for call in message.tool_calls})
+            if not message.text:
+                return None
+        images, unsupported = self._split_attachments(message)
+        call: Mapping[str, Any] | None = None
+        speaker = _get_speaker(message)
+        if isinstance(message, ToolMessage):
+            self._results += 1
+            call = self._calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
+            record: dict[str, Any] = {"id": f"T{self._results}", "from": speaker}
+            record |= {"tool": call["name"], "arguments": call["args"]}
+            record |= self._shorten("result", message.text)
+        else:
+            self._messages += 1
+            record = {"id": f"M{self._messages}", "from": speaker}
+            record |= self._shorten("text", message.text)
+        names = [f"image {self._images + number}" for number in range(1, len(images) + 1)]
+        if attachments := names + unsupported:
+            record["attachments"] = attachments
+        if isinstance(message, ToolMessage) and message.status == "error":
+            record["error"] = True
+        self._images += len(images)
+        text = as_json(record)
+        return Line(record["id"], speaker, message, text, call, tuple(images), tuple(unsupported))
+
+    def _split_attachments(self, message: BaseMessage) -> tuple[list[Block], list[str]]:
+        """Return the images that the prompt shows, and the kinds of all other attachments."""
+        images: list[Block] = []
+        unsupported: list[str] = []
+        for block in _get_standard_blocks(message):
+            kind = block["type"]
+            if kind == "non_standard" and not isinstance(message, AIMessage):
+                unsupported.append(_get_original_type(block))
+            elif kind in _ATTACHMENT_TYPES:
+                image = _copy_image(block)
+                if image and self._shows_images:
+                    images.append(image)
+                else:
+                    unsupported.append(kind)
+        return images, unsupported
+
+    def _shorten(self, key: str, text: str) -> dict[str, Any]:
+        if len(text) <= self._max_characters:
+            return {key: text}
+        half = self._max_characters // 2
+        return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
 
 
-def _standard_blocks(message: BaseMessage) -> list[Mapping[str, Any]]:
+def _get_speaker(message: BaseMessage) -> Speaker:
+    if isinstance(message, ToolMessage):
+        return "tool"
+    if isinstance(message, HumanMessage):
+        return "customer"
+    return "agent" if isinstance(message, AIMessage) else "system"
+
+
+def _get_standard_blocks(message: BaseMessage) -> list[Mapping[str, Any]]:
     content = message.content
+    if isinstance(content, str):
+        return []
     try:
-        return [] if isinstance(content, str) else [*message.content_blocks]
-    except Exception:  # LangChain stumbles over blocks that lack what they need, and anybody may write those
-        odd = (block for block in content if isinstance(block, dict) and block.get("type") != "text")
-        return [{"type": "non_standard", "value": block} for block in odd]
+        return list(message.content_blocks)
+    except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those
+        blocks = [block for block in content if isinstance(block, dict)]
+        return [{"type": "non_standard", "value": block} for block in blocks if block.get("type") != "text"]
+
+
+def _get_original_type(block: Mapping[str, Any]) -> str:
+    """Return the type of a block that LangChain doesn't know."""
+    original = block.get("value")
+    kind = original.get("type", "?") if isinstance(original, Mapping) else "?"
+    return clean(str(kind))
+
+
+def _copy_image(block: Mapping[str, Any]) -> Block | None:
+    """Return a block with nothing but the image; None if the block doesn't hold a complete image."""
+    if block["type"] != "image":
+        return None
+    image: Block = {}
+    for key in _IMAGE_KEYS:
+        value = block.get(key)
+        if value and isinstance(value, str):
+            image[key] = value
+    is_complete = "url" in image or image.keys() >= {"base64", "mime_type"}
+    return image if is_complete else None

@@ -12,7 +12,7 @@ from pydantic_core.core_schema import ModelSchema
 
 from arq_graph.errors import InputError, suggestion
 from arq_graph.reasoning.blueprint import B
-from arq_graph.reasoning.queries import Form, queries_of
+from arq_graph.reasoning.queries import Form, get_queries
 from arq_graph.reasoning.schema import AnswerJsonSchema
 
 
@@ -72,11 +72,11 @@ def find_fields(*blueprints: type[BaseModel]) -> dict[str, bool]:
 
     The outer names come first. A name that several blueprints use is a query if it is one anywhere.
     """
-    fields = {name: False for blueprint in blueprints for name in queries_of(blueprint)}
+    fields = {name: False for blueprint in blueprints for name in get_queries(blueprint)}
 
     class Collector(AnswerJsonSchema):
         def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
-            for name, query in queries_of(schema["cls"]).items():
+            for name, query in get_queries(schema["cls"]).items():
                 fields[name] = fields.get(name, False) or query.kind != "respond"
             return super().model_schema(schema)
 

@@ -107,16 +107,16 @@ def verify(question: str, *, must_be: Any = ..., when: When = None, **constraint
     return _make_field(Query("verify", question, when, must_be), constraints)
 
 
-def queries_in(field: FieldInfo) -> list[Query]:
+def get_field_queries(field: FieldInfo) -> list[Query]:
     """Return the queries that a field was declared with: one, unless the declaration is wrong."""
     return [item for item in field.metadata if isinstance(item, Query)]
 
 
-def queries_of(blueprint: type[BaseModel]) -> Mapping[str, Query]:
+def get_queries(blueprint: type[BaseModel]) -> Mapping[str, Query]:
     """Return the queries of a blueprint by field name, in the order of its fields; {} for any other model."""
     queries = {}
     for name, field in blueprint.model_fields.items():
-        for query in queries_in(field):
+        for query in get_field_queries(field):
             queries[name] = query
     return queries
 
@@ -125,7 +125,7 @@ def sort_by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
     """Return fields in the order of their stages, and within a stage in the order given."""
 
     def get_stages(name: str) -> list[int]:
-        return [_STAGES[query.kind] for query in queries_in(fields[name])]
+        return [_STAGES[query.kind] for query in get_field_queries(fields[name])]
 
     return {name: fields[name] for name in sorted(fields, key=get_stages)}
 

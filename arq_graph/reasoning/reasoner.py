@@ -127,7 +127,7 @@ class Reasoner:
             blueprint: What to ask.
             messages: The prompt; as for a chat model, each a message, a pair, a dict or a string.
             mode: "arq", "cot" or "direct"; None means the reasoner's own.
-            check: Complaints that code has about a valid answer; any leads to a new candidate.
+            check: Returns complaints about a valid answer; if there are any, a new candidate is asked for.
             config: LangChain's configuration of the run; its callbacks see every call.
 
         Raises:
@@ -136,8 +136,8 @@ class Reasoner:
             RefusalError: The model refused.
             ModelUnavailableError: Neither the model nor any fallback could be reached, or they were overloaded.
             ModelRequestError: The provider rejects the request.
-            InputError: There is no such mode, the blueprint has no such query to be left out, or the config makes no
-                model of a configurable one.
+            InputError: The mode is not one of the three, the blueprint lacks a query that is to be left out, or the
+                config makes no model of a configurable one.
         """
         (answer,) = self._prepare_ask(blueprint, mode).ask_all(
             [Question(blueprint, messages, check)], config=config

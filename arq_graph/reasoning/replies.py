@@ -18,8 +18,6 @@ _MAX_PROBLEM = 500
 _CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTER_REASONS = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
-ANSWER_METADATA = (*_REASON_KEYS, "incomplete_details", "prompt_feedback", "model_name")
-"""The keys of a message's metadata that this package reads."""
 
 
 def get_answer_text(message: AIMessage) -> str:

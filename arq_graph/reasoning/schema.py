@@ -17,7 +17,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from arq_graph.reasoning.queries import Form, queries_of
+from arq_graph.reasoning.queries import Form, get_queries
 
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # the limit of Anthropic's tool schemas
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
@@ -32,30 +32,37 @@ _ANY = "a value of any type cannot be asked; name its type"
 _NAME = "a property name has 1 to 64 characters of A-Z, a-z, 0-9, _, . and -; rename it"
 _MIXED = "a conditional schema, or one that is several things at once, cannot be asked; use a union of models"
 # Keywords that change what an answer looks like: without them the schema would ask for something else.
-_STRUCTURAL = {
+_STRUCTURAL_KEYWORDS = {
     "prefixItems": _TUPLE,
     "patternProperties": _OPEN,
-    **dict.fromkeys(("not", "if", "dependentSchemas", "$dynamicRef"), _MIXED),
+    "not": _MIXED,
+    "if": _MIXED,
+    "dependentSchemas": _MIXED,
+    "$dynamicRef": _MIXED,
 }
 
 
 class NotStrict(ValueError):
-    """A schema says something that the strict subset cannot: why not, and the path of it."""
+    """A schema says something that the strict subset cannot express; its arguments are the reason and the path."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a JSON schema in the strict subset."""
+def make_strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a JSON schema to the strict subset.
+
+    Raises:
+        NotStrict: The subset cannot express the schema.
+    """
     try:
-        return _Conversion(schema).root()
+        return _Conversion(schema).convert_root()
     except (AttributeError, TypeError) as error:
-        raise NotStrict(f"this is no JSON schema ({error})", "") from error
+        raise NotStrict(f"this is not a JSON schema ({error})", "") from error
 
 
 class AnswerJsonSchema(GenerateJsonSchema):
-    """Pydantic's schema of an answer."""
+    """Generates a schema as Pydantic does, except for decimals."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        """Ask a decimal as a string, so that no digit is lost."""
+        """Return the schema of a string, in which no digit of a decimal is lost."""
         return {"type": "string"}
 
 
@@ -65,7 +72,7 @@ def make_schema_generator(form: Form) -> type[AnswerJsonSchema]:
     class FormJsonSchema(AnswerJsonSchema):
         def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
             reduced = super().model_schema(schema)
-            for name, query in queries_of(schema["cls"]).items():
+            for name, query in get_queries(schema["cls"]).items():
                 if not form.includes(name, query):
                     del reduced["properties"][name]
             return reduced
@@ -75,90 +82,97 @@ def make_schema_generator(form: Form) -> type[AnswerJsonSchema]:
 
 class _Conversion:
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.schema = schema
-        self.sources: Mapping[str, Any] = schema.get("$defs", {})
-        self.definitions: dict[str, dict[str, Any]] = {}
+        self._schema = schema
+        self._sources: Mapping[str, Any] = schema.get("$defs", {})
+        self._definitions: dict[str, dict[str, Any]] = {}
 
-    def root(self) -> dict[str, Any]:
-        schema = self.schema
+    def convert_root(self) -> dict[str, Any]:
+        schema = self._schema
         if "$ref" in schema:  # a model that refers to itself
-            schema = {**self.source(schema["$ref"], "")[1], **_description(schema)}
-        converted = self.node(schema, "")
-        return {**converted, "$defs": self.definitions} if self.definitions else converted
+            _, definition = self._find_definition(schema["$ref"], "")
+            schema = {**definition, **_get_description(schema)}
+        converted = self._convert(schema, "")
+        if self._definitions:
+            converted["$defs"] = self._definitions
+        return converted
 
-    def source(self, reference: str, path: str) -> tuple[str, Mapping[str, Any]]:
+    def _find_definition(self, reference: str, path: str) -> tuple[str, Mapping[str, Any]]:
         name = reference.removeprefix("#/$defs/")
-        if name not in self.sources:
+        if name not in self._sources:
             raise NotStrict(f"the reference {reference!r} does not lead into $defs", path)
-        return name, self.sources[name]
+        return name, self._sources[name]
 
-    def node(self, schema: Any, path: str) -> dict[str, Any]:
+    def _convert(self, schema: Any, path: str) -> dict[str, Any]:
         if not isinstance(schema, Mapping):
             raise NotStrict(_ANY, path)
-        for keyword, reason in _STRUCTURAL.items():
+        for keyword, reason in _STRUCTURAL_KEYWORDS.items():
             if keyword in schema:
                 raise NotStrict(reason, path)
-        shape = self.shape(schema, path)
-        description = _description(schema)
-        # A reference stands alone: a choice of one carries what is said beside it.
+        shape = self._convert_shape(schema, path)
+        description = _get_description(schema)
         if description and "$ref" in shape:
+            # A reference must stand alone, so its description goes to a choice of one.
             return {**description, "anyOf": [shape]}
         return {**description, **shape, **description}
 
-    def shape(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def _convert_shape(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         shapes = _SHAPES & schema.keys()
-        if len(shapes - {"enum", "const"}) > 1 or (len(shapes) > 1 and shapes & {"anyOf", "oneOf", "$ref"}):
+        is_mixed = len(shapes - {"enum", "const"}) > 1
+        is_mixed = is_mixed or (len(shapes) > 1 and bool(shapes & {"anyOf", "oneOf", "$ref"}))
+        if is_mixed:
             raise NotStrict(_MIXED, path)
         match schema:
             case {"$ref": reference}:
-                return self.reference(reference, path)
+                return self._convert_reference(reference, path)
             case {"anyOf": choices} | {"oneOf": choices}:
-                return self.choice(choices, path)
+                return self._convert_choice(choices, path)
             case {"allOf": _}:
                 raise NotStrict(_MIXED, path)
             case {"const": value}:
-                return _enumeration([value], path)
+                return _convert_enumeration([value], path)
             case {"enum": [_, *_] as values}:
-                return _enumeration(values, path)
+                return _convert_enumeration(values, path)
             case {"type": "object"} | {"properties": _}:
-                return self.object(schema, path)
+                return self._convert_object(schema, path)
             case {"type": str(scalar)} if scalar in _SCALARS:
                 return {"type": scalar}
             case {"type": [*types]}:
                 bare = {key: value for key, value in schema.items() if key != "description"}
-                return self.choice([{**bare, "type": name} for name in types], path)
+                return self._convert_choice([{**bare, "type": name} for name in types], path)
             case {"type": "array"} | {"items": _}:
-                return {"type": "array", "items": self.node(schema.get("items"), f"{path}[]")}
+                return {"type": "array", "items": self._convert(schema.get("items"), f"{path}[]")}
         raise NotStrict(_ANY, path)
 
-    def reference(self, reference: str, path: str) -> dict[str, Any]:
-        name, definition = self.source(reference, path)
-        if name not in self.definitions:
-            self.definitions[name] = {}  # entered before it is converted, so that recursion ends here
-            self.definitions[name] = self.node(definition, path)
+    def _convert_reference(self, reference: str, path: str) -> dict[str, Any]:
+        name, definition = self._find_definition(reference, path)
+        if name not in self._definitions:
+            self._definitions[name] = {}  # entered before it is converted, so that recursion ends here
+            self._definitions[name] = self._convert(definition, path)
         return {"$ref": f"#/$defs/{name}"}
 
-    def choice(self, choices: Iterable[Any], path: str) -> dict[str, Any]:
-        """A union; choices that differ only in what the subset leaves out become one."""
-        kept: list[dict[str, Any]] = []
+    def _convert_choice(self, choices: Iterable[Any], path: str) -> dict[str, Any]:
+        """Convert a union; choices that differ only in what the subset leaves out become one."""
+        distinct: list[dict[str, Any]] = []
         for choice in choices:
-            converted = self.node(choice, path)
-            for one in converted["anyOf"] if converted.keys() == {"anyOf"} else [converted]:
-                if one not in kept:
-                    kept.append(one)
-        if not kept:
+            converted = self._convert(choice, path)
+            is_union = converted.keys() == {"anyOf"}
+            for alternative in converted["anyOf"] if is_union else [converted]:
+                if alternative not in distinct:
+                    distinct.append(alternative)
+        if not distinct:
             raise NotStrict(_ANY, path)
-        return kept[0] if len(kept) == 1 else {"anyOf": kept}
+        return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
 
-    def object(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
-        if schema.get("additionalProperties", "properties" not in schema) is not False:
+    def _convert_object(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
+        is_open = "properties" not in schema  # unless it says otherwise
+        if schema.get("additionalProperties", is_open) is not False:
             raise NotStrict(_OPEN, path)
         properties: dict[str, Any] = {}
         for name, value in schema.get("properties", {}).items():
-            place = f"{path}.{name}" if path else name
+            property_path = f"{path}.{name}" if path else name
             if not _PROPERTY_NAME.fullmatch(name):
-                raise NotStrict(_NAME, place)
-            properties[name] = self.node(value, place)
+                raise NotStrict(_NAME, property_path)
+            properties[name] = self._convert(value, property_path)
         return {
             "type": "object",
             "properties": properties,
@@ -167,17 +181,19 @@ class _Conversion:
         }
 
 
-def _description(schema: Mapping[str, Any]) -> dict[str, str]:
+def _get_description(schema: Mapping[str, Any]) -> dict[str, str]:
     description = schema.get("description")
     return {"description": description} if description and isinstance(description, str) else {}
 
 
-def _enumeration(values: Iterable[Any], path: str) -> dict[str, Any]:
-    """One enumeration per JSON type, since a strict enumeration names its type."""
-    by_type: dict[str, list[Any]] = {}
+def _convert_enumeration(values: Iterable[Any], path: str) -> dict[str, Any]:
+    """Return one enumeration for each JSON type, since a strict enumeration names its type."""
+    values_by_type: dict[str, list[Any]] = {}
     for value in values:
         if type(value) not in _PYTHON_TYPES:
             raise NotStrict(f"{value!r} cannot be a value of an enumeration; use strings or numbers", path)
-        by_type.setdefault(_PYTHON_TYPES[type(value)], []).append(value)
-    choices = [{"type": name} if name == "null" else {"type": name, "enum": v} for name, v in by_type.items()]
+        values_by_type.setdefault(_PYTHON_TYPES[type(value)], []).append(value)
+    choices: list[dict[str, Any]] = []
+    for name, typed_values in values_by_type.items():
+        choices.append({"type": name} if name == "null" else {"type": name, "enum": typed_values})
     return choices[0] if len(choices) == 1 else {"anyOf": choices}

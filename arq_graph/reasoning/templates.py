@@ -1,8 +1,8 @@
 """Prompt templates: Markdown files with Jinja2 blocks, replaceable one by one.
 
-A template has a block `head` (the system message: constant for the life of a node) and a block `tail` (the
-end of the human message, after the conversation). A replacement may be a whole template or extend the shipped
-one and override a single block: `{% extends "guideline_matcher.md" %}{% block task %}…{% endblock %}`.
+A template has a block `head` (the system message, which stays the same for the life of a node) and a block `tail` (the
+end of the human message, after the conversation). A replacement may be a whole template or extend the shipped one and
+override a single block: `{% extends "guideline_matcher.md" %}{% block task %}…{% endblock %}`.
 """
 
 from __future__ import annotations
@@ -18,27 +18,19 @@ from arq_graph.reasoning.sections import as_json, section
 if TYPE_CHECKING:  # Jinja2 is loaded when the first template is made
     from jinja2 import Environment, Template
 
-_NEEDED = {"head": "the instructions", "tail": "what to answer now"}
-
-
-@cache
-def _environment(folder: Path) -> Environment:
-    from jinja2 import DictLoader, Environment, StrictUndefined
-
-    environment = Environment(
-        # Read at once: a head that is rendered on an event loop must not look into the folder.
-        loader=DictLoader({each.name: each.read_text(encoding="utf-8") for each in folder.glob("*.md")}),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    environment.filters |= {"section": section, "json": as_json}
-    return environment
+_REQUIRED_BLOCKS = {"head": "the instructions", "tail": "what to answer now"}
 
 
 class PromptTemplate:
-    """A template, of a path or a text, whose blocks are rendered one at a time; `folder` has what it may extend."""
+    """A template whose blocks are rendered one at a time.
+
+    Args:
+        source: The path of the template, or its text.
+        folder: Where the templates are that it may extend.
+
+    Raises:
+        PromptError: The template cannot be read, isn't valid, or lacks a block.
+    """
 
     def __init__(self, source: str | Path, folder: Path) -> None:
         from jinja2 import TemplateError
@@ -46,50 +38,73 @@ class PromptTemplate:
         self.name = str(source) if isinstance(source, Path) else "the given template"
         try:
             text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
-            self._template, self._blocks = _compiled(text, folder)
-            self._made_of = text, folder
+            self._template, self._blocks = _compile(text, folder)
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"cannot read the prompt template {source}: {error}") from error
         except TemplateError as error:
             raise PromptError(f"{self.name} is not a valid Jinja2 template: {error}") from error
-        for block, purpose in _NEEDED.items():
+        self._arguments = text, folder
+        for block, purpose in _REQUIRED_BLOCKS.items():
             if block not in self._blocks:
                 raise PromptError(
                     f"{self.name} has no block {block!r} ({purpose}); if it is the name of a file, give a Path"
                 )
 
     def __reduce__(self) -> tuple[type[PromptTemplate], tuple[str, Path]]:
-        return type(self), self._made_of  # what is compiled cannot be sent to another process
+        return type(self), self._arguments  # a compiled template cannot be sent to another process
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
-        """Render one block."""
+        """Render one block.
+
+        Raises:
+            PromptError: It names a value that is missing, or a value cannot be shown.
+        """
         context = self._template.new_context(dict(values))
         context.blocks.update({name: list(renderers) for name, renderers in self._blocks.items()})
+        render_block = self._blocks[block][0]
         try:
-            return "".join(self._blocks[block][0](context)).strip()
-        except Exception as error:  # an expression of the template, or a value that cannot be shown
+            return "".join(render_block(context)).strip()
+        except Exception as error:  # whatever an expression of the template raises
             raise PromptError(f"{self.name}, block {block!r}: {type(error).__name__}: {error}") from error
 
 
 @lru_cache(maxsize=128)
-def _compiled(text: str, folder: Path) -> tuple[Template, dict[str, list[Any]]]:
-    """A template, and each block's renderers, the most derived first, along the chain of `extends`.
+def _compile(text: str, folder: Path) -> tuple[Template, dict[str, list[Any]]]:
+    """Return a template, and the renderers of each block along the chain of `extends`, the most derived first.
 
-    It is compiled once, as every node made of a shipped prompt has the same.
+    They are compiled once for all nodes.
     """
     from jinja2 import nodes
 
-    environment = _environment(folder)
+    environment = _make_environment(folder)
     template = environment.from_string(text)
     blocks: dict[str, list[Any]] = {name: [renderer] for name, renderer in template.blocks.items()}
     for parent in environment.parse(text).find_all(nodes.Extends):
         if not isinstance(parent.template, nodes.Const):
             raise PromptError("a prompt template can only extend a template named by a plain string")
-        name = parent.template.value
-        _, inherited = _compiled((folder / name).read_text(encoding="utf-8"), folder)
-        if unknown := blocks.keys() - inherited:
+        parent_name = parent.template.value
+        _, parent_blocks = _compile((folder / parent_name).read_text(encoding="utf-8"), folder)
+        if unknown := blocks.keys() - parent_blocks:
             raise PromptError(
-                f"{name} has no block {min(unknown)!r} to replace: its blocks are {', '.join(inherited)}"
+                f"{parent_name} has no block {min(unknown)!r} to replace: its blocks are {', '.join(parent_blocks)}"
             )
-        blocks = {block: [*blocks.get(block, ()), *renderers] for block, renderers in inherited.items()}
+        own_blocks = blocks
+        blocks = {name: own_blocks.get(name, []) + renderers for name, renderers in parent_blocks.items()}
     return template, blocks
+
+
+@cache
+def _make_environment(folder: Path) -> Environment:
+    from jinja2 import DictLoader, Environment, StrictUndefined
+
+    # The files are read now: a template that is rendered on an event loop must not read from the disk.
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    environment = Environment(
+        loader=DictLoader(texts),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    environment.filters |= {"section": section, "json": as_json}
+    return environment

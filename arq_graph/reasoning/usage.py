@@ -1,4 +1,4 @@
-"""What model calls cost, by the module that made them and by the model that answered them."""
+"""Count model calls and their tokens, by the module that made them and by the model that answered them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from arq_graph.reasoning.replies import extract_message, sum_usage
 
 
 class CallLimitReached(Exception):
-    """As many model calls as a `UsageTracker` allows were made; raised in place of another one."""
+    """A `UsageTracker` doesn't allow another model call."""
 
 
 @dataclass(frozen=True)
 class ModuleUsage:
-    """What the calls of one module, or of one model, cost.
+    """The calls of one module, or of one model, and their tokens.
 
     Args:
-        calls: Requests made, failed and repeated ones included.
+        calls: Requests made, including failed and repeated ones.
         usage: Tokens of all calls that report them; None if none does.
     """
 
@@ -36,14 +36,14 @@ class ModuleUsage:
     usage: UsageMetadata | None
 
     def __str__(self) -> str:
-        """Calls and tokens in words."""
+        """Format calls and tokens, such as "2 calls, 1,200 tokens read, 80 written"."""
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
         if not self.usage:
             return calls
-        cached = self.usage.get("input_token_details", {}).get("cache_read") or 0
-        told = f", {cached:,} of them from the cache" if cached else ""
-        read, written = self.usage["input_tokens"], self.usage["output_tokens"]
-        return f"{calls}, {read:,} tokens read{told}, {written:,} written"
+        read = f"{self.usage['input_tokens']:,} tokens read"
+        if cached := self.usage.get("input_token_details", {}).get("cache_read"):
+            read += f", {cached:,} of them from the cache"
+        return f"{calls}, {read}, {self.usage['output_tokens']:,} written"
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _Call:
     is_answered: bool = False
 
 
-def _cost_of(calls: Collection[_Call]) -> ModuleUsage:
+def _sum_calls(calls: Collection[_Call]) -> ModuleUsage:
     return ModuleUsage(len(calls), sum_usage(call.usage for call in calls))
 
 
@@ -66,7 +66,7 @@ class UsageTracker(BaseCallbackHandler):
         max_calls: How many calls may be made; another one raises `CallLimitReached`. None: any number.
     """
 
-    run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
+    run_inline = True  # also in async runs: it only counts, and a thread for each event would cost more
     raise_error = True  # the call beyond the limit must not be made
 
     def __init__(self, max_calls: int | None = None) -> None:
@@ -77,131 +77,116 @@ class UsageTracker(BaseCallbackHandler):
 
     @contextmanager
     def listen(self) -> Iterator[Self]:
-        """Count what is called inside the block; a tracker that listens around it counts that, too."""
-        around = _tracker.get()
-        if around is not self:
-            self._outer = around
-        token = _tracker.set(self)
+        """Count the calls inside the block; a tracker that listens around it counts them, too."""
+        outer = _current_tracker.get()
+        if outer is not self:
+            self._outer = outer
+        token = _current_tracker.set(self)
         try:
             yield self
         finally:
-            _tracker.reset(token)
+            _current_tracker.reset(token)
 
     def include(self, other: UsageTracker) -> None:
-        """Count what another one has counted, too."""
+        """Also count what another tracker has counted."""
         self._calls |= other._calls
 
     @property
-    def trackers(self) -> Iterator[UsageTracker]:
-        """Itself, and those that listen around it, outwards."""
-        tracker: UsageTracker | None = self
-        while tracker:
-            yield tracker
-            tracker = tracker._outer
-
-    @property
     def calls(self) -> int:
-        """Requests made, failed and repeated ones included."""
+        """Requests made, including failed and repeated ones."""
         return len(self._calls)
 
     @property
     def total(self) -> UsageMetadata:
         """Tokens of all calls that report them."""
-        spent = _cost_of(list(self._calls.values())).usage
-        return spent or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
+        usage = _sum_calls(self._copy_calls()).usage
+        return usage or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
 
     @property
     def failures(self) -> list[BaseException]:
-        """What calls raised, so that a model's lost connection can be told from another's."""
-        return [call.failure for call in list(self._calls.values()) if call.failure]
+        """The exceptions of calls, so that a model's lost connection can be told from another's."""
+        return [call.failure for call in self._copy_calls() if call.failure]
 
     @property
     def answers(self) -> list[tuple[str, UsageMetadata | None]]:
-        """The model and the tokens of each call that was answered, or was cut off and tells its tokens."""
-        calls = list(self._calls.values())
+        """The model and the tokens of each call that was answered, or that was cut off and reports its tokens."""
+        calls = self._copy_calls()
         return [(call.model, call.usage) for call in calls if call.is_answered or call.usage]
-
-    def __str__(self) -> str:
-        """A line for each module, and one for all: calls and tokens."""
-        parts = {**self.by_module, "all": _cost_of(list(self._calls.values()))}
-        return "\n".join(f"{name}: {part}" for name, part in parts.items())
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
         """Calls and tokens by the reasoner's `module`; calls that no reasoner made are under "other"."""
-        return self._by("module")
+        return self._sum_by("module")
 
     @property
     def by_model(self) -> dict[str, ModuleUsage]:
-        """Calls and tokens by the model's name, as its answer tells it if there is one ("": not known)."""
-        return self._by("model")
+        """Calls and tokens by the model's name, that of its answer if there is one; "" if it isn't known."""
+        return self._sum_by("model")
 
-    def _by(self, key: str) -> dict[str, ModuleUsage]:
+    def __str__(self) -> str:
+        """Format calls and tokens in a line for each module, and one for all."""
+        lines = [f"{module}: {usage}" for module, usage in self.by_module.items()]
+        lines.append(f"all: {_sum_calls(self._copy_calls())}")
+        return "\n".join(lines)
+
+    def _sum_by(self, attribute: str) -> dict[str, ModuleUsage]:
         groups: dict[str, list[_Call]] = {}
-        for call in list(self._calls.values()):
-            groups.setdefault(getattr(call, key), []).append(call)
-        return {name: _cost_of(calls) for name, calls in groups.items()}
+        for call in self._copy_calls():
+            groups.setdefault(getattr(call, attribute), []).append(call)
+        return {name: _sum_calls(calls) for name, calls in groups.items()}
 
-    def on_chat_model_start(self, *given: Any, run_id: UUID, metadata: Any = None, **kwargs: Any) -> None:
+    def _copy_calls(self) -> list[_Call]:
+        return list(self._calls.values())  # other threads may add calls meanwhile
+
+    def on_chat_model_start(self, *args: Any, run_id: UUID, metadata: Any = None, **kwargs: Any) -> None:
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
         call = _Call(labels.get("arq_module") or "other", str(labels.get("ls_model_name") or ""))
-        for tracker in self.trackers:  # of a call that is one too many, too
-            tracker.begun(run_id, given[1], kwargs.get("invocation_params") or {}, labels)
-        for tracker in self.trackers:
+        tracker: UsageTracker | None = self
+        while tracker:
             with tracker._lock:
                 if tracker._max_calls is not None and tracker.calls >= tracker._max_calls:
                     raise CallLimitReached
                 tracker._calls[run_id] = call
+            tracker = tracker._outer
 
     on_llm_start = on_chat_model_start  # of a model that completes texts
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call; of one that completes a text none are known."""
-        call, answers = self._calls.get(run_id), response.generations[0]
+        """Count the tokens of a call, which are not known for models that complete texts."""
+        call = self._calls.get(run_id)
+        if call is None:
+            return
+        call.is_answered = True
+        answers = response.generations[0]
         message = answers[0].message if answers and isinstance(answers[0], ChatGeneration) else None
-        if call:
-            call.is_answered = True
-        if call and isinstance(message, AIMessage):
+        if isinstance(message, AIMessage):
             call.usage = message.usage_metadata
             call.model = str(message.response_metadata.get("model_name") or call.model)
-            for tracker in self.trackers:
-                tracker.answered(run_id, message)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call whose answer was cut off or filtered."""
+        """Note the failure of a call, and the tokens of an answer that was cut off or filtered."""
         if call := self._calls.get(run_id):
             call.failure = error
-            if hidden := extract_message(error):
-                call.usage = hidden.usage_metadata
-            for tracker in self.trackers:
-                tracker.failed(run_id, error)
-
-    def begun(self, run: UUID, messages: Any, arguments: Any, labels: Any) -> None:
-        """Hear of a call, what is bound to its model and its metadata; for those who want to know more than costs."""
-
-    def answered(self, run: UUID, message: AIMessage) -> None:
-        """Hear of its answer."""
-
-    def failed(self, run: UUID, error: BaseException) -> None:
-        """Hear of its failure."""
+            if message := extract_message(error):
+                call.usage = message.usage_metadata
 
 
-_tracker: ContextVar[UsageTracker | None] = ContextVar("arq_graph_usage", default=None)
-register_configure_hook(_tracker, inheritable=True)
+_current_tracker: ContextVar[UsageTracker | None] = ContextVar("arq_graph_usage", default=None)
+register_configure_hook(_current_tracker, inheritable=True)
 
 
 def track_usage() -> AbstractContextManager[UsageTracker]:
-    """Count all model calls made inside a `with` block, in its threads and tasks too.
+    """Count all model calls made inside a `with` block, including those in its threads and tasks.
 
     Blocks may be nested; the outer one counts what the inner one counts.
 
     Example:
         ```python
-        with track_usage() as used:
+        with track_usage() as usage:
             app.invoke(...)
-        print(used)  # a line for each module, and one for all
-        print(used.calls, used.total["total_tokens"], used.by_module["matcher"].calls)
+        print(usage)  # a line for each module, and one for all
+        print(usage.calls, usage.total["total_tokens"], usage.by_module["matcher"].calls)
         ```
     """
     return UsageTracker().listen()
