@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict, Unpack
@@ -14,9 +14,7 @@ from arq_graph.errors import require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, B, BlueprintNode
 from arq_graph.nodes.spec_sections import describe_agent
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -74,26 +72,6 @@ class AgentNode(BlueprintNode[B]):
         settings = self.reasoner.settings
         examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.derive)
         return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
-
-    def collect_facts(
-        self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
-    ) -> PromptFacts:
-        """Collect the facts in the prompt that the answer is checked against; `sources` are ids besides those here."""
-        all_sources = {"P", *sources}
-        internal_names: list[str] = []
-        public_texts = [self.agent.profile]
-        for number, term in enumerate(self.agent.glossary, start=1):
-            all_sources.add(f"K{number}")
-            public_texts += [term.name, term.description, *term.synonyms]
-        for guideline in self.agent.guidelines:
-            internal_names.append(guideline.id)
-            public_texts.append(guideline.action or "")
-        for variable in variables:
-            all_sources.add(variable["id"])
-            internal_names.append(variable["name"])
-        tools = list(self.agent.toolbox)
-        tools.extend(line.call["name"] for line in conversation.lines if line.call)
-        return PromptFacts(conversation, all_sources, tools, internal_names, " ".join(public_texts))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The channels of a graph's state: how nodes read and replace records in them, and declare them to LangGraph."""
+"""The channels of a graph's state: how nodes declare them, read the records of a turn, and replace them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
-from langchain_core.messages import AnyMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AnyMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
-from arq_graph.agent.state import AgentState, Record
+from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolInsight
 from arq_graph.errors import StateError
 from arq_graph.nodes.events import Event
+from arq_graph.nodes.messages import format_message_name, iterate_since_customer
 from arq_graph.reasoning.conversation import Conversation
 
 R = TypeVar("R", bound=Record)
@@ -162,6 +163,48 @@ def _wrong_channel(channel: str, expected: str) -> StateError:
         f"channel {channel!r} must hold {expected}. If the channel is your graph's own, rename it: arq_graph uses "
         "this name. If another version of arq_graph saved this thread, it can't be resumed."
     )
+
+
+def current_turn_matches(state: StateView) -> list[GuidelineMatch]:
+    """Return this turn's matches, one for each guideline; none if guidelines weren't matched in this turn."""
+    matches: list[GuidelineMatch] = []
+    for record in state.read_turn_records("guideline_matches", GuidelineMatch, state.turn):
+        matches.extend(record.expand())
+    return matches
+
+
+def current_turn_plan(state: StateView) -> Plan | None:
+    """Return this turn's plan, or None if there isn't one yet."""
+    plans = state.read_turn_records("plan", Plan, state.turn)
+    return plans[-1] if plans else None
+
+
+def current_turn_draft(state: StateView) -> str | None:
+    """Return the draft of this turn's reply that a planner or a speaker's last move left, or None."""
+    moves = state.read_turn_records("moves", Move, state.turn)
+    if moves and moves[-1].kind == "speak":
+        return moves[-1].text
+    plan = current_turn_plan(state)
+    return plan.final_answer if plan else None
+
+
+def find_answered_insights(state: StateView, conversation: Conversation) -> list[ToolInsight]:
+    """Return what the last reply asked the customer for, an argument or a confirmation, which this turn may answer.
+
+    The one exception to the rule that records of other turns are ignored. What an earlier turn asked for is over.
+    """
+    insights = state.read_turn_records("tool_insights", ToolInsight, conversation.answered_turn)
+    return [insight for insight in insights if insight.kind in ("missing", "invalid", "confirm")]
+
+
+def count_tool_rounds(state: StateView) -> int:
+    """Return how many times the agent has called tools since the customer last spoke; other agents don't count."""
+    name = format_message_name(state.agent)
+    rounds = 0
+    for message in iterate_since_customer(state.messages):
+        if isinstance(message, AIMessage) and message.tool_calls and message.name == name:
+            rounds += 1
+    return rounds
 
 
 def describe_first_error(error: ValidationError) -> str:

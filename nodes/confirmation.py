@@ -25,8 +25,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.blueprint_node import UserFunction
-from arq_graph.nodes.channels import StateView, Update
-from arq_graph.nodes.current_turn import count_tool_rounds
+from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.messages import make_agent_message, read_note

@@ -12,8 +12,7 @@ from langchain_core.messages import ToolMessage
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
-from arq_graph.nodes.channels import StateView
-from arq_graph.nodes.current_turn import current_turn_matches
+from arq_graph.nodes.channels import StateView, current_turn_matches
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.conversation import Conversation, Line

@@ -16,8 +16,7 @@ from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, SpecError, require_choice, require_count
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings
 from arq_graph.nodes.blueprint_node import Answers, Questions, Steps, UserFunction
-from arq_graph.nodes.channels import StateView, Update
-from arq_graph.nodes.current_turn import current_turn_matches, find_answered_insights
+from arq_graph.nodes.channels import StateView, Update, current_turn_matches, find_answered_insights
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import Judgement, find_contradictions, make_batch_blueprint
 from arq_graph.nodes.matches import (

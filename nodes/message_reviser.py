@@ -17,15 +17,14 @@ from arq_graph.errors import (
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings
 from arq_graph.nodes.blueprint_node import Steps
-from arq_graph.nodes.channels import StateView, Update
+from arq_graph.nodes.channels import StateView, Update, current_turn_draft, current_turn_matches
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
-from arq_graph.nodes.current_turn import current_turn_draft, current_turn_matches
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.reply_stream import ReplyStream
 from arq_graph.nodes.spec_sections import describe_guideline, describe_turn, describe_variables
-from arq_graph.nodes.violations import PromptFacts, find_blockers, find_leaks, find_violations
+from arq_graph.nodes.violations import PromptFacts, collect_facts, find_blockers, find_leaks, find_violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike
@@ -111,7 +110,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     def steps(self, state: StateView) -> Steps:
         """Write the reply of this turn."""
         conversation = self.read_conversation(state)
-        scores = self._score_guidelines(state)
+        # The active guidelines that have an action; the others are observations.
+        scores = get_active_scores(self.agent, state)
+        scores = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
         draft = state.get(self.draft_key) if self.draft_key else current_turn_draft(state)
         insights = state.read_turn_records("tool_insights", ToolInsight, state.turn)
         pending = [insight for insight in insights if insight.kind == "confirm"]
@@ -154,11 +155,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         chosen = self._choose_reply(answer, candidates, facts, draft, fallback)
         rejected = [candidate for candidate in candidates if candidate is not chosen]
         return self._send(state, chosen, rejected, list(scores), pending)
-
-    def _score_guidelines(self, state: StateView) -> dict[str, int]:
-        """Return the scores of the active guidelines that have an action."""
-        scores = get_active_scores(self.agent, state)
-        return {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
 
     def _describe_context(
         self,
@@ -227,7 +223,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         sources = [guideline["id"] for guideline in context["active_guidelines"]]
         sources += [insight["id"] for insight in context["insights"]]
         sources += [tool["name"] for tool in context["tool_descriptions"]]
-        return self.collect_facts(conversation, context["variables"], sources)
+        return collect_facts(self.agent, conversation, context["variables"], sources)
 
     def _choose_reply(
         self,

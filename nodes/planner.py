@@ -13,14 +13,13 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress
 from arq_graph.errors import require_count
 from arq_graph.nodes.blueprint_node import Steps
-from arq_graph.nodes.channels import Update
+from arq_graph.nodes.channels import Update, count_tool_rounds, current_turn_plan
 from arq_graph.nodes.confirmation import (
     AgreementOutcome,
     ask_for_confirmation,
     find_question_conflict,
     make_call,
 )
-from arq_graph.nodes.current_turn import count_tool_rounds, current_turn_plan
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
@@ -38,7 +37,7 @@ from arq_graph.nodes.proposed_calls import (
 from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.violations import find_leaks, split_words
+from arq_graph.nodes.violations import collect_facts, find_leaks, split_words
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -149,7 +148,7 @@ class Planner(Strategy):
             problems.append("it is empty")
         if not self.draft:
             variables = describe_variables(self.agent, gate.state)
-            facts = self.collect_facts(gate.conversation, variables, context.outcome.pending)
+            facts = collect_facts(self.agent, gate.conversation, variables, context.outcome.pending)
             problems += find_leaks(text, facts)
             if conflict := find_question_conflict(text, to_confirm):
                 problems.append(conflict)

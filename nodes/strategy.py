@@ -13,9 +13,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings
 from arq_graph.nodes.blueprint_node import Steps, UserFunction
-from arq_graph.nodes.channels import StateView, Update
+from arq_graph.nodes.channels import StateView, Update, find_answered_insights
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
-from arq_graph.nodes.current_turn import find_answered_insights
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message

@@ -14,8 +14,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import require_count
 from arq_graph.nodes.blueprint_node import Steps
+from arq_graph.nodes.channels import count_tool_rounds
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
-from arq_graph.nodes.current_turn import count_tool_rounds
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
+from arq_graph.agent.spec import Agent
 from arq_graph.nodes.yes import normalize_text
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
@@ -36,6 +37,30 @@ class PromptFacts:
     tools: Collection[str]
     internal_names: Collection[str]
     public_text: str = ""
+
+
+def collect_facts(
+    agent: Agent,
+    conversation: Conversation,
+    variables: Iterable[Mapping[str, Any]],
+    sources: Iterable[str] = (),
+) -> PromptFacts:
+    """Collect the facts in an agent's prompt; `sources` are ids besides those of its profile, terms and variables."""
+    all_sources = {"P", *sources}
+    internal_names: list[str] = []
+    public_texts = [agent.profile]
+    for number, term in enumerate(agent.glossary, start=1):
+        all_sources.add(f"K{number}")
+        public_texts += [term.name, term.description, *term.synonyms]
+    for guideline in agent.guidelines:
+        internal_names.append(guideline.id)
+        public_texts.append(guideline.action or "")
+    for variable in variables:
+        all_sources.add(variable["id"])
+        internal_names.append(variable["name"])
+    tools = list(agent.toolbox)
+    tools.extend(line.call["name"] for line in conversation.lines if line.call)
+    return PromptFacts(conversation, all_sources, tools, internal_names, " ".join(public_texts))
 
 
 def find_violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:

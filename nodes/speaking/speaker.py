@@ -24,6 +24,7 @@ from arq_graph.nodes.speaking.speech import SPEECH, classify_speech
 from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.violations import collect_facts
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -136,7 +137,7 @@ class Speaker(Strategy):
         """Think as often as it may, then speak or act."""
         variables = describe_variables(self.agent, gate.state)
         sources = [*get_active_scores(self.agent, gate.state), *self.tools, *outcome.pending]
-        facts = self.collect_facts(gate.conversation, variables, sources)
+        facts = collect_facts(self.agent, gate.conversation, variables, sources)
         tool_rules = yield from ToolRules.evaluate(self.rules.policies.values(), gate)
         context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
 
