@@ -15,7 +15,12 @@ from typer import Option
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DialogueOptions, open_dialogue
-from arq_graph.cli.evaluation import conversing, require_all_run, said_in, show
+from arq_graph.cli.evaluation_results import (
+    read_reported_transcripts,
+    require_complete,
+    show_conversations,
+    show_evaluation,
+)
 from arq_graph.cli.model_choice import OFFLINE, ModelChoice, choose_model
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.run import read_customer_messages
@@ -99,23 +104,23 @@ def _show_messages(messages: list[str]) -> Iterator[str]:
 def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
     console = stdout_console()
     suite = Suite.from_yaml(suite_file)
-    apps = load_arms(_ARMS, folder=suite_file.parent)
+    arms = load_arms(_ARMS, folder=suite_file.parent)
     customers = format_count(len(suite.scenarios), "simulated customer")
     console.print()
     console.print(safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.jsonl"
-        with conversing(suite, apps, {}, "") as on_conversation:
+        with show_conversations(suite, arms, runs=1) as on_conversation:
             report = evaluate(
-                suite, apps, model=model_choice.chat_model(), results=results, on_conversation=on_conversation
+                suite, arms, model=model_choice.chat_model(), results=results, on_conversation=on_conversation
             )
         _PAGE.parent.mkdir(parents=True, exist_ok=True)
-        write_html(
-            _PAGE, report, said_in(report, results), title="The order desk and its simulated customers"
-        )
+        transcripts = read_reported_transcripts(report, results)
+        write_html(_PAGE, report, transcripts, title="The order desk and its simulated customers")
     console.print()
-    show(report, [table for table in tables_of(report) if table.title in _TABLES], way_on="")
-    require_all_run([report], way_on="")
+    tables = [table for table in tables_of(report) if table.title in _TABLES]
+    show_evaluation(report, tables, resume_hint="")
+    require_complete([report], resume_hint="")
     console.print()
     console.print(safe_text(_FIGURES, "dim"))
     console.print(safe_text("Every conversation, and where each of them stopped:"))

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
-from arq_graph.cli import evaluation, options
-from arq_graph.cli.input_files import check_output_files, find_readable_files
+from arq_graph.cli import options
+from arq_graph.cli.evaluation_results import (
+    format_resume_hint,
+    make_exception_tables,
+    read_reported_transcripts,
+    require_complete,
+    show_conversations,
+    show_evaluation,
+)
+from arq_graph.cli.evaluation_setup import (
+    choose_evaluation_models,
+    describe_ablations,
+    filter_scenarios,
+    parse_prices,
+    prepare_arms,
+)
+from arq_graph.cli.input_files import check_output_files
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
-from arq_graph.milestones.evaluation.runner import evaluate as evaluated
+from arq_graph.milestones.evaluation.runner import evaluate as evaluate_suite
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.tables import tables_of
 
@@ -35,6 +50,7 @@ def evaluate(
     results: Annotated[
         Path | None,
         Option(
+            "--results",
             metavar="FILE",
             help="Where conversations are saved. Default: SUITE.results.jsonl.",
         ),
@@ -51,24 +67,34 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
-    asked = evaluation.asked_of(model, model_arg, user_model, judge, votes, base_url)
-    how: dict[str, Any] = {"concurrency": concurrency, "workers": workers, "resume": resume}
-    how |= {"max_calls": max_calls, "max_cost": max_cost, "prices": evaluation.read_prices(prices, max_cost)}
-    kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
-    (read,) = evaluation.narrowed([Suite.from_yaml(suite)], only or ())
-    find_readable_files([suite])
-    check_output_files([kept, json, html], [suite])
-    tried, apps = evaluation.tried_on(read, arms or ["guided"], suite.absolute().parent, asked["model"])
-    way_on = evaluation.way_on_from(kept)
-    how |= {"runs": runs or 1, "results": kept}
-    with evaluation.conversing(tried, apps, how, way_on) as on_conversation:
-        report = evaluated(
-            tried, apps, **evaluation.judged(asked, votes), **how, on_conversation=on_conversation
+    models = choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
+    token_prices = parse_prices(prices, max_cost)
+    [chosen_suite] = filter_scenarios([Suite.from_yaml(suite)], only or [])
+    results = results or suite.with_name(f"{suite.stem}.results.jsonl")
+    check_output_files([results, json, html], [suite])
+    folder = suite.absolute().parent
+    chosen_suite, loaded_arms = prepare_arms(chosen_suite, arms or ["guided"], folder, models.agent_model)
+    resume_hint = format_resume_hint(results)
+    with show_conversations(chosen_suite, loaded_arms, runs or 1, resume_hint) as on_conversation:
+        report = evaluate_suite(
+            chosen_suite,
+            loaded_arms,
+            **models.settings,
+            runs=runs or 1,
+            concurrency=concurrency,
+            workers=workers,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            prices=token_prices,
+            results=results,
+            resume=resume,
+            on_conversation=on_conversation,
         )
-    # Before anything is printed: whoever reads may have gone.
-    tables = list(tables_of(report, ablated=evaluation.ablated_in(apps), timed=True))
-    tables += evaluation.exceptions_of_tools(report, kept)
-    write_outputs(report, json, html, evaluation.said_in(report, kept), tables, title="Evaluation")
-    evaluation.show(report, tables, way_on, judged=judge is not None)
-    note(f"The conversations are in {kept}.")
-    evaluation.require_all_run([report], way_on)
+    # The outputs are written before anything is printed, because printing fails if nobody reads it.
+    tables = list(tables_of(report, ablated=describe_ablations(loaded_arms), timed=True))
+    tables += make_exception_tables(report, results)
+    transcripts = read_reported_transcripts(report, results)
+    write_outputs(report, json, html, transcripts, tables, title="Evaluation")
+    show_evaluation(report, tables, resume_hint, has_judge=models.has_judge)
+    note(f"The conversations are in {results}.")
+    require_complete([report], resume_hint)

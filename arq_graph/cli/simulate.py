@@ -10,7 +10,7 @@ from typer import Exit, Option
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.cli import options
-from arq_graph.cli.evaluation import say_doubts
+from arq_graph.cli.evaluation_setup import note_limitations
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay, leave_on_ctrl_c
@@ -74,7 +74,7 @@ def simulate(
     if seed is None:
         seed = derive_seed(whole_suite.seed, chosen.name, 1)
     agent_model = model_choice.chat_model()
-    say_doubts(agent_model, [arm], [])
+    note_limitations(agent_model, [arm], [])
     arms = Arms(load_arms([arm], folder=suite.absolute().parent), agent_model)
     arms.select_comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
     made = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))

@@ -464,7 +464,7 @@ class Shop:
         ),
         (
             TELLS.replace("outcome(self)", "__init__(self)").replace("{}", "{}['x']"),
-            "error: the world of scenario 'roses' cannot be made: KeyError: 'x' (line 7 of",
+            "error: the world of scenario 'tulips' cannot be made: KeyError: 'x' (line 7 of",
             "shop.py)",
         ),
     ],

@@ -1,0 +1,216 @@
+"""Prepare a run of `evaluate`, `experiment` or `simulate`: its models, limits, scenarios and arms."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from typer import BadParameter
+
+from arq_graph.cli.model_choice import choose_model
+from arq_graph.cli.report_view import format_count, list_names
+from arq_graph.cli.screen import note
+from arq_graph.errors import InputError, SpecError, suggestion
+from arq_graph.experiments.ablations import parse_ablation
+from arq_graph.experiments.arms import ARMS, load_arms
+from arq_graph.milestones.evaluation.arms import Arm, Arms, PreparedApp
+from arq_graph.milestones.evaluation.results import JUDGE_VOTES
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
+from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.store import MODEL_ROLES
+from arq_graph.milestones.users.user_spec import KINDS
+from arq_graph.models.offline.model import is_offline
+
+
+@dataclass(frozen=True)
+class EvaluationModels:
+    """The models of an evaluation by their roles: `model`, and if they are asked `user_model` and `judge`.
+
+    Attributes:
+        by_role: The models.
+        names: Their names as they are shown.
+        votes: How often the judge is asked.
+    """
+
+    by_role: Mapping[str, BaseChatModel]
+    names: Mapping[str, str]
+    votes: int = 1
+
+    @property
+    def agent_model(self) -> BaseChatModel:
+        """The model of the agents."""
+        return self.by_role["model"]
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether a judge is asked."""
+        return "judge" in self.by_role
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The models as arguments of `aevaluate`."""
+        depends_on = {MODEL_ROLES[role]: name for role, name in self.names.items()}
+        settings: dict[str, Any] = {**self.by_role, "depends_on": depends_on}
+        if self.has_judge:
+            settings["judge"] = LLMJudge(self.by_role["judge"], votes=self.votes)
+            if self.votes > 1:
+                depends_on[JUDGE_VOTES] = str(self.votes)
+        return settings
+
+
+def choose_evaluation_models(
+    model: str | None,
+    model_args: Sequence[str] | None,
+    user_model: str | None,
+    judge: str | None,
+    votes: int,
+    base_url: str | None,
+) -> EvaluationModels:
+    """Choose the models that the options name."""
+    if votes > 1 and not judge:
+        raise BadParameter("--votes says how often to ask the judge: name one with --judge")
+    choices = {"model": choose_model(model, base_url, model_args)}
+    if user_model:
+        choices["user_model"] = choose_model(user_model, base_url)
+    if judge:
+        choices["judge"] = choose_model(judge, base_url)
+    models = {role: choice.chat_model() for role, choice in choices.items()}
+    names = {role: choice.name for role, choice in choices.items()}
+    return EvaluationModels(models, names, votes)
+
+
+def parse_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
+    """Return the prices of a million input and output tokens by model.
+
+    Args:
+        text: The value of --prices.
+        max_cost: The value of --max-cost, which needs prices.
+    """
+    if max_cost is not None and not (text and max_cost > 0):
+        raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10, and more than 0")
+    prices: dict[str, tuple[float, float]] = {}
+    if not text:
+        return prices
+    for entry in text.split(","):
+        match = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", entry.strip())
+        if match is None:
+            raise BadParameter(f"--prices {entry}: it must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
+        prices[match[1]] = (float(match[2]), float(match[3]))
+    return prices
+
+
+def filter_scenarios(suites: Sequence[Suite], names: Sequence[str]) -> list[Suite]:
+    """Keep the scenarios of some categories and kinds of users; a suite without any is left out, with a note.
+
+    Raises:
+        InputError: A name is neither a category nor a kind of user, or no scenario is left.
+    """
+    use_cases: set[str] = set()
+    for suite in suites:
+        use_cases.update(scenario.use_case for scenario in suite.scenarios if scenario.use_case)
+    kinds = [name for name in names if name in KINDS and name not in use_cases]
+    categories = [name for name in names if name not in kinds]
+    for category in categories:
+        if category not in use_cases:
+            known_names = [*sorted(use_cases), *KINDS]
+            hint = suggestion(category, known_names) or f"; there are {list_names(known_names)}"
+            raise InputError(f"there is no category (`use_case`) and no kind of user {category!r}{hint}")
+    filtered = []
+    for suite in suites:
+        scenarios = [scenario for scenario in suite.scenarios if _is_selected(scenario, categories, kinds)]
+        if scenarios:
+            filtered.append(suite.replace(scenarios=scenarios))
+        else:
+            note(f"{suite.name} is left out: it has no scenario of {', '.join(names)}.")
+    if not filtered:
+        raise InputError(f"no scenario is left: --only {','.join(names)} fits none")
+    return filtered
+
+
+def _is_selected(scenario: Scenario, categories: Sequence[str], kinds: Sequence[str]) -> bool:
+    has_category = not categories or scenario.use_case in categories
+    has_kind = not kinds or scenario.kind in kinds
+    return has_category and has_kind
+
+
+def prepare_arms(
+    suite: Suite, names: list[str], folder: Path, model: BaseChatModel
+) -> tuple[Suite, dict[str, Arm]]:
+    """Load the arms and try to make each of them; return them with the scenarios that all of them can play.
+
+    Args:
+        suite: The scenarios.
+        names: The arms.
+        folder: The folder of the user's own modules.
+        model: The model of the agents.
+
+    Raises:
+        InputError: A world or an arm would fail in each scenario of a kind, so that no run is worth its cost.
+    """
+    loaded = load_arms(names, folder=folder)
+    arms = Arms(loaded, model)
+    suite = arms.select_comparable(suite)
+    examples = _choose_examples(suite)
+    for scenario in examples:
+        # A mistake in a world is not the arm's, so the world is checked first. Nothing has happened in it.
+        PreparedApp(None, world=scenario.make_world(suite.seed)).read_outcome()
+    for name, scenario in product(loaded, examples):
+        try:
+            arms.prepare_app(PlannedConversation(name, scenario, 1, suite.seed))
+        except (InputError, SpecError) as error:
+            raise InputError(f"the arm {name!r} cannot be tried on {suite.name!r}: {error}") from error
+        except (Exception, SystemExit):
+            continue  # the user's own code, which may fail in one conversation alone
+    note_limitations(model, names, suite.scenarios)
+    return suite, loaded
+
+
+def _choose_examples(suite: Suite) -> list[Scenario]:
+    """Return the first scenario of each kind of setup: with or without an agent, by world, for the matcher alone."""
+    examples: dict[tuple[bool, int, bool], Scenario] = {}
+    for scenario in suite.scenarios:
+        world = getattr(scenario.world, "func", scenario.world)
+        setup = (scenario.agent is None, id(world), scenario.matches_only)
+        examples.setdefault(setup, scenario)
+    return list(examples.values())
+
+
+def note_limitations(model: BaseChatModel, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
+    """Print what the offline model can't do with these arms, and how many conversations share their tools."""
+    # LangChain would log that a conversation's limit of calls was reached, and the report says so, too.
+    logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
+    if is_offline(model) and "create_agent" in arms:
+        note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
+    shared_count = 0
+    for scenario in scenarios:
+        if scenario.user and scenario.agent and scenario.world is None:
+            shared_count += 1
+    if shared_count:
+        note(
+            f"{format_count(shared_count, 'scenario')} without a `world`: their conversations share the agent's own "
+            "tools, and see what others have changed."
+        )
+
+
+def describe_ablations(arms: Iterable[str]) -> dict[str, str]:
+    """Return the steps that lack queries by the arms in which they do."""
+    steps = {}
+    for arm in arms:
+        ablation = parse_ablation(arm)
+        if ablation:
+            steps[arm] = " and ".join(ablation.without)
+    return steps
+
+
+def refuse_arms_as_files(arguments: Iterable[Path | str]) -> None:
+    """Refuse the name of an arm in the place of a file: it was meant for --arms."""
+    for argument in arguments:
+        if str(argument) in ARMS and not Path(argument).is_file():
+            raise InputError(f"{str(argument)!r} is an arm: separate arms with commas, as in --arms arq,cot")
