@@ -154,10 +154,10 @@ def find_open_agreement(state: StateView) -> tuple[Agreement, list[BaseMessage]]
     It is open while the message that ends with it is the agent's last one, and reads as it was sent.
     """
     agreements = state.read_records("agreements", Agreement)
-    asked = [agreement for agreement in agreements if agreement.by == "customer"]
-    position = _find_question(state, asked[-1]) if asked else None
-    if position is None:
-        _warn_of_lost_question(state, {agreement.id for agreement in agreements})
+    agreement = next((record for record in reversed(agreements) if record.by == "customer"), None)
+    position = _find_question(state, agreement) if agreement else None
+    if agreement is None or position is None:
+        _warn_of_lost_question(state, {record.id for record in agreements})
         return None
     answers: list[BaseMessage] = []
     for message in state.messages[position + 1 :]:
@@ -165,7 +165,7 @@ def find_open_agreement(state: StateView) -> tuple[Agreement, list[BaseMessage]]
             return None
         if isinstance(message, HumanMessage):
             answers.append(message)
-    return (asked[-1], answers) if answers else None
+    return (agreement, answers) if answers else None
 
 
 def _find_question(state: StateView, agreement: Agreement) -> int | None:
@@ -178,17 +178,15 @@ def _find_question(state: StateView, agreement: Agreement) -> int | None:
 
 def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
     """Warn whoever wires the graph if the record of the last question isn't stored until its answer."""
-    for message in reversed(state.messages):
-        if isinstance(message, AIMessage):
-            question_id = read_note(message, QUESTION_ID).get(state.agent)
-            if isinstance(question_id, str) and question_id not in known_ids:
-                warnings.warn(
-                    f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know "
-                    "the question any more, so no answer to it counts. An agent that is a node of another graph has "
-                    "to keep its state between turns: compile it with checkpointer=True",
-                    stacklevel=2,
-                )
-            return
+    last = next((message for message in reversed(state.messages) if isinstance(message, AIMessage)), None)
+    question_id = read_note(last, QUESTION_ID).get(state.agent) if last else None
+    if isinstance(question_id, str) and question_id not in known_ids:
+        warnings.warn(
+            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know the "
+            "question any more, so no answer to it counts. An agent that is a node of another graph has to keep its "
+            "state between turns: compile it with checkpointer=True",
+            stacklevel=2,
+        )
 
 
 # --- the answer

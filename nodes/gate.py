@@ -166,7 +166,10 @@ class Gate:
 def find_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
     """Return why a call must not run, wherever it comes from; None if it may."""
     name = call["name"]
-    agreed_call = _find_agreed_call(state, call["id"])
+    agreed_calls: list[PendingCall] = []
+    for agreement in state.read_records("agreements", Agreement):
+        agreed_calls += [agreed for agreed in agreement.calls if agreed.tool_call_id]
+    agreed_call = next((agreed for agreed in agreed_calls if agreed.tool_call_id == call["id"]), None)
     if agreed_call is None:
         if name in agent.confirm:
             return "this call needs an agreement that nobody has given to it"
@@ -179,15 +182,6 @@ def find_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str
     if name in get_granted_tools(agent, state):
         return None
     return "this tool cannot be called now: no active guideline grants it"
-
-
-def _find_agreed_call(state: StateView, tool_call_id: str | None) -> PendingCall | None:
-    """Return the agreed call that became this tool call, or None if nobody agreed to it."""
-    for agreement in state.read_records("agreements", Agreement):
-        for call in agreement.calls:
-            if call.tool_call_id and call.tool_call_id == tool_call_id:
-                return call
-    return None
 
 
 def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:

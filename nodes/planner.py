@@ -22,6 +22,7 @@ from arq_graph.nodes.confirmation import (
 )
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
@@ -197,7 +198,8 @@ class Planner(Strategy):
         update: Update = {"plan": gate.state.replace_records("plan", [plan])}
         messages: list[BaseMessage] = []
         if call:
-            messages.append(self.make_call_message([make_call(call.tool, call.arguments)]))
+            tool_call = make_call(call.tool, call.arguments)
+            messages.append(make_agent_message(self.agent.name, tool_calls=[tool_call]))
         elif not self.draft:
             fallback = "" if to_confirm else self.agent.fallback
             reply, agreements, event = ask_for_confirmation(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
@@ -69,7 +69,7 @@ class Strategy(AgentNode[ARQ]):
         if outcome.call is None:
             return (yield from self.decide(gate, outcome))
         state.emit(ToolsDecided(decisions=outcome.insights))
-        message = self.make_call_message([outcome.call])
+        message = make_agent_message(self.agent.name, tool_calls=[outcome.call])
         return {**self.make_update(gate, outcome.insights, [message]), **outcome.update}
 
     @abstractmethod
@@ -168,7 +168,3 @@ class Strategy(AgentNode[ARQ]):
         if all_messages:
             update[self.messages_key] = all_messages
         return update
-
-    def make_call_message(self, calls: Sequence[ToolCall]) -> AIMessage:
-        """Return the message that makes calls."""
-        return make_agent_message(self.agent.name, tool_calls=list(calls))

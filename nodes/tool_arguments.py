@@ -82,17 +82,6 @@ class Argument:
             entry["one_of"] = self.choices
         return entry
 
-    def parse(self, value: Any) -> Any:
-        """Return the argument's value from the value of a decision.
-
-        Raises:
-            ValueError: It should be a string that holds JSON, and isn't.
-            RecursionError: The JSON is nested too deeply.
-        """
-        if self.schema is None and value is not None:
-            return json.loads(value)
-        return value
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -161,11 +150,15 @@ class ToolArguments:
             decision = getattr(decisions, argument.key)
             if not decision.given:
                 continue
-            try:
-                arguments[argument.name] = argument.parse(decision.value)
-            except (ValueError, RecursionError) as error:
-                message = f"the value is not JSON: {error}"
-                problems[argument.name] = Problem(argument, "invalid", message)
+            value = decision.value
+            if argument.schema is None and value is not None:
+                try:
+                    value = json.loads(value)
+                except (ValueError, RecursionError) as error:
+                    message = f"the value is not JSON: {error}"
+                    problems[argument.name] = Problem(argument, "invalid", message)
+                    continue
+            arguments[argument.name] = value
         for problem in self.validate(arguments):
             name = problem.argument.name if problem.argument else ""
             problems.setdefault(name, problem)

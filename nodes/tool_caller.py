@@ -18,6 +18,7 @@ from arq_graph.nodes.channels import count_tool_rounds
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
 from arq_graph.nodes.spec_sections import describe_tool, describe_turn, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
@@ -182,7 +183,8 @@ class ToolCaller(Strategy):
         if not runs:
             return self.make_update(gate, decisions)
         calls = [make_call(run.tool, run.arguments) for run in runs]
-        return self.make_update(gate, decisions, [self.make_call_message(calls)])
+        message = make_agent_message(self.agent.name, tool_calls=calls)
+        return self.make_update(gate, decisions, [message])
 
     def _choose_tools(self, gate: Gate, outcome: AgreementOutcome) -> list[ToolArguments]:
         """Return the tools to ask about: those that may be called, and those of pending calls."""

@@ -6,7 +6,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Literal, TypedDict
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolCall,
+    ToolMessage,
+    convert_to_messages,
+)
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -64,8 +71,11 @@ def route_calls(
             return approve
         if calls:
             return [Send("tools", [call]) for call in calls]
-        if again and _has_new_tools(agent, state_view):
-            return again
+        if again:
+            insights = state_view.read_turn_records("tool_insights", ToolInsight, state_view.turn)
+            considered_tools = {insight.tool for insight in insights}
+            if get_granted_tools(agent, state_view).keys() - considered_tools:
+                return again
         return otherwise
 
     if agent.toolbox:
@@ -81,12 +91,6 @@ def route_calls(
         channels = {messages_key: list[AnyMessage], **get_channel_types("guideline_matches", "tool_insights")}
         route.__annotations__["state"] = TypedDict("RouterState", channels, total=False)  # type: ignore[operator]
     return route
-
-
-def _has_new_tools(agent: Agent, state: StateView) -> bool:
-    insights = state.read_turn_records("tool_insights", ToolInsight, state.turn)
-    considered = {insight.tool for insight in insights}
-    return bool(get_granted_tools(agent, state).keys() - considered)
 
 
 class ToolGate:
@@ -110,8 +114,10 @@ class ToolGate:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return handler(request)
-        result = self._refuse(request) or handler(_with_sync_function(request))
-        return self._report(request, result)
+        state = StateView(request.state, self.messages_key, agent=self.agent.name)
+        if reason := find_refusal(self.agent, state, request.tool_call):
+            return self._report(state, request.tool_call, make_tool_message(request.tool_call, reason))
+        return self._report(state, request.tool_call, handler(_with_sync_function(request)))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
@@ -119,20 +125,13 @@ class ToolGate:
         """Run a call, or refuse it, in an async run."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return await handler(request)
-        result = self._refuse(request) or await handler(request)
-        return self._report(request, result)
+        state = StateView(request.state, self.messages_key, agent=self.agent.name)
+        if reason := find_refusal(self.agent, state, request.tool_call):
+            return self._report(state, request.tool_call, make_tool_message(request.tool_call, reason))
+        return self._report(state, request.tool_call, await handler(request))
 
-    def _view_state(self, request: ToolCallRequest) -> StateView:
-        return StateView(request.state, self.messages_key, agent=self.agent.name)
-
-    def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
-        """Return the result of a call that must not run; None if it may."""
-        reason = find_refusal(self.agent, self._view_state(request), request.tool_call)
-        return make_tool_message(request.tool_call, reason) if reason else None
-
-    def _report(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
+    def _report(self, state: StateView, call: ToolCall, result: ToolResult) -> ToolResult:
         """Emit an event about a call, and return its result; one that speaks for the customer is replaced."""
-        state, call = self._view_state(request), request.tool_call
         messages: list[BaseMessage] = []
         for message, is_for_this_graph in self._iterate_messages(result):
             messages.append(message)

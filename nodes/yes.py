@@ -36,13 +36,23 @@ def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     """
     words: list[str] = []
     for message in answers:
-        if not _is_text_only(message) or has_question_mark(message.text):
+        blocks = [] if isinstance(message.content, str) else message.content
+        is_text = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
+        if not is_text or has_question_mark(message.text):
             return False
         words += _split_words(message.text)
     if len(words) > MAX_WORDS:
         return False
-    phrases = {**_make_tool_phrases(tools), **_load_phrases()}
-    return any(_is_agreement(kinds) for kinds in _parse_phrases(words, phrases))
+    phrases: dict[tuple[str, ...], str] = {}
+    for tool in tools:
+        if first_word := _FIRST_WORD.search(tool):
+            phrases[(*_split_words(first_word[0]), "it")] = "deed"
+    phrases.update(_load_phrases())
+    for kinds in _parse_phrases(words, phrases):
+        is_confirmed_ok = "ok" in kinds and ("please" in kinds or "deed" in kinds)
+        if ("yes" in kinds or is_confirmed_ok) and "never" not in kinds:
+            return True
+    return False
 
 
 def normalize_text(text: str) -> str:
@@ -60,12 +70,6 @@ def has_question_mark(text: str) -> bool:
     return False
 
 
-def _is_text_only(message: BaseMessage) -> bool:
-    if isinstance(message.content, str):
-        return True
-    return all(isinstance(block, str) or block.get("type") == "text" for block in message.content)
-
-
 def _split_words(text: str) -> list[str]:
     """Return the words of a text without punctuation.
 
@@ -81,15 +85,6 @@ def _split_words(text: str) -> list[str]:
         else:
             spaced.append(character)
     return "".join(spaced).split()
-
-
-def _make_tool_phrases(tools: Iterable[str]) -> Phrases:
-    """Return "cancel it" for each tool such as `cancel_order`, as phrases of the kind `deed`."""
-    phrases = {}
-    for tool in tools:
-        if first_word := _FIRST_WORD.search(tool):
-            phrases[(*_split_words(first_word[0]), "it")] = "deed"
-    return phrases
 
 
 @cache
@@ -115,8 +110,3 @@ def _parse_phrases(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]
             if kind := phrases.get(tuple(words[start:end])):
                 kinds_up_to[end] |= {kinds | {kind} for kinds in kinds_before}
     return kinds_up_to[-1]
-
-
-def _is_agreement(kinds: frozenset[str]) -> bool:
-    is_confirmed_ok = "ok" in kinds and not kinds.isdisjoint({"please", "deed"})
-    return ("yes" in kinds or is_confirmed_ok) and "never" not in kinds

@@ -16,6 +16,7 @@ from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.proposed_calls import get_property_name, merge_insights, read_choice
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
 from arq_graph.nodes.speaking.moves import ProposedMove, SpeakingContext, SpeakingRules
@@ -213,7 +214,7 @@ class Speaker(Strategy):
         messages: list[BaseMessage] = []
         if move.call:
             call = make_call(move.call.tool, move.call.arguments)
-            messages.append(self.make_call_message([call]))
+            messages.append(make_agent_message(self.agent.name, tool_calls=[call]))
             state.emit(ToolsDecided(decisions=tuple(decisions)))
         else:
             confirms = bool(to_confirm)
