@@ -22,7 +22,8 @@ from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.screen import safe_text, stdout_console, warn
 from arq_graph.errors import InputError
-from arq_graph.experiments.finetuning import UNFILLED, TurnExamples, make_finetuning_examples
+from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examples
+from arq_graph.experiments.planner_answers import UNFILLED
 from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord

@@ -1,95 +1,128 @@
-"""Examples to fine-tune a planner's model on: what the planner asks at each step of a recorded conversation, and the
-answer that leads to what was done there (Pre-Act 3.2, Algorithm 1, Appendices B and E).
+"""Examples to fine-tune a planner's model on: its prompt at each step of a recorded conversation, and the answer that
+leads to what was done there (Pre-Act 3.2, Algorithm 1, Appendices B and E).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, count
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, convert_to_messages
 from langchain_core.tools import StructuredTool
 from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import PROFILE
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, UnsatisfiedError
+from arq_graph.experiments.planner_answers import ReasonSheet, compose_answer, reconstruct_plans
+from arq_graph.experiments.recorded_turns import RecordedTurn, split_turns
 from arq_graph.milestones.evaluation.arms import describe_instructions
 from arq_graph.milestones.evaluation.results import read_stored_conversation
-from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.reports.records import Record
-from arq_graph.milestones.transcript import Call, Transcript
-from arq_graph.milestones.transcripts.formats import read_transcripts
+from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
 from arq_graph.milestones.turn_level.predictors import make_openai_definitions
-from arq_graph.milestones.turn_level.turn_steps import Dataset, convert_events_to_messages
+from arq_graph.milestones.turn_level.turn_steps import Dataset
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.channels import describe_first_error
-from arq_graph.nodes.messages import classify_result
-from arq_graph.nodes.plan_schema import FINAL_ANSWER
-from arq_graph.nodes.planner import Planner, PreActPlanner, ReActPlanner
-from arq_graph.nodes.proposed_calls import get_property_name
+from arq_graph.nodes.planner import PreActPlanner, ReActPlanner
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.tool_arguments import name_in_words
-from arq_graph.reasoning.answer import Answer
-from arq_graph.reasoning.blocks import join_text_blocks
-from arq_graph.reasoning.blueprint import dump_in_mode, list_response_fields
-from arq_graph.reasoning.conversation import Conversation, Line
-from arq_graph.reasoning.sections import as_json, clean
-from arq_graph.reasoning.steps import perform_steps
+from arq_graph.reasoning.blueprint import dump_in_mode, read_answer
+from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.sections import clean
 
-UNFILLED = "[to be filled in]"
-"""What stands where a person or a model has to write something."""
-_FINAL = "give the final answer"
-_IS_MOVE = "a move in a world of text is not a call of a tool, so no planner can learn it"
-_WHY = {"failed": "the call failed", "empty": "nothing was found"}
-_SHORT = 200
+Chat: TypeAlias = list[dict[str, str]]
+"""Messages in the format of TRL: a system message, a user's and the assistant's."""
+
+_WORLD_MOVE = "a move in a world of text is not a call of a tool, so no planner can learn it"
 
 
 class TurnExamples(Record):
-    """What a recorded turn gives to learn from; what no record holds of it is kept in a file as this, without rows.
+    """The examples of one recorded turn; without its rows, it is a line of the file of reasons.
 
     Args:
-        turn: The same where the same was said and done; empty where a whole conversation is left out.
+        turn: A key that is the same where the same was said and done; empty where a whole conversation is left out.
         conversation: The conversation's task, or else its id or place: the same for all runs of a task.
-        said: The lines that a planner reads.
+        stand_ins: What a stand-in did in the conversation, as in `Transcript`: then it is nothing to train on.
+        lines: The lines that a planner reads.
         reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
         rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
             answer stands under `unfilled` instead, so that nothing is trained on it.
-        left_out: Why there are no rows, in words.
-        stand_ins: What a stand-in did in the conversation, as in `Transcript`: then it is nothing to train on.
+        left_out: Why there are no rows.
     """
 
     turn: str
     conversation: str = ""
     stand_ins: tuple[str, ...] = ()
-    said: tuple[dict[str, Any], ...] = ()
+    lines: tuple[dict[str, Any], ...] = ()
     reasons: dict[str, str]
     rows: tuple[dict[str, Any], ...] = ()
     left_out: str = ""
 
 
-class _Turn(NamedTuple):
-    """What was said and done up to a customer's message, and after it: each call with what was said beside it and its
-    result, and the answer, which is empty where the record ends before it; and all of it as a planner reads it.
-    """
+class PlannerTrainer:
+    """A planner whose model gives the answers that it is told to, so that its prompts are those of a real run."""
 
-    history: list[BaseMessage]
-    calls: list[tuple[AIMessage, BaseMessage]]
-    answer: str
-    talk: Conversation
+    def __init__(self, planner_class: type[ReActPlanner | PreActPlanner], agent: Agent) -> None:
+        self._answer = ""
+        self._model = ScriptedChatModel(lambda _: self._answer)
+        reasoner = Reasoner(self._model, mode="direct", max_candidates=1, on_unsatisfied="raise")
+        self.planner = planner_class(reasoner, agent)
 
+    def make_chats(self, turn: RecordedTurn, sheet: ReasonSheet) -> list[Chat]:
+        """Return a chat for each action of a turn: in Algorithm 1 the pairs (Ip, Op).
 
-class _Step(NamedTuple):
-    """A step of a plan as the planner writes it, its call, and what the call is expected to tell."""
+        The prompt before a call shows the results of the calls before it, and the prompt before the answer all.
 
-    written: dict[str, Any]
-    call: ToolCall | None
-    expected: str
+        Raises:
+            InputError: The planner would not do one of these actions.
+        """
+        plans = reconstruct_plans(turn, sheet)
+        if not turn.answer:
+            if isinstance(self.planner, PreActPlanner):
+                raise InputError("there is no answer at the end, so nobody knows the plan")
+            plans = plans[:-1]
+        results = turn.conversation.current_turn_results
+        state: dict[str, Any] = {"messages": turn.history}
+        chats = []
+        for number, plan in enumerate(plans):
+            answer = compose_answer(self.planner, turn, plan, results[:number])
+            chat, update = self._take_action(state, answer)
+            chats.append(chat)
+            if number < len(turn.calls):
+                message, result = turn.calls[number]
+                call = update["messages"][-1].model_copy(update={"content": message.content})
+                result = result.model_copy(update={"tool_call_id": call.tool_calls[0]["id"]})
+                state = {**state, **update, "messages": [*state["messages"], call, result]}
+        return chats
+
+    def _take_action(self, state: Any, answer: dict[str, Any]) -> tuple[Chat, dict[str, Any]]:
+        """Return the planner's prompt and its answer as a chat, and the update that the planner makes of it."""
+        try:
+            value, _ = read_answer(self.planner.blueprint, "direct", json.dumps(answer))
+        except ValidationError as error:
+            raise InputError(describe_first_error(error)) from None
+        self._answer = json.dumps(dump_in_mode(value, "direct"), ensure_ascii=False)
+        self._model.calls.clear()
+        try:
+            update = self.planner.invoke(state)
+        except UnsatisfiedError as error:
+            complaint = error.attempts[-1].complaints[0].message
+            # What follows tells the model what to do instead.
+            reason = complaint.partition("; ")[0].partition(": ")[0]
+            raise InputError(f"the planner would not do that: {reason}") from None
+        (call,) = self._model.calls
+        system, user = call.messages
+        chat = [
+            {"role": "system", "content": clean(system.text)},
+            {"role": "user", "content": clean(user.text)},
+            {"role": "assistant", "content": clean(self._answer)},
+        ]
+        return chat, update
 
 
 def make_finetuning_examples(
@@ -102,13 +135,14 @@ def make_finetuning_examples(
 ) -> Iterator[TurnExamples]:
     """Make examples of recorded conversations, turn by turn (Pre-Act 3.2.1, Algorithm 1).
 
-    Each prompt is the one that the planner sends in mode `direct`, and each answer one that it has read and taken.
+    Each prompt is the one that the planner sends in mode `direct`, and each answer one that it has accepted.
 
     Args:
         transcripts: A file that `read_transcripts` reads, a transcript, or transcripts.
         stage: 1: ReAct, with thoughts that the record tells. 2: Pre-Act, with plans whose reasons it does not tell.
-        agent: Whose instructions and tools stand in the prompts, as `move_guidelines_to_profile` gives them, because no
-            record tells which guidelines were active; results of other agents are left out. None: those of each record.
+        agent: The agent whose instructions and tools stand in the prompts, as `move_guidelines_to_profile` gives them,
+            because no record tells which guidelines were active; results of other agents are left out. None: those of
+            each record.
         tools: The tools, where the records do not bring them: OpenAI definitions, LangChain tools, or schemas by name.
         reasons: What was written, by `turn` and question.
 
@@ -116,70 +150,48 @@ def make_finetuning_examples(
         InputError: The file cannot be read.
         ToolError: One of the `tools` has nothing but a name, or cannot be described.
     """
-    kind = ReActPlanner if stage == 1 else PreActPlanner
-    spec = move_guidelines_to_profile(agent) if agent else None
-    known = [] if spec else None if tools is None else make_openai_definitions(tools)
-
-    @lru_cache(maxsize=8)
-    def planner_of(told: str, definitions: str) -> Planner:
-        tools = [
-            StructuredTool(
-                name=each["name"],
-                description=each["description"] or name_in_words(each["name"]),
-                args_schema=each["parameters"],
-                func=lambda **_: None,
-            )
-            for each in (tool["function"] for tool in json.loads(definitions))
-        ]
-        known_agent = spec or Agent("Agent", told or PROFILE, tools=tools)
-        return kind(ScriptedChatModel([]), known_agent, mode="direct")
-
-    records = read_transcripts(transcripts) if isinstance(transcripts, str | Path) else transcripts
-    for number, record in enumerate([records] if isinstance(records, Transcript) else records):
+    get_trainer = _make_trainer_getter(stage, agent, tools)
+    for number, record in enumerate(_read_records(transcripts)):
         if not isinstance(record, Transcript):
-            unread = f"{record!r:.80} is no transcript: read it with `read_transcript`"
-            yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", unread)))
+            problem = f"{record!r:.80} is no transcript: read it with `read_transcript`"
+            yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", problem)))
+            continue
+        problem = _find_result_problem(record, agent)
+        try:
+            trainer = get_trainer(record)
+            problem = problem or _find_tool_problem(record, trainer)
+        except Exception as error:  # whatever a broken schema of a tool leads to
+            problem = problem or f"the tools cannot be used: {error}"
+        if problem:
+            yield TurnExamples(turn="", reasons={}, left_out=problem)
             continue
         name = clean(record.task or record.id or f"conversation {number}")
-        called = {call.tool for _, call in record.enumerate_calls() if call.malformed is None}
-        try:
-            given = (
-                make_openai_definitions(record.extra.get("tools") or record.tools) if known is None else known
-            )
-            planner = planner_of("" if spec else record.instructions, json.dumps(given))
-            unknown = sorted(called - planner.tools.keys())
-            undefined = (
-                unknown and f"the tool {unknown[0]!r} is not defined (give it with --tools or --agent)"
-            )
-            wrong = _IS_MOVE if ACT in unknown else undefined
-        except Exception as error:  # whatever a broken schema of a tool leads to
-            wrong = f"the tools cannot be used: {error}"
-        if (kept := read_stored_conversation(record.extra)) and (held := kept.record):
-            if agent and (other := record.extra.get("agent", agent.name)) != agent.name:
-                wrong = f"their agent is {other!r}, not {agent.name!r} (give its file with --agent)"
-            elif "active" in held.expected:
-                wrong = "only the matcher was asked, so there is no reply to learn"
-            elif not called and held.outcome.get("success") is False:
-                wrong = "the agent called no tool, and its world says that it failed"
-        if wrong:
-            yield TurnExamples(turn="", reasons={}, left_out=wrong)
-            continue
-        for turn in _turns(record):
-            said = [line.text for line in turn.talk.lines]
-            key = fingerprint(said).split()[-1][:16]
-            plans, answers = _plans(turn, (reasons or {}).get(key, {}))
-            found: dict[str, Any] = {"said": tuple(map(json.loads, said)), "stand_ins": record.stand_ins}
-            under = "unfilled" if stage == 2 and not all(answers.values()) else "completion"
+        for turn in split_turns(record):
+            lines = [line.text for line in turn.conversation.lines]
+            key = fingerprint(lines).split()[-1][:16]
+            sheet = ReasonSheet(reasons.get(key, {}) if reasons else {})
+            rows, left_out = [], ""
             try:
-                chats = list(_chats(turn, plans, planner))
-                found["rows"] = tuple({"prompt": chat[:2], under: chat[2:]} for chat in chats)
+                chats = trainer.make_chats(turn, sheet)
             except InputError as error:
-                found["left_out"] = str(error)
-            yield TurnExamples(turn=key, conversation=name, reasons=answers, **found)
+                chats, left_out = [], str(error)
+            is_complete = stage == 1 or all(sheet.answers.values())
+            for chat in chats:
+                answer_key = "completion" if is_complete else "unfilled"
+                rows.append({"prompt": chat[:2], answer_key: chat[2:]})
+            yield TurnExamples(
+                turn=key,
+                conversation=name,
+                stand_ins=record.stand_ins,
+                lines=tuple(map(json.loads, lines)),
+                reasons=sheet.answers,
+                rows=tuple(rows),
+                left_out=left_out,
+            )
 
 
 def move_guidelines_to_profile(agent: Agent) -> Agent:
-    """The agent as a planner alone takes it: its profile tells all of its guidelines, and any tool may be called."""
+    """Return the agent for a planner alone: its profile lists its guidelines, and any of its tools may be called."""
     if not agent.guidelines:
         return agent
     return agent.replace(
@@ -187,156 +199,73 @@ def move_guidelines_to_profile(agent: Agent) -> Agent:
     )
 
 
-def _turns(transcript: Transcript) -> Iterator[_Turn]:
-    """The turns of a conversation in which its agent did something. Pre-Act 3.2.1, Algorithm 1.
-
-    Calls that were made at the same time follow one another. Words before a call stand beside it, and several messages
-    behind the last call are one answer. A malformed call is left out with its result. What the agent says before the
-    customer, or the conversation began with, is history alone; a system message within a turn is history of the next.
-    """
-    began_with = sum(1 for _ in convert_events_to_messages(transcript.events[: transcript.history]))
-    messages = [*convert_events_to_messages(transcript.events), HumanMessage("")]  # which ends the last turn
-    history, later = list[BaseMessage](), list[BaseMessage]()
-    calls, answer = list[tuple[AIMessage, BaseMessage]](), ""
-    for number, message in enumerate(messages):
-        if isinstance(message, AIMessage):
-            answer = "\n\n".join(filter(None, (answer, message.text)))
-            # Their results follow directly, in the same order.
-            for at, call in enumerate(message.tool_calls, start=number + 1):
-                calls.append((AIMessage(answer, tool_calls=[call]), messages[at]))
-                answer = ""
-        elif message.type != "tool" and not (calls or answer):
-            history.append(message)
-        elif isinstance(message, HumanMessage):
-            said = [*history, *chain(*calls), *([AIMessage(answer)] if answer else [])]
-            if number > began_with and any(isinstance(each, HumanMessage) for each in history):
-                yield _Turn(history, calls, answer, Conversation(said))
-            history, later, calls, answer = [*said, *later, message], [], [], ""
-        elif message.type == "system":
-            later.append(message)
+def _read_records(transcripts: Dataset) -> Iterable[Transcript | BrokenRecord]:
+    if isinstance(transcripts, str | Path):
+        return read_transcripts(transcripts)
+    if isinstance(transcripts, Transcript):
+        return [transcripts]
+    return transcripts
 
 
-def _plans(turn: _Turn, written: Mapping[str, str]) -> tuple[list[list[_Step]], dict[str, str]]:
-    """What was still ahead at each call of a turn and at its answer, the final answer always last; and each question
-    about it with its answer.
+def _make_trainer_getter(
+    stage: Literal[1, 2], agent: Agent | None, tools: Any
+) -> Callable[[Transcript], PlannerTrainer]:
+    """Return a function that makes the trainer for a record; most records share one."""
+    planner_class = ReActPlanner if stage == 1 else PreActPlanner
+    if agent is not None:
+        trainer = PlannerTrainer(planner_class, move_guidelines_to_profile(agent))
+        return lambda _: trainer
+    known_definitions = None if tools is None else make_openai_definitions(tools)
 
-    A plan reaches as far as could be foreseen: up to the next call that failed or found nothing.
-    """
-    plans, answers, numbers = list[list[_Step]]([[]]), dict[str, str](), count(1)
-    after = turn.talk.last_customer_line
+    @lru_cache(maxsize=8)
+    def make_trainer(instructions: str, definitions: str) -> PlannerTrainer:
+        record_tools = [_make_tool(definition["function"]) for definition in json.loads(definitions)]
+        return PlannerTrainer(planner_class, Agent("Agent", instructions or PROFILE, tools=record_tools))
 
-    def add(step: str, call: ToolCall | None = None) -> None:
-        place, known = f"{next(numbers)}. {step}", f"planned after {after.id if after else 'nothing'}"
-        called = f" {as_json(call['args'])}" if call else ""
-        asked = [f"{place}{called}, {known}: why, and why at this place?"]
-        asked += [f"{place}: what is its result expected to tell?"] if call else []
-        answers.update({question: written.get(question, "").strip() for question in asked})
-        why, *expected = (answers[question] or UNFILLED for question in asked)
-        told = {"step": step, "reason": why, "tool": call and call["name"]}
-        plans[-1].append(_Step(told, call, "".join(expected)))
+    def get_trainer(record: Transcript) -> PlannerTrainer:
+        definitions = known_definitions
+        if definitions is None:
+            definitions = make_openai_definitions(record.extra.get("tools") or record.tools)
+        return make_trainer(record.instructions, json.dumps(definitions))
 
-    for (message, _), result in zip(turn.calls, turn.talk.current_turn_results, strict=True):
-        (call,) = message.tool_calls
-        add(f"call {call['name']}", call)
-        if _ended(result) != "as_expected":
-            add(_FINAL)
-            plans.append([])
-            after = result
-    add(_FINAL)
-    last = plans[-1][-1]
-    return [plan[at:] for plan in plans for at, step in enumerate(plan) if step.call or step is last], answers
+    return get_trainer
 
 
-def _ended(line: Line) -> str:
-    """How a result ended. A tool that gives back no text, such as one that does something, has told enough."""
-    outcome = classify_result(line)
-    has_told = outcome == "filled" or (outcome == "empty" and not line.message.text.strip())
-    return "as_expected" if has_told else outcome
+def _make_tool(function: Mapping[str, Any]) -> StructuredTool:
+    """Return a tool with this description, which is never run."""
+    return StructuredTool(
+        name=function["name"],
+        description=function["description"] or name_in_words(function["name"]),
+        args_schema=function["parameters"],
+        func=lambda **_: None,
+    )
 
 
-def _chats(turn: _Turn, plans: Sequence[Sequence[_Step]], planner: Planner) -> Iterator[list[dict[str, str]]]:
-    """A chat for each action of a turn: in Algorithm 1 the pairs (Ip, Op), of each call with the results before it, and
-    of the answer with all of them. Raises what the planner says against an action.
-    """
-    if isinstance(planner, PreActPlanner) and not turn.answer:
-        raise InputError("there is no answer at the end, so nobody knows the plan")
-    state: dict[str, Any] = {"messages": turn.history}
-    for at, ahead in enumerate(plans if turn.answer else plans[:-1]):
-        chat, update = _taught(
-            planner, state, _answer(ahead, turn, turn.talk.current_turn_results[:at], planner)
-        )
-        yield chat
-        if at < len(turn.calls):
-            said, result = turn.calls[at]
-            call = update["messages"][-1].model_copy(update={"content": said.content})
-            told = result.model_copy(update={"tool_call_id": call.tool_calls[0]["id"]})
-            state = {**state, **update, "messages": [*state["messages"], call, told]}
+def _find_result_problem(record: Transcript, agent: Agent | None) -> str:
+    """Return why nothing can be learned from a result of an evaluation, or ""."""
+    stored = read_stored_conversation(record.extra)
+    if stored is None or stored.record is None:
+        return ""
+    if agent is not None:
+        name = record.extra.get("agent", agent.name)
+        if name != agent.name:
+            return f"their agent is {name!r}, not {agent.name!r} (give its file with --agent)"
+    if "active" in stored.record.expected:
+        return "only the matcher was asked, so there is no reply to learn"
+    if stored.record.outcome.get("success") is False and not _list_called_tools(record):
+        return "the agent called no tool, and its world says that it failed"
+    return ""
 
 
-def _taught(planner: Planner, state: Any, given: Mapping[str, Any]) -> tuple[list[dict[str, str]], Any]:
-    """The planner's question and the answer, as a chat, and the update that the planner makes of it."""
-    said: list[str] = []
-
-    def answer(questions: Any) -> list[Answer[Any]]:
-        (question,) = questions
-        try:
-            value = question.blueprint.model_validate(given, context="direct")
-        except ValidationError as error:
-            raise InputError(describe_first_error(error)) from None
-        if question.check and (complaints := question.check(value)):
-            # What follows tells the model what to do instead.
-            why = complaints[0].message.partition("; ")[0].partition(": ")[0]
-            raise InputError(f"the planner would not do that: {why}")
-        said.extend(message.text for message in join_text_blocks(convert_to_messages(question.messages)))
-        said.append(json.dumps(dump_in_mode(value, "direct"), ensure_ascii=False))
-        return [Answer(value, "", said[-1])]
-
-    update = perform_steps(planner.steps(planner.view_state(state)), answer)
-    told = zip(("system", "user", "assistant"), map(clean, said), strict=True)
-    return [{"role": role, "content": text} for role, text in told], update
+def _find_tool_problem(record: Transcript, trainer: PlannerTrainer) -> str:
+    """Return why the calls of a record cannot be learned, or ""."""
+    unknown = sorted(_list_called_tools(record) - trainer.planner.tools.keys())
+    if ACT in unknown:
+        return _WORLD_MOVE
+    if unknown:
+        return f"the tool {unknown[0]!r} is not defined (give it with --tools or --agent)"
+    return ""
 
 
-def _answer(ahead: Sequence[_Step], turn: _Turn, done: Sequence[Line], planner: Planner) -> dict[str, Any]:
-    """The answer that takes the first of the steps ahead: of all its parts, those that the planner's schema has."""
-    call, asked = ahead[0].call, list_response_fields(planner.blueprint)
-    steps = [dict(each.written) for each in ahead]
-    ended, change = _ended(done[-1]) if done else None, None
-    if ended in _WHY:
-        if not call:
-            steps[0]["step"] = f"{_FINAL} without what {done[-1].id} was to tell"
-        change = {"what": f"Next: {steps[0]['step']}.", "why": f"{done[-1].id}: {_WHY[ended]}."}
-    told = [f"{each.id}, {each.call and each.call['name']}: {each.message.text[:_SHORT]}" for each in done]
-    action: dict[str, Any] = {FINAL_ANSWER: {"asks_for": [], "answer": turn.answer}}
-    if call:
-        expected = {"expected": ahead[0].expected} if "next_steps" in asked else {}
-        made = {**_arguments(call, turn, planner), **expected}
-        action = {get_property_name(call["name"], (FINAL_ANSWER,)): made or {"go_ahead": True}}
-    parts = {
-        "still_wanted": None,
-        "thought": f"{call['name']} is needed." if call else "What to answer is known.",
-        "previous_steps": "\n".join(told) or None,
-        "observation": ended,
-        "change": change,
-        "next_steps": steps,
-        "action": action,
-    }
-    return {name: parts[name] for name in asked}
-
-
-def _arguments(call: ToolCall, turn: _Turn, planner: Planner) -> dict[str, Any]:
-    """A call's arguments; each value rests on what the customer said, where that has it, or else on what is known."""
-    tool, arguments, said = planner.tools[call["name"]], dict(call["args"]), Grounding()
-    for message in turn.history:
-        if isinstance(message, HumanMessage):
-            said.add_text(message.text)
-    decisions: dict[str, Any] = {}
-    for each in tool.arguments:
-        given, value = each.name in arguments, arguments.pop(each.name, None)
-        basis = (
-            "known" if said.find_invented_arguments(Call(tool.name, {each.name: value})) else "this_request"
-        )
-        written = value if each.schema is not None or value is None else json.dumps(value)
-        decisions[each.key] = {"basis": basis if given else "nobody", "given": given, "value": written}
-    if arguments:
-        raise InputError(f"{tool.name} has no argument {min(arguments)!r}")
-    return {"arguments": decisions} if decisions else {}
+def _list_called_tools(record: Transcript) -> set[str]:
+    return {call.tool for _, call in record.enumerate_calls() if call.malformed is None}

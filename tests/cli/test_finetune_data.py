@@ -180,7 +180,7 @@ def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
     # One line for each turn, however often it was seen, with what was said in it.
     first, second = read(folder / "data.reasons.jsonl")
     assert first["turn"] != second["turn"]
-    assert second["said"][0] == {"id": "M1", "from": "customer", "text": "Hello"}
+    assert second["lines"][0] == {"id": "M1", "from": "customer", "text": "Hello"}
 
 
 def test_an_answer_to_what_is_not_asked_is_told(made, folder):
@@ -449,7 +449,7 @@ def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_
     assert {(each["conversation"], *each["stand_ins"]) for each in held} == {
         ("order (helpful)", "the agent's model")
     }
-    assert (recorded["said"][-1]["text"], "stand_ins" in recorded) == ("1.0", False)
+    assert (recorded["lines"][-1]["text"], "stand_ins" in recorded) == ("1.0", False)
     scored = cli("score", "runs", "--milestones", "milestones.yaml")
     assert scored.out.startswith("No evidence: the agent's model was a stand-in.")
     assert "4 conversations" in scored.out

@@ -1,0 +1,190 @@
+"""The answers with which a planner would have done what a record tells (Pre-Act 3.2, Appendices B and E)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from langchain_core.messages import HumanMessage, ToolCall
+
+from arq_graph.errors import InputError
+from arq_graph.experiments.recorded_turns import RecordedTurn
+from arq_graph.milestones.grounding import Grounding
+from arq_graph.milestones.transcript import Call
+from arq_graph.nodes.messages import classify_result
+from arq_graph.nodes.plan_schema import FINAL_ANSWER
+from arq_graph.nodes.planner import Planner
+from arq_graph.nodes.proposed_calls import get_property_name
+from arq_graph.reasoning.blueprint import list_response_fields
+from arq_graph.reasoning.conversation import Line
+from arq_graph.reasoning.sections import as_json
+
+UNFILLED = "[to be filled in]"
+"""What stands where a person or a model has to write a reason."""
+
+MAX_RESULT_LENGTH = 200
+"""Characters of a result that the description of earlier steps quotes."""
+
+_FINAL_STEP = "give the final answer"
+_FAILURES = {"failed": "the call failed", "empty": "nothing was found"}
+
+
+class PlanStep(NamedTuple):
+    """A step of a plan.
+
+    Args:
+        text: What is done.
+        reason: Why, and why at this place.
+        call: The call that it makes; None for the final answer.
+        expected: What the call's result is expected to tell.
+    """
+
+    text: str
+    reason: str
+    call: ToolCall | None = None
+    expected: str = ""
+
+
+class ReasonSheet:
+    """Asks for what no record tells: why each step was planned, and what was expected of each call.
+
+    Args:
+        written: Answers by question, as a person or a model wrote them.
+
+    Attributes:
+        answers: The answers by question, in the order in which they were asked for; empty where nobody wrote one.
+    """
+
+    def __init__(self, written: Mapping[str, str]) -> None:
+        self._written = written
+        self._step_count = 0
+        self.answers: dict[str, str] = {}
+
+    def make_step(self, text: str, planned_after: Line | None, call: ToolCall | None = None) -> PlanStep:
+        """Return the step with its written reasons; `planned_after` is the last line that was known then."""
+        self._step_count += 1
+        place = f"{self._step_count}. {text}"
+        arguments = f" {as_json(call['args'])}" if call else ""
+        known = planned_after.id if planned_after else "nothing"
+        reason = self._ask(f"{place}{arguments}, planned after {known}: why, and why at this place?")
+        if call is None:
+            return PlanStep(text, reason)
+        return PlanStep(text, reason, call, self._ask(f"{place}: what is its result expected to tell?"))
+
+    def _ask(self, question: str) -> str:
+        self.answers[question] = self._written.get(question, "").strip()
+        return self.answers[question] or UNFILLED
+
+
+def reconstruct_plans(turn: RecordedTurn, sheet: ReasonSheet) -> list[list[PlanStep]]:
+    """Return the plan before each call of a turn and before its answer: the steps that were still ahead.
+
+    A plan ends with the final answer, and reaches as far as could be foreseen: to the next call that failed or found
+    nothing.
+    """
+    remaining: list[list[PlanStep]] = []
+    plan: list[PlanStep] = []
+    planned_after = turn.conversation.last_customer_line
+    for recorded, result in zip(turn.calls, turn.conversation.current_turn_results, strict=True):
+        call = recorded.call
+        plan.append(sheet.make_step(f"call {call['name']}", planned_after, call))
+        if _classify_outcome(result) != "as_expected":
+            plan.append(sheet.make_step(_FINAL_STEP, planned_after))
+            remaining += _list_tails(plan)[:-1]  # its final answer was not given
+            plan, planned_after = [], result
+    plan.append(sheet.make_step(_FINAL_STEP, planned_after))
+    return remaining + _list_tails(plan)
+
+
+def compose_answer(
+    planner: Planner, turn: RecordedTurn, plan: Sequence[PlanStep], results: Sequence[Line]
+) -> dict[str, Any]:
+    """Return the answer with which a planner takes the first step of a plan, with the fields of its blueprint.
+
+    Args:
+        planner: The planner.
+        turn: The recorded turn.
+        plan: The steps ahead.
+        results: The results of this turn that are there already.
+    """
+    call = plan[0].call
+    field_names = list_response_fields(planner.blueprint)
+    next_steps = [_describe_step(step) for step in plan]
+    observation = _classify_outcome(results[-1]) if results else None
+    change = None
+    if observation in _FAILURES:
+        result_id = results[-1].id
+        if call is None:
+            next_steps[0]["step"] = f"{_FINAL_STEP} without what {result_id} was to tell"
+        change = {
+            "what": f"Next: {next_steps[0]['step']}.",
+            "why": f"{result_id}: {_FAILURES[observation]}.",
+        }
+    if call is None:
+        thought = "What to answer is known."
+        action: dict[str, Any] = {FINAL_ANSWER: {"asks_for": [], "answer": turn.answer}}
+    else:
+        thought = f"{call['name']} is needed."
+        proposal = _compose_arguments(planner, turn, call)
+        if "next_steps" in field_names:
+            proposal["expected"] = plan[0].expected
+        action = {get_property_name(call["name"], (FINAL_ANSWER,)): proposal or {"go_ahead": True}}
+    fields = {
+        "still_wanted": None,
+        "thought": thought,
+        "previous_steps": "\n".join(map(_describe_result, results)) or None,
+        "observation": observation,
+        "change": change,
+        "next_steps": next_steps,
+        "action": action,
+    }
+    return {name: fields[name] for name in field_names}
+
+
+def _list_tails(plan: Sequence[PlanStep]) -> list[list[PlanStep]]:
+    return [list(plan[start:]) for start in range(len(plan))]
+
+
+def _classify_outcome(result: Line) -> str:
+    """Return "as_expected", "failed" or "empty"."""
+    outcome = classify_result(result)
+    # A tool that only does something may return no text at all.
+    has_no_text = not result.message.text.strip()
+    if outcome == "filled" or (outcome == "empty" and has_no_text):
+        return "as_expected"
+    return outcome
+
+
+def _describe_step(step: PlanStep) -> dict[str, Any]:
+    return {"step": step.text, "reason": step.reason, "tool": step.call and step.call["name"]}
+
+
+def _describe_result(result: Line) -> str:
+    tool = result.call and result.call["name"]
+    return f"{result.id}, {tool}: {result.message.text[:MAX_RESULT_LENGTH]}"
+
+
+def _compose_arguments(planner: Planner, turn: RecordedTurn, call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call; a value rests on the customer's words if they hold it, else on what is known."""
+    customer_words = Grounding()
+    for message in turn.history:
+        if isinstance(message, HumanMessage):
+            customer_words.add_text(message.text)
+    tool = planner.tools[call["name"]]
+    values = dict(call["args"])
+    decisions: dict[str, Any] = {}
+    for argument in tool.arguments:
+        if argument.name not in values:
+            decisions[argument.key] = {"basis": "nobody", "given": False, "value": None}
+            continue
+        value = values.pop(argument.name)
+        basis = "this_request"
+        if customer_words.find_invented_arguments(Call(tool.name, {argument.name: value})):
+            basis = "known"
+        if argument.schema is None and value is not None:
+            value = json.dumps(value)  # asked for as a string that holds JSON
+        decisions[argument.key] = {"basis": basis, "given": True, "value": value}
+    if values:
+        raise InputError(f"{tool.name} has no argument {min(values)!r}")
+    return {"arguments": decisions} if decisions else {}
