@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,11 +13,9 @@ from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.fixpoints import NEVER, IndexedGraph
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Milestone
-from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, get_tool_name
+from arq_graph.milestones.tool_schemas import Schema, Schemas, get_argument_schemas, get_tool_name
 
 MAX_NAMES_SHOWN = 8
-
-Schemas = Mapping[str, Schema]
 
 
 @dataclass(frozen=True, slots=True)

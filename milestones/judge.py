@@ -1,4 +1,4 @@
-"""Judges: whoever decides what code cannot, what one says of a conversation, and how one is asked."""
+"""Judges decide what code cannot: what a judge is, what it returns, and how one is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arq_graph.milestones.verdicts import Verdict
 
 
 class Remark(NamedTuple):
-    """What did not count, or is missing, of what was said on a milestone."""
+    """A note that something of a judgement on a milestone did not count, or is missing."""
 
     milestone: str
     text: str
@@ -25,13 +25,12 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdicts on one conversation; iterating over it gives them, and two can be added.
+    """The verdicts on one conversation; iterating over it yields them, and two can be added.
 
     Args:
-        verdicts: What was said of each milestone; `achieved` is None where it stays undecided.
-        agreement: By milestone, the share of the votes given that say what the verdict says (where no word
-            has more than half of them, the share of the most frequent one), above 0 and up to 1; empty where
-            one vote was asked for.
+        verdicts: The verdicts on milestones; `achieved` is None if a milestone stays undecided.
+        agreement: By milestone, the share of the votes given that agree with the verdict (if there is no majority,
+            the share of the most frequent vote), above 0 and up to 1; empty if one vote was asked for.
         remarks: What did not count, and which votes are missing.
     """
 
@@ -44,7 +43,7 @@ class Judgement:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why, by milestone: the judge's reason, and in brackets what was not let count."""
+        """The judge's reason by milestone, followed by the remarks in brackets."""
         reasons: dict[str, str] = {}
         for verdict in self.verdicts:
             if verdict.reason.strip():
@@ -61,62 +60,77 @@ class Judgement:
 Judge: TypeAlias = Callable[
     [MilestoneGraph, Transcript, Observations], Iterable[Verdict] | Awaitable[Iterable[Verdict]]
 ]
-"""A judge: any function of the graph, the conversation and what code observed in it; `ascore` takes async ones, too.
+"""A function of the graph, the conversation and what code observed in it that returns verdicts.
 
-An `LLMJudge` is one. Of an object that has a coroutine method `ajudge`, `ascore` prefers that to calling it.
+It may be async if it is called through `ascore`. An `LLMJudge` is one. If an object has a coroutine method `ajudge`,
+`ascore` prefers that to calling the object.
 """
 
 
 class JudgeError(InputError):
-    """What was given as a judge is none, or cannot be asked in this way: no conversation can be judged by it."""
+    """The judge isn't one, or can't be called in this way: it can't judge any conversation."""
 
 
 def select_milestones_to_judge(graph: MilestoneGraph, observations: Observations) -> tuple[Milestone, ...]:
-    """The milestones on which a judge's word can matter, in the graph's order. Cost O(E log V + observations).
+    """Return the milestones on which a verdict can matter, in the graph's order. Cost O(E log V + observations).
 
     They are the NFCs that nothing decided and the FCs whose calls may be vetoed, as far as they could be
     reached at all: what is out of reach even if all that is undecided were observed changes no measure.
     """
-    at_most = reach(graph, observations, optimistic=True)  # an FC is in it only where code saw a call
-    return tuple(
-        each
-        for each in graph.milestones
-        if each.name in at_most
-        and ((each.type == "FC" and graph.vetoes) or each.name in observations.undecided)
-    )
+    # An FC is reachable only if code saw a call of it.
+    reachable = reach(graph, observations, optimistic=True)
+    milestones = []
+    for milestone in graph.milestones:
+        may_be_vetoed = milestone.type == "FC" and graph.vetoes
+        is_in_question = may_be_vetoed or milestone.name in observations.undecided
+        if is_in_question and milestone.name in reachable:
+            milestones.append(milestone)
+    return tuple(milestones)
 
 
-def ask_judge(
+def call_judge(
     judge: Judge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
 ) -> Judgement:
-    """A judge's word on one conversation; a `JudgeError` where it gives no verdicts, or only later."""
-    return _judgement(judge, judge(graph, transcript, observations) if callable(judge) else judge)
+    """Call a judge that isn't async.
+
+    Raises:
+        JudgeError: The judge isn't one, is async, or returned something other than verdicts.
+    """
+    answer = judge(graph, transcript, observations) if callable(judge) else judge
+    return _parse_judgement(judge, answer)
 
 
-async def aask_judge(
+async def acall_judge(
     judge: Judge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
 ) -> Judgement:
-    """A judge's word on one conversation; one that is not async runs in a thread."""
+    """Call a judge without blocking; one that isn't async runs in a thread.
+
+    Raises:
+        JudgeError: The judge isn't one, or returned something other than verdicts.
+    """
     import asyncio  # scoring without a judge does not need it
 
-    said: Any = judge
+    answer: Any = judge
     if ajudge := getattr(judge, "ajudge", None):
-        said = ajudge(graph, transcript, observations)
+        answer = ajudge(graph, transcript, observations)
     elif callable(judge):
-        said = await asyncio.to_thread(judge, graph, transcript, observations)
-    return _judgement(judge, await said if inspect.isawaitable(said) else said)
+        answer = await asyncio.to_thread(judge, graph, transcript, observations)
+    if inspect.isawaitable(answer):
+        answer = await answer
+    return _parse_judgement(judge, answer)
 
 
-def _judgement(judge: object, said: Any) -> Judgement:
-    if isinstance(said, Judgement):
-        return said
-    verdicts = tuple(said) if isinstance(said, Iterable) and not isinstance(said, str) else (said,)
-    if all(isinstance(each, Verdict) for each in verdicts):
+def _parse_judgement(judge: object, answer: Any) -> Judgement:
+    if isinstance(answer, Judgement):
+        return answer
+    is_iterable = isinstance(answer, Iterable) and not isinstance(answer, str)
+    verdicts = tuple(answer) if is_iterable else (answer,)
+    if all(isinstance(verdict, Verdict) for verdict in verdicts):
         return Judgement(verdicts)
-    if inspect.iscoroutine(said):
-        said.close()
+    if inspect.iscoroutine(answer):
+        answer.close()  # else Python warns that it was never awaited
     name = getattr(judge, "__qualname__", None) or type(judge).__name__
     raise JudgeError(
-        f"{name} is no judge or gave no verdicts, but {verdicts!r:.80}: a judge is a function of (graph, transcript, "
-        "observations) that gives an iterable of `Verdict`, be it an empty one; for an async judge use `ascore`"
+        f"{name} isn't a judge or gave no verdicts, but {verdicts!r:.80}: a judge is a function of (graph, transcript, "
+        "observations) that returns an iterable of `Verdict`, be it an empty one; for an async judge use `ascore`"
     )

@@ -1,4 +1,4 @@
-"""One milestone, and the rules that say where it was observed: models of what stands in a milestone file."""
+"""Milestones and the rules by which they are observed: the models of the entries of a milestone file."""
 
 from __future__ import annotations
 
@@ -25,37 +25,41 @@ from arq_graph.milestones.patterns import PatternText
 START = "Start"
 END = "End"
 
-# "Aggrigator" stands in a published file.
+# One of the authors' published files spells it "Aggrigator".
 _TYPES = {"fc": "FC", "nfc": "NFC", "aggregator": "Aggregator", "aggrigator": "Aggregator"}
-_ONLY_FOR = {"tool": "FC", "arguments": "FC", "check": "NFC", "holds": "NFC"}
+_TYPE_OF_KEY = {"tool": "FC", "arguments": "FC", "check": "NFC", "holds": "NFC"}
 _REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 MilestoneType = Literal["FC", "NFC", "Aggregator"]
-Voice = Literal["user", "agent", "tool"]
+SaidBy = Literal["user", "agent", "tool"]
 
 
-def _function(text: str) -> str:
+def _require_reference(text: str) -> str:
     if not _REFERENCE.fullmatch(text):
         raise ValueError(f"must be `module:function` or {{said_by: agent, pattern: …}}, but is {text!r}")
     return text
 
 
-def _nothing(empty: Any) -> BeforeValidator:
-    return BeforeValidator(lambda written: empty if written is None else written)
+def _default_for_null(default: Any) -> BeforeValidator:
+    return BeforeValidator(lambda value: default if value is None else value)
 
 
-Weight = Annotated[
-    float,
-    Field(gt=0, allow_inf_nan=False, strict=True),
-    AfterValidator(lambda weight: int(weight) if weight.is_integer() else weight),
-]
-Type = Annotated[MilestoneType, BeforeValidator(lambda text: _TYPES.get(str(text).strip().lower(), text))]
-Names = Annotated[
-    tuple[Text, ...],
-    _nothing(()),
-    BeforeValidator(lambda names: (names,) if isinstance(names, str) else names),
-]
-Arguments = Annotated[Mapping[str, Constraint], _nothing({})]
+def _parse_type(text: Any) -> Any:
+    return _TYPES.get(str(text).strip().lower(), text)
+
+
+def _as_list(names: Any) -> Any:
+    return (names,) if isinstance(names, str) else names
+
+
+def _simplify(weight: float) -> float:
+    return int(weight) if weight.is_integer() else weight
+
+
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True), AfterValidator(_simplify)]
+Type = Annotated[MilestoneType, BeforeValidator(_parse_type)]
+Names = Annotated[tuple[Text, ...], _default_for_null(()), BeforeValidator(_as_list)]
+Arguments = Annotated[Mapping[str, Constraint], _default_for_null({})]
 
 
 class Entry(Part):
@@ -70,14 +74,14 @@ class Entry(Part):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _keep_line(cls, written: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
-        entry = read(written)
-        if isinstance(line := getattr(written, "line", None), int):
+    def _set_line(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        entry = validate(data)
+        if isinstance(line := getattr(data, "line", None), int):
             entry._line = line
         return entry
 
     def __eq__(self, other: object) -> bool:
-        """Whether it says the same, wherever it stands."""
+        """Return whether the other entry has the same values, in whichever line."""
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
     def __hash__(self) -> int:
@@ -85,25 +89,25 @@ class Entry(Part):
 
 
 class PatternCheck(Entry):
-    """Someone said something: a message, or a tool's result, in which a pattern occurs.
+    """A check that holds at each message or tool result in which a pattern occurs.
 
     Args:
-        pattern: What is looked for; in a message, without marks of bold type, and with plain spaces and hyphens.
-        said_by: Who says it; None: anyone.
+        pattern: Searched in the text; in a message, without marks of bold type, and with plain spaces and hyphens.
+        said_by: Who must say it; None: anyone.
     """
 
     pattern: PatternText
-    said_by: Voice | None = None
+    said_by: SaidBy | None = None
 
 
 class Forbidden(Entry):
-    """What must not happen, at any time, also after the goal: a call, whatever came of it, or something said.
+    """A call or words that must not happen at any time, also after the goal, whether or not the call succeeds.
 
     Args:
         tool: The tool that must not be called.
-        arguments: Only where this holds of its arguments, by name.
-        unless: Each of these lets one call through, of whose arguments it holds.
-        pattern: What must not be said; either this or a tool.
+        arguments: Forbid only calls whose arguments meet these constraints, by name.
+        unless: Each of these lets one call through whose arguments meet it.
+        pattern: A pattern that must not occur in what is said; either this or a tool.
         said_by: By whom it must not be said; None: by anyone.
     """
 
@@ -111,12 +115,13 @@ class Forbidden(Entry):
     arguments: Arguments = Field({})
     unless: tuple[Arguments, ...] = ()
     pattern: PatternText | None = None
-    said_by: Voice | None = None
+    said_by: SaidBy | None = None
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        is_call, is_said = self.tool is not None, self.pattern is not None
-        if is_call == is_said or (is_said and (self.arguments or self.unless)) or (is_call and self.said_by):
+    def _require_tool_or_pattern(self) -> Self:
+        forbids_call = self.tool is not None and self.pattern is None and self.said_by is None
+        forbids_words = self.pattern is not None and not (self.tool or self.arguments or self.unless)
+        if not (forbids_call or forbids_words):
             raise ValueError(
                 "must have either a `tool` that is not to be called, perhaps with `arguments`, "
                 "or a `pattern` not to be said, perhaps with `said_by`"
@@ -126,19 +131,23 @@ class Forbidden(Entry):
     def __str__(self) -> str:
         if self.pattern is not None:
             return f"{self.said_by or 'anyone'} says /{self.pattern.text}/"
-        written = self.model_dump(mode="json")
-        wanted, *others = (
-            f"({', '.join(f'{name}: {rule}' for name, rule in rules.items())})"
-            for rules in (written["arguments"], *written["unless"])
-        )
-        return f"{self.tool}{wanted}" + (f" unless {' or '.join(others)}" if others else "")
+        data = self.model_dump(mode="json")
+        text = f"{self.tool}{_format_constraints(data['arguments'])}"
+        if self.unless:
+            text += f" unless {' or '.join(map(_format_constraints, data['unless']))}"
+        return text
+
+
+def _format_constraints(constraints: Mapping[str, Any]) -> str:
+    return f"({', '.join(f'{name}: {constraint}' for name, constraint in constraints.items())})"
 
 
 Check = Annotated[
-    Annotated[PatternCheck, Tag("said")] | Annotated[str, AfterValidator(_function), Tag("function")],
-    Discriminator(lambda written: "function" if isinstance(written, str) else "said"),
+    Annotated[PatternCheck, Tag("said")]
+    | Annotated[str, AfterValidator(_require_reference), Tag("function")],
+    Discriminator(lambda data: "function" if isinstance(data, str) else "said"),
 ]
-"""Where an NFC is observed: where something is said, or where a function `(event, earlier) -> bool` says so.
+"""A check of an NFC: a pattern that somebody says, or a function `(event, earlier) -> bool`.
 
 The function is named `module:function`; a module beside the milestone file is preferred. It gets the event and the
 sequence of all events before it, and must depend on nothing else. Scoring with a milestone file runs the functions
@@ -153,49 +162,49 @@ class Milestone(Entry):
         name: Its name, unique in the graph. `Start` and `End` are the two ends.
         type: `FC`, functional: a tool is called; `NFC`, non-functional: a state or a condition; `Aggregator`,
             a join: reached once its dependencies are, never observed by itself.
-        description: What it means.
+        description: Its meaning.
         dependencies: Names of the milestones that come before; none means Start.
         requires: `any` of the dependencies or `all`; if it is not given, a join requires all, any other any.
-        weight: How much of the way it is, above 0. Joins and Start are no step and have none.
+        weight: How much of the way it is, above 0. Joins and Start are not steps and have none.
         tool: For an FC, the tool's name where it differs from the milestone's.
-        arguments: For an FC, what must hold of the call's arguments, by name.
-        check: For an NFC, where it is observed; None: only a judge can say.
+        arguments: For an FC, constraints on the call's arguments, by name.
+        check: For an NFC, how code observes it; None: only a judge can decide it.
         holds: For an NFC, a state: once observed, it stays observed.
     """
 
     name: Text
     type: Type
-    description: Annotated[str, _nothing("")] = ""
+    description: Annotated[str, _default_for_null("")] = ""
     tool: Text | None = None
     arguments: Arguments = Field({})
     check: Check | None = None
     holds: bool = False
     requires: Literal["any", "all"] = Field(
-        default_factory=lambda known: "all" if known.get("type") == "Aggregator" else "any"
+        default_factory=lambda fields: "all" if fields.get("type") == "Aggregator" else "any"
     )
     weight: Weight = 1
     dependencies: Names = ()
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        for key, type in _ONLY_FOR.items():
+    def _refuse_keys_of_other_types(self) -> Self:
+        for key, type in _TYPE_OF_KEY.items():
             if self.type != type and getattr(self, key):
                 raise ValueError(f"`{key}` is a key of an {type}, and {self.name!r} is an {self.type}")
         return self
 
     @property
     def tool_name(self) -> str:
-        """The name of the tool that an FC watches."""
+        """The name of the tool whose calls an FC observes."""
         return self.tool or self.name
 
     @property
     def is_derived(self) -> bool:
-        """Start, End and the joins are never observed: they follow from their dependencies."""
+        """Whether it is Start, End or a join: never observed, but reached through its dependencies."""
         return self.type == "Aggregator" or self.name in (START, END)
 
     @property
     def is_decided_by_judge(self) -> bool:
-        """Nothing in code can observe it."""
+        """Whether it is an NFC that code cannot observe."""
         return self.type == "NFC" and self.check is None and not self.is_derived
 
     @property
@@ -205,10 +214,10 @@ class Milestone(Entry):
 
 
 class Reviewed(Entry):
-    """Who looked a milestone graph over, and when.
+    """The reviewer of a milestone graph, and the day of the review.
 
     Args:
-        by: Who did.
+        by: The reviewer's name.
         date: The day.
     """
 

@@ -1,11 +1,12 @@
-"""Regular expressions out of a file, searched within a bounded time."""
+"""Regular expressions from a file, searched within a bounded time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-# Python's own `re` cannot be interrupted: a pattern that backtracks for ever would hang the whole run.
+# Python's own `re` can't be interrupted: a pattern that backtracks for ever would hang the whole run.
 # `regex` takes the same syntax and a time-out.
 import regex  # type: ignore[import-untyped]
 from pydantic import BeforeValidator, InstanceOf, PlainSerializer, WithJsonSchema
@@ -15,7 +16,7 @@ SECONDS_PER_SEARCH = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression, in Python's syntax; one that still searches after a second raises `TimeoutError`."""
+    """A regular expression in Python's syntax; a search that takes more than a second raises `TimeoutError`."""
 
     text: str
     _compiled: Any = field(init=False, repr=False, compare=False)
@@ -29,16 +30,16 @@ class Pattern:
             raise ValueError(f"the pattern {self.text!r} is not a regular expression: {error}") from None
 
     def search(self, text: str) -> bool:
-        """Whether the pattern occurs somewhere in the text."""
-        return self._is_found(self._compiled.search, text)
+        """Return whether the pattern occurs somewhere in the text."""
+        return self._matches(self._compiled.search, text)
 
     def fullmatch(self, text: str) -> bool:
-        """Whether the pattern matches the whole text."""
-        return self._is_found(self._compiled.fullmatch, text)
+        """Return whether the pattern matches the whole text."""
+        return self._matches(self._compiled.fullmatch, text)
 
-    def _is_found(self, search: Any, text: str) -> bool:
+    def _matches(self, match: Callable[..., Any], text: str) -> bool:
         try:
-            return search(text, timeout=SECONDS_PER_SEARCH) is not None
+            return match(text, timeout=SECONDS_PER_SEARCH) is not None
         except TimeoutError:
             raise TimeoutError(
                 f"the pattern {self.text!r} was still searching after {SECONDS_PER_SEARCH:g} s; write one that "
@@ -46,9 +47,13 @@ class Pattern:
             ) from None
 
 
+def _as_pattern(value: Any) -> Pattern:
+    return value if isinstance(value, Pattern) else Pattern(value)
+
+
 PatternText = Annotated[
     InstanceOf[Pattern],
-    BeforeValidator(lambda written: written if isinstance(written, Pattern) else Pattern(written)),
+    BeforeValidator(_as_pattern),
     PlainSerializer(lambda pattern: pattern.text),
     WithJsonSchema({"type": "string", "format": "regex"}),
 ]

@@ -1,11 +1,11 @@
-"""The score of one conversation: the measure, its range where something is undecided, and what stands beside it."""
+"""The score of one conversation: the measure, its range if something is undecided, and further figures beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import find_invented_arguments
@@ -13,8 +13,8 @@ from arq_graph.milestones.judge import (
     Judge,
     Judgement,
     Remark,
-    aask_judge,
-    ask_judge,
+    acall_judge,
+    call_judge,
     select_milestones_to_judge,
 )
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
@@ -23,7 +23,7 @@ from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.values import as_text
 from arq_graph.milestones.verdicts import apply_verdicts
 
-_NOTHING_SAID = Judgement()
+_NO_JUDGEMENT = Judgement()
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Score:
     which the undecided milestones could be decided: none of them observed, and all of them at every event.
 
     Args:
-        goal_completed: Goal completion; None where the undecided milestones decide it, or where there is
+        goal_completed: Goal completion; None if the undecided milestones decide it, or if there is
             nothing to complete.
-        progress_range: The progress rate at least and at most, each 0 to 1; None where there is no way to go.
-        reached: The milestones that were reached for certain, and at which event, in order.
-        possibly_reached: Those that were reached at most: the same where nothing is undecided.
-        observations: What was observed, what is undecided, what happened that is forbidden.
-        judgement: What a judge said, with its `reasons` and `agreement`; empty where none was asked.
+        progress_range: The progress rate at least and at most, each 0 to 1; None if there is no way to go.
+        reached: The milestones that were reached for certain, with the number of the event, in order.
+        possibly_reached: Those that were reached at most: the same if nothing is undecided.
+        observations: What was observed, what is undecided, and the forbidden events.
+        judgement: The judge's verdicts, with `reasons` and `agreement`; empty if no judge was called.
     """
 
     goal_completed: bool | None
@@ -50,23 +50,24 @@ class Score:
     observations: Observations
     _graph: MilestoneGraph = field(repr=False, compare=False)
     _transcript: Transcript = field(repr=False, compare=False)
-    judgement: Judgement = _NOTHING_SAID
+    judgement: Judgement = _NO_JUDGEMENT
 
     @property
     def progress_rate(self) -> float | None:
-        """The progress rate, 0 to 1; None where it is a range, or where there is no way to go."""
-        if self.progress_range is None or self.progress_range[0] != self.progress_range[1]:
+        """The progress rate, 0 to 1; None if it is a range, or if there is no way to go."""
+        if self.progress_range is None:
             return None
-        return self.progress_range[0]
+        lowest, highest = self.progress_range
+        return lowest if lowest == highest else None
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """The milestones of which nothing says whether they were observed."""
+        """The milestones for which nothing decides whether they were observed."""
         return self.observations.undecided
 
     @property
     def forbidden(self) -> tuple[ForbiddenEvent, ...]:
-        """What happened that must not."""
+        """The forbidden events that happened."""
         return self.observations.forbidden
 
     @cached_property
@@ -75,24 +76,24 @@ class Score:
 
         One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
         """
-        return tuple(
-            each.name
-            for each in self._graph.milestones
-            if each.name not in self.reached
-            and (all if each.requires == "all" else any)(
-                before in self.reached for before in self._graph.pred[each.name]
-            )
-        )
+        frontier = []
+        for milestone in self._graph.milestones:
+            if milestone.name in self.reached:
+                continue
+            is_satisfied = all if milestone.requires == "all" else any
+            if is_satisfied(name in self.reached for name in self._graph.pred[milestone.name]):
+                frontier.append(milestone.name)
+        return tuple(frontier)
 
     @cached_property
     def coverage(self) -> float | None:
-        """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
+        """The share of all milestones that were reached; Start and joins, which aren't steps, do not count.
 
-        It is no progress: it punishes the branches that were rightly not taken. None as for `is_goal_completed`.
+        It isn't progress: it punishes the branches that were rightly not taken. None as for `is_goal_completed`.
         """
         if self.progress_range is None:
             return None
-        steps = [each.name for each in self._graph.milestones if each.step]
+        steps = [milestone.name for milestone in self._graph.milestones if milestone.step]
         return sum(name in self.reached for name in steps) / len(steps)
 
     @cached_property
@@ -103,31 +104,34 @@ class Score:
     @cached_property
     def wasted_calls(self) -> tuple[int, ...]:
         """The calls, by event number, that served no milestone: neither they nor their results reached one."""
-        events = self.observations.events
-        serving = {
-            event
-            for run in (self.reached, self.possibly_reached)
-            for name, event in run.items()
-            if event in events.get(name, ())
-        }
-        answers = {one.call: at for at, one in self._transcript.enumerate_events() if isinstance(one, Result)}
-        return tuple(
-            at
-            for at, _ in self._transcript.enumerate_calls()
-            if at > self._transcript.history and at not in serving and answers.get(at) not in serving
-        )
+        serving = self._find_serving_events(self.reached) | self._find_serving_events(self.possibly_reached)
+        results: dict[int | None, int] = {}
+        for number, event in self._transcript.enumerate_events():
+            if isinstance(event, Result):
+                results[event.call] = number
+        wasted = []
+        for number, _ in self._transcript.enumerate_calls():
+            has_served = number in serving or results.get(number) in serving
+            if number > self._transcript.history and not has_served:
+                wasted.append(number)
+        return tuple(wasted)
+
+    def _find_serving_events(self, reached: Mapping[str, int]) -> set[int]:
+        """Return the events at which milestones were both observed and reached."""
+        observed = self.observations.events
+        return {event for name, event in reached.items() if event in observed.get(name, ())}
 
     @cached_property
     def repeated_calls(self) -> tuple[int, ...]:
         """The calls, by event number, of a tool that was called before with the same arguments."""
-        seen: set[str] = set()
+        previous_calls: set[str] = set()
         repeated: list[int] = []
         for number, call in self._transcript.enumerate_calls():
             arguments = call.arguments if call.malformed is None else call.malformed
             key = as_text([call.tool, arguments], sort_keys=True)
-            if key in seen and number > self._transcript.history:
+            if key in previous_calls and number > self._transcript.history:
                 repeated.append(number)
-            seen.add(key)
+            previous_calls.add(key)
         return tuple(repeated)
 
     @cached_property
@@ -145,26 +149,27 @@ def score(
 ) -> Score:
     """Measure one conversation on one graph.
 
-    Code goes first. A judge is asked only where its word can matter: of NFCs that nothing decided, and of calls
-    that it may veto (`select_milestones_to_judge`); where there are none it is not asked at all.
-    Cost O(E log V + events), twice where something is undecided; the rest is computed when it is asked for.
+    Code goes first. A judge is called only if its verdict can matter: on NFCs that nothing decided, and on calls
+    that it may veto (`select_milestones_to_judge`). Cost O(E log V + events), twice if something is undecided;
+    the figures beside the measure are computed when they are first used.
 
     Args:
         graph: The milestones.
-        transcript: What happened.
+        transcript: The conversation.
         tools: The agent's tools, for their schemas; see `observe`.
-        judge: Whom to ask: an `LLMJudge`, or a function `(graph, transcript, observations)` that gives verdicts.
+        judge: An `LLMJudge`, or a function `(graph, transcript, observations)` that returns verdicts.
 
     Raises:
-        SpecError: The graph cannot be measured on, or one of its patterns does not finish.
-        InputError: The judge is none, or is async, or a verdict is about no milestone of the graph.
+        SpecError: Nothing can be measured on the graph, or one of its patterns doesn't finish.
+        InputError: The judge isn't one, or is async, or a verdict is about a milestone that isn't in the graph.
         ToolError: A tool has no name.
         ReasoningError: The judge's model gave no answer.
     """
-    seen, said = observe(graph, transcript, tools=tools), _NOTHING_SAID
-    if judge is not None and select_milestones_to_judge(graph, seen):
-        said = ask_judge(judge, graph, transcript, seen)
-    return _scored(graph, transcript, seen, said)
+    observations = observe(graph, transcript, tools=tools)
+    judgement = _NO_JUDGEMENT
+    if judge is not None and select_milestones_to_judge(graph, observations):
+        judgement = call_judge(judge, graph, transcript, observations)
+    return _make_score(graph, transcript, observations, judgement)
 
 
 async def ascore(
@@ -176,39 +181,50 @@ async def ascore(
 ) -> Score:
     """Measure one conversation on one graph without blocking.
 
-    Arguments and errors are those of `score`. The judge may also be async; one that is not runs in a thread, and so do
+    Arguments and errors are those of `score`. The judge may also be async; one that isn't runs in a thread, and so do
     checks that are functions.
     """
     import asyncio  # scoring in a sync program does not need it
 
-    observed = partial(observe, graph, transcript, tools=tools)
-    may_block = any(isinstance(each.check, str) for each in graph.milestones)
-    seen = await asyncio.to_thread(observed) if may_block else observed()
-    said = _NOTHING_SAID
-    if judge is not None and select_milestones_to_judge(graph, seen):
-        said = await aask_judge(judge, graph, transcript, seen)
-    return _scored(graph, transcript, seen, said)
+    observe_events = partial(observe, graph, transcript, tools=tools)
+    has_functions = any(isinstance(milestone.check, str) for milestone in graph.milestones)
+    observations = await asyncio.to_thread(observe_events) if has_functions else observe_events()
+    judgement = _NO_JUDGEMENT
+    if judge is not None and select_milestones_to_judge(graph, observations):
+        judgement = await acall_judge(judge, graph, transcript, observations)
+    return _make_score(graph, transcript, observations, judgement)
 
 
-def _scored(graph: MilestoneGraph, transcript: Transcript, seen: Observations, said: Judgement) -> Score:
-    """The score with the judge's verdicts, and a remark for each verdict that did not count."""
-    observations, objections = apply_verdicts(graph, transcript, seen, said)
-    remarks = tuple(Remark(verdict.milestone, f"not counted: {why}") for verdict, why in objections)
+class _Measured(NamedTuple):
+    reached: dict[str, int]
+    goal_completed: bool | None
+    progress_rate: float | None
 
-    def measured(*, optimistic: bool) -> tuple[dict[str, int], bool | None, float | None]:
-        reached = reach(graph, observations, optimistic=optimistic)
-        completed = is_goal_completed(graph, reached, observations.forbidden)
-        return reached, completed, compute_progress_rate(graph, reached)
 
-    low, worst, least = measured(optimistic=False)
-    high, best, most = measured(optimistic=True) if observations.undecided else (low, worst, least)
+def _measure(graph: MilestoneGraph, observations: Observations, *, optimistic: bool) -> _Measured:
+    reached = reach(graph, observations, optimistic=optimistic)
+    goal_completed = is_goal_completed(graph, reached, observations.forbidden)
+    return _Measured(reached, goal_completed, compute_progress_rate(graph, reached))
+
+
+def _make_score(
+    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement
+) -> Score:
+    """Return the score with the judge's verdicts, and a remark for each verdict that did not count."""
+    observations, objections = apply_verdicts(graph, transcript, observations, judgement)
+    remarks = tuple(Remark(verdict.milestone, f"not counted: {reason}") for verdict, reason in objections)
+    low = _measure(graph, observations, optimistic=False)
+    high = _measure(graph, observations, optimistic=True) if observations.undecided else low
+    progress_range = None
+    if low.progress_rate is not None and high.progress_rate is not None:
+        progress_range = (low.progress_rate, high.progress_rate)
     return Score(
-        worst if worst == best else None,
-        None if least is None or most is None else (least, most),
-        low,
-        high,
-        observations,
-        graph,
-        transcript,
-        said + Judgement(remarks=remarks),
+        goal_completed=low.goal_completed if low.goal_completed == high.goal_completed else None,
+        progress_range=progress_range,
+        reached=low.reached,
+        possibly_reached=high.reached,
+        observations=observations,
+        _graph=graph,
+        _transcript=transcript,
+        judgement=judgement + Judgement(remarks=remarks),
     )

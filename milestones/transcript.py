@@ -1,4 +1,4 @@
-"""A recorded conversation: what the user, the agent and its tools said and did, in order."""
+"""A recorded conversation: the messages, tool calls and results, in order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Speaker = Literal["user", "agent", "system"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something that was said.
+    """A message of the user, the agent or the system.
 
     Args:
         speaker: Who said it.
-        text: The words.
-        step: Where it stands in the record: the message's index from 0, or the record's own step name.
+        text: The text.
+        step: Its position in the record: the message's index from 0, or the record's own step name.
     """
 
     speaker: Speaker
@@ -33,10 +33,10 @@ class Call:
 
     Args:
         tool: The tool's name.
-        arguments: The arguments by name; empty where they are malformed.
+        arguments: The arguments by name; empty if they are malformed.
         id: The provider's id of the call, if the record has one.
         malformed: The raw text of arguments that are not a JSON object; such a call never counts.
-        step: Where it stands in the record.
+        step: Its position in the record.
     """
 
     tool: str
@@ -47,25 +47,25 @@ class Call:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as JSON; the raw text where they are malformed."""
+        """The arguments as JSON; the raw text if they are malformed."""
         return self.malformed if self.malformed is not None else as_text(self.arguments)
 
     @property
     def text(self) -> str:
-        """The call in its own words: `tool({arguments as JSON})`."""
+        """The call as text: `tool({arguments as JSON})`."""
         return f"{self.tool}({self.arguments_text})"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool gave back.
+    """The result of a tool call.
 
     Args:
-        call: The number of the event that called it, from 1; None where the record does not hold that call.
+        call: The number of the event that called it, from 1; None if the record doesn't hold that call.
         tool: The tool's name; empty if unknown.
-        text: What it gave back, as text.
+        text: What the tool returned, as text.
         failed: The record itself marks the result as an error.
-        step: Where it stands in the record.
+        step: Its position in the record.
     """
 
     call: int | None
@@ -86,20 +86,20 @@ class Transcript:
     Number 0 is before anything happened.
 
     Args:
-        events: What happened, in order; never empty.
-        id: The conversation's id; unique within a file where the reader made it up.
-        task: The task it was a run of, where one task was run several times.
-        use_case: What kind of conversation it is.
-        instructions: What the agent was told before the conversation (the system prompt).
-        tools: JSON schema of the arguments, by tool name, where the record brings them.
-        extra: What else the record holds (a recorded reward, gold actions), as it stands there.
-        history: How many events, from the first, are what came before the part that is measured: in them nothing is
+        events: The messages, calls and results, in order; never empty.
+        id: The conversation's id; unique within a file if the reader made it up.
+        task: The task it was a run of, if one task was run several times.
+        use_case: The kind of conversation, as reports group them.
+        instructions: The instructions that the agent had before the conversation (the system prompt).
+        tools: JSON schema of the arguments, by tool name, if the record brings them.
+        extra: Everything else in the record (a recorded reward, gold actions), as it stands there.
+        history: How many events, from the first, came before the part that is measured: in them nothing is
             reached, and nothing forbidden.
-        stand_ins: What a stand-in did in it in place of a model, as in `Report.stand_ins`, where the record tells.
+        stand_ins: What a stand-in did in it in place of a model, as in `Report.stand_ins`, if the record tells.
         source: The file that it was read from, if any; `record` is its position there, from 0.
 
     Raises:
-        InputError: There is no event at all: nothing could be measured on it.
+        InputError: There are no events: nothing could be measured.
     """
 
     events: tuple[Event, ...]
@@ -116,7 +116,7 @@ class Transcript:
 
     def __post_init__(self) -> None:
         if not self.events:
-            raise InputError("The conversation is empty: it holds no message, no tool call and no result.")
+            raise InputError("The conversation is empty: it has no messages, tool calls or results.")
 
     def __len__(self) -> int:
         return len(self.events)
@@ -127,11 +127,11 @@ class Transcript:
         return self.events[self.history :]
 
     def enumerate_events(self) -> Iterator[tuple[int, Event]]:
-        """Every event with its number."""
+        """Yield every event with its number."""
         return enumerate(self.events, start=1)
 
     def enumerate_calls(self) -> Iterator[tuple[int, Call]]:
-        """Every tool call with its event number."""
+        """Yield every tool call with its event number."""
         for number, event in self.enumerate_events():
             if isinstance(event, Call):
                 yield number, event

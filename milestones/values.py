@@ -1,4 +1,4 @@
-"""Values of arguments: whether two are the same, and how one is written as text."""
+"""Values of arguments: comparing them, and turning them into numbers and text."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any, cast
 
 
 def is_same_value(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same.
+    """Return whether two JSON values are the same.
 
     - Numbers are compared by value: 1, 1.0 and 1e0 are the same.
-    - Types are kept apart: 1 is neither "1" nor true. A text is never read as a number or a date, because "007"
+    - Types are kept apart: 1 is neither "1" nor true. A text is never parsed as a number or a date, because "007"
       and "7" may be two order numbers.
     - Texts are compared in Unicode's form NFC, without the white space around them; case matters.
     - The order of keys does not matter, the order of a list does.
-    - A key whose value is null is a key that is not there: several providers write null for what is not given.
+    - A key whose value is null is the same as a missing key: several providers write null for what is not given.
 
     Cost O(size).
     """
-    # No recursion: what a record holds may be nested deeper than Python's stack.
+    # No recursion: a recorded value may be nested deeper than Python's stack.
     pairs = [(one, other)]
     while pairs:
         a, b = pairs.pop()
         if isinstance(a, str):
-            if not isinstance(b, str) or (a != b and _normal(a) != _normal(b)):
+            if not isinstance(b, str) or (a != b and _normalize(a) != _normalize(b)):
                 return False
         elif isinstance(a, Mapping) and isinstance(b, Mapping):
-            given = _given(a)
-            if given != _given(b):
+            keys = _get_keys_with_value(a)
+            if keys != _get_keys_with_value(b):
                 return False
-            pairs += [(a[key], b[key]) for key in given]
+            pairs += [(a[key], b[key]) for key in keys]
         elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
             if len(a) != len(b):
                 return False
@@ -46,36 +46,40 @@ def is_same_value(one: Any, other: Any) -> bool:
 
 
 def as_number(value: Any) -> float | None:
-    """The number that a value is, or that a text says in Python's way; None for anything else, true and false too."""
+    """Return a number, or a text in Python's notation as a number; None for anything else, true and false too."""
     if is_number(value):
         return cast(float, value)
+    if not isinstance(value, str):
+        return None
     try:
-        return float(value) if isinstance(value, str) else None
+        return float(value)
     except ValueError:
         return None
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; true and false are none."""
+    """Return whether a value is a number; true and false aren't."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def as_text(value: Any, *, sort_keys: bool = False) -> str:
-    """A text as it is, anything else as JSON; what JSON cannot say is written as Python writes it.
+    """Return a text as it is and anything else as JSON; what JSON can't express, as Python writes it.
 
-    Raises `RecursionError` where it is nested too deep to be written, `ValueError` where it holds itself.
+    Raises:
+        RecursionError: The value is nested too deep.
+        ValueError: The value contains itself.
     """
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value, ensure_ascii=False, default=str, sort_keys=sort_keys)
-    except TypeError:  # keys that JSON does not have, which a Python literal may hold
+    except TypeError:  # a Python literal may have keys that JSON doesn't allow
         return repr(value)
 
 
-def _given(value: Mapping[Any, Any]) -> set[Any]:
-    return {key for key, inner in value.items() if inner is not None}
+def _get_keys_with_value(mapping: Mapping[Any, Any]) -> set[Any]:
+    return {key for key, value in mapping.items() if value is not None}
 
 
-def _normal(text: str) -> str:
+def _normalize(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip()

@@ -1,4 +1,4 @@
-"""What a judge may say of a milestone, and how much of it counts: what it quotes has to stand in the conversation."""
+"""Verdicts of a judge on milestones; one counts only if the quote that supports it is in the conversation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.transcript import Result, Transcript
 
-SHORTEST_QUOTE = 6
-"""Letters and digits that a quote has at least, unless it is all that the event says.
+MIN_QUOTE_LENGTH = 6
+"""The least number of letters and digits in a quote, unless it is the whole text of the event.
 
 In a script without upper and lower case each counts double: there a few of them are a word.
 """
+
+MAX_QUOTE_SHOWN = 120
+MAX_NAMES_SHOWN = 8
 
 _WORD = r"[\p{Lu}\p{Ll}\p{Lt}\p{Nd}]"
 _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
@@ -27,12 +30,12 @@ _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”"
 
 @dataclass(frozen=True, config=ConfigDict(strict=True))
 class Verdict:
-    """A judge's word on one milestone (Pre-Act, Appendix H).
+    """A judge's verdict on one milestone (Pre-Act, Appendix H).
 
-    For an NFC, `achieved=True` counts as an observation at `event` if the quote stands there, and as nothing
+    For an NFC, `achieved=True` counts as an observation at `event` if the quote is in it, and as nothing
     otherwise; `achieved=False` decides that it was not observed. For an FC, `achieved=False` takes away the
-    call at `event`, or every call if that is None; `achieved=True` grants nothing that code did not see. What
-    code decides by itself, an NFC with a `check:` or a join, no verdict changes.
+    call at `event`, or every call if that is None; `achieved=True` grants nothing that code did not see. A
+    verdict never changes what code decides by itself: an NFC with a `check:`, or a join.
 
     Args:
         milestone: Its name.
@@ -52,12 +55,24 @@ class Verdict:
     reason: str = ""
 
 
-def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
-    """Why a verdict does not count; empty if it does, or if it says nothing."""
+def find_objection(
+    graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, calls: Collection[int]
+) -> str:
+    """Return why a verdict doesn't count; empty if it does, or if it decides nothing.
+
+    Args:
+        graph: The milestones.
+        transcript: The conversation that was judged.
+        verdict: The verdict.
+        calls: For an FC, the event numbers of its calls that code observed.
+
+    Raises:
+        InputError: The verdict is about a milestone that isn't in the graph.
+    """
     if verdict.milestone not in graph:
         raise InputError(
-            f"a verdict is about {verdict.milestone!r}, which is no milestone of the graph; "
-            f"its milestones are {', '.join(map(repr, list(graph)[:8]))}"
+            f"a verdict is about {verdict.milestone!r}, which isn't a milestone of the graph; "
+            f"its milestones are {', '.join(map(repr, list(graph)[:MAX_NAMES_SHOWN]))}"
         )
     milestone = graph.milestone(verdict.milestone)
     if verdict.achieved is None:
@@ -65,11 +80,15 @@ def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, c
     if milestone.is_derived:
         return "it follows from its dependencies: no judge decides it"
     if milestone.type == "FC":
-        return _objection_to_call(transcript, verdict, calls)
+        return _find_objection_to_call(transcript, verdict, calls)
     if milestone.check is not None:
         return "its `check:` decides it: no judge does"
     if verdict.achieved is False:
         return ""
+    return _find_objection_to_evidence(transcript, verdict)
+
+
+def _find_objection_to_evidence(transcript: Transcript, verdict: Verdict) -> str:
     if verdict.event is None:
         return "no step is named"
     if not 1 <= verdict.event <= len(transcript):
@@ -77,94 +96,99 @@ def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, c
     if verdict.event <= transcript.history:
         return f"step {verdict.event} came before the part that is judged"
     text = transcript.events[verdict.event - 1].text
-    if not is_in(verdict.quote, text):
-        return f"the quote is not in step {verdict.event}: {_shown(verdict.quote)}"
+    if not contains_quote(text, verdict.quote):
+        return f"the quote is not in step {verdict.event}: {_abbreviate(verdict.quote)}"
     # A few letters stand in almost any text.
-    if _size(verdict.quote) < SHORTEST_QUOTE and _bare(verdict.quote) != _bare(text):
-        return f"the quote is too little to show anything: {_shown(verdict.quote)}"
+    is_short = _count_letters(verdict.quote) < MIN_QUOTE_LENGTH
+    if is_short and _keep_letters(verdict.quote) != _keep_letters(text):
+        return f"the quote is too little to show anything: {_abbreviate(verdict.quote)}"
     return ""
 
 
-def _objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
+def _find_objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
     if not calls:
         return "code saw no genuine call of it: a judge grants none" if verdict.achieved else ""
-    if verdict.event is not None and called_at(transcript, verdict.event) not in calls:
+    if verdict.event is not None and find_call(transcript, verdict.event) not in calls:
         return f"step {verdict.event} is no call of it that counts"
-    # What speaks against a call may stand anywhere: in the request, in an earlier result, in the reply.
-    if (
-        verdict.achieved is False
-        and verdict.quote.strip()
-        and not any(is_in(verdict.quote, event.text) for event in transcript.events)
-    ):
-        return f"the quote is nowhere in the conversation: {_shown(verdict.quote)}"
-    return ""
+    if verdict.achieved or not verdict.quote.strip():
+        return ""
+    # Evidence against a call may be anywhere: in the request, in an earlier result, in the reply.
+    if any(contains_quote(event.text, verdict.quote) for event in transcript.events):
+        return ""
+    return f"the quote is nowhere in the conversation: {_abbreviate(verdict.quote)}"
 
 
 def apply_verdicts(
     graph: MilestoneGraph, transcript: Transcript, observations: Observations, verdicts: Iterable[Verdict]
 ) -> tuple[Observations, list[tuple[Verdict, str]]]:
-    """The observations with what the verdicts add and take away, and each verdict that does not count, with why.
+    """Return the observations with what the verdicts change, and each verdict that doesn't count, with the reason.
 
     Where several verdicts are about one NFC, each that finds it achieved counts, and those that deny it do not.
-    Of several on one call, a veto counts. The order does not matter, and to say a thing twice does no harm.
+    Of several on one call, a veto counts. The order does not matter, and repeating a verdict changes nothing.
     """
-    seen = {name: set(numbers) for name, numbers in observations.events.items()}
+    observed = {name: set(numbers) for name, numbers in observations.events.items()}
     decided: set[str] = set()
     objections: list[tuple[Verdict, str]] = []
     for verdict in verdicts:
-        # As code saw the calls: a veto before this verdict does not make one of them one that code did not see.
-        if why := objection(graph, transcript, verdict, observations.events.get(verdict.milestone, ())):
-            objections.append((verdict, why))
+        name = verdict.milestone
+        # The calls as code saw them: a veto before this verdict doesn't make them calls that code did not see.
+        if reason := find_objection(graph, transcript, verdict, observations.events.get(name, ())):
+            objections.append((verdict, reason))
         elif verdict.achieved is None:
-            pass
-        elif graph.milestone(verdict.milestone).type == "NFC":
-            decided.add(verdict.milestone)
+            continue
+        elif graph.milestone(name).type == "NFC":
+            decided.add(name)
             if verdict.achieved and verdict.event is not None:
-                seen.setdefault(verdict.milestone, set()).add(verdict.event)
-        elif verdict.achieved is False and verdict.milestone in seen:
-            vetoed = (
-                seen[verdict.milestone] if verdict.event is None else {called_at(transcript, verdict.event)}
-            )
-            seen[verdict.milestone] = seen[verdict.milestone] - vetoed
+                observed.setdefault(name, set()).add(verdict.event)
+        elif verdict.achieved is False and name in observed:
+            if verdict.event is None:
+                observed[name].clear()
+            else:
+                observed[name].discard(find_call(transcript, verdict.event))
     undecided = tuple(name for name in observations.undecided if name not in decided)
-    events = {name: tuple(sorted(numbers)) for name, numbers in seen.items() if numbers}
+    events = {name: tuple(sorted(numbers)) for name, numbers in observed.items() if numbers}
     return replace(observations, events=events, undecided=undecided), objections
 
 
-def called_at(transcript: Transcript, event: int) -> int:
-    """The call's number where the event is a result that answers it; else the event's own."""
-    if 1 <= event <= len(transcript):
-        happened = transcript.events[event - 1]
-        if isinstance(happened, Result) and happened.call is not None:
-            return happened.call
-    return event
+def find_call(transcript: Transcript, event_number: int) -> int:
+    """Return the number of the call that this event answers if it is a result; else the event's own number."""
+    if 1 <= event_number <= len(transcript):
+        event = transcript.events[event_number - 1]
+        if isinstance(event, Result) and event.call is not None:
+            return event.call
+    return event_number
 
 
-def _shown(quote: str) -> str:
-    flat = " ".join(quote.split())
-    return repr(flat if len(flat) <= 120 else f"{flat[:120]}…")
-
-
-def is_in(quote: str, text: str) -> bool:
-    """Whether a quote stands in a text, in whole words; an empty one does not.
+def contains_quote(text: str, quote: str) -> bool:
+    """Return whether a quote is in a text, in whole words; an empty one isn't.
 
     Case, white space, the kind of quotation marks and those around the quote do not matter.
     """
-    sought = _flat(quote).strip("\"' ") or _flat(quote)
+    normalized = _normalize(quote)
+    words = normalized.strip("\"' ") or normalized
+    if not words:
+        return False
     # Scripts without case do not show where words end.
-    before = rf"(?<!{_WORD})" if regex.match(_WORD, sought) else ""
-    after = rf"(?!{_WORD})" if regex.search(rf"{_WORD}$", sought) else ""
-    return bool(sought) and bool(regex.search(before + regex.escape(sought) + after, _flat(text)))
+    start = rf"(?<!{_WORD})" if regex.match(_WORD, words) else ""
+    end = rf"(?!{_WORD})" if regex.search(rf"{_WORD}$", words) else ""
+    return bool(regex.search(start + regex.escape(words) + end, _normalize(text)))
 
 
-def _flat(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(normalize("NFKC", text).translate(_STRAIGHT).casefold().split())
 
 
-def _size(quote: str) -> int:
-    return sum(1 if regex.match(_WORD, one) else 2 for one in _flat(quote) if one.isalnum())
+def _count_letters(text: str) -> int:
+    return sum(1 if regex.match(_WORD, char) else 2 for char in _normalize(text) if char.isalnum())
 
 
-def _bare(text: str) -> str:
-    flat = _flat(text)
-    return "".join(filter(str.isalnum, flat)) or flat
+def _keep_letters(text: str) -> str:
+    normalized = _normalize(text)
+    return "".join(filter(str.isalnum, normalized)) or normalized
+
+
+def _abbreviate(quote: str) -> str:
+    line = " ".join(quote.split())
+    if len(line) > MAX_QUOTE_SHOWN:
+        line = f"{line[:MAX_QUOTE_SHOWN]}…"
+    return repr(line)

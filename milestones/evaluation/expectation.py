@@ -19,10 +19,11 @@ from arq_graph.agent.part import Part
 from arq_graph.agent.spec_errors import Place
 from arq_graph.agent.tools import find_schema_errors
 from arq_graph.errors import suggestion
-from arq_graph.milestones.findings import Schemas, find_tool_mismatches
+from arq_graph.milestones.findings import find_tool_mismatches
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, PatternCheck
 from arq_graph.milestones.patterns import PatternText
+from arq_graph.milestones.tool_schemas import Schemas
 from arq_graph.milestones.users.user_spec import Text, Texts
 from arq_graph.milestones.values import as_text
 

@@ -13,7 +13,7 @@ from arq_graph.milestones.judge import Judgement, Remark
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.verdicts import Verdict, called_at, objection
+from arq_graph.milestones.verdicts import Verdict, find_call, find_objection
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ
 
@@ -66,12 +66,12 @@ class Hearing:
             self._call(milestone, word) if milestone.type == "FC" else word.step if word.achieved else None
         )
         vote = Verdict(milestone.name, word.achieved, event, word.quote or "", word.reason)
-        why = objection(self.graph, self.transcript, vote, self._calls(vote.milestone))
+        why = find_objection(self.graph, self.transcript, vote, self._calls(vote.milestone))
         return (replace(vote, achieved=None, event=None) if why else vote), why
 
     def _call(self, milestone: Milestone, word: Any) -> int | None:
         calls = self._calls(milestone.name)
-        event = None if word.step is None else called_at(self.transcript, word.step)
+        event = None if word.step is None else find_call(self.transcript, word.step)
         if word.achieved:
             return calls[0] if event is None else event
         return None if word.achieved is None or (event,) == calls else event

@@ -142,7 +142,7 @@ def test_a_judge_is_asked_only_where_its_word_can_matter():
 
 
 def test_mistakes_of_a_judge_are_named():
-    with pytest.raises(errors.InputError, match="'Offer Latr', which is no milestone"):
+    with pytest.raises(errors.InputError, match="'Offer Latr', which isn't a milestone"):
         judged(Verdict("Offer Latr", True, 5, "try again later"))
     with pytest.raises(ValidationError, match="achieved"):
         Verdict("User Agrees", achieved="no")
@@ -152,7 +152,7 @@ def test_mistakes_of_a_judge_are_named():
 
     with pytest.raises(errors.InputError, match=r"my_judge.* iterable of `Verdict`"):
         score(GRAPH, talk(), judge=my_judge)
-    with pytest.raises(errors.InputError, match=r"int is no judge"):
+    with pytest.raises(errors.InputError, match=r"int isn't a judge"):
         score(GRAPH, talk(), judge=42)
 
 
