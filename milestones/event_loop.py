@@ -1,4 +1,4 @@
-"""Coroutines: run from code that is not async, in a loop that stays, and several of them at once."""
+"""Coroutines that are run from code that isn't async, in a loop that outlives them."""
 
 from __future__ import annotations
 
@@ -6,108 +6,109 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from arq_graph.errors import InputError
 from arq_graph.reasoning.steps import run_awaitable
 
-K = TypeVar("K")
 T = TypeVar("T")
-_kept = threading.local()
-_background: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its own
-_making = threading.Lock()
+
+_thread_state = threading.local()
+_background_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its own
+_background_lock = threading.Lock()
 
 
-def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str = "") -> T:
-    """Run a coroutine to its end in the thread's loop.
+def run_in_loop(coroutine: Coroutine[Any, Any, T], async_name: str = "") -> T:
+    """Run a coroutine to its end in this thread's loop.
 
-    The loop is kept: clients keep connections that belong to the loop they were made in.
+    The loop is reused: clients have connections that belong to the loop in which they were made.
+
+    Args:
+        coroutine: The coroutine.
+        async_name: The name of the async function to await instead if a loop runs already. Without it, a thread runs
+            the coroutine then.
 
     Raises:
-        InputError: An event loop runs already; `instead` is what is awaited there. Without it, a thread runs the
-            coroutine.
+        InputError: A loop runs already, and there is an `async_name`.
     """
-    if _in_a_loop():
-        if not instead:
+    if _is_loop_running():
+        if not async_name:
             return run_awaitable(coroutine)
         coroutine.close()
-        raise InputError(f"an event loop runs already, as in a notebook: `await {instead}(…)` instead")
-    if not hasattr(_kept, "runner"):
-        _kept.runner = asyncio.Runner()
-        loop = _kept.runner.get_loop()
-        loop.set_default_executor(_DaemonThreads())
-        atexit.register(loop.close)  # the runner's own close would begin a thread, too late for Python 3.12
-    runner: asyncio.Runner = _kept.runner
+        raise InputError(f"an event loop runs already, as in a notebook: `await {async_name}(…)` instead")
+    runner = _get_runner()
     try:
         return runner.run(coroutine, context=copy_context())
     except (KeyboardInterrupt, SystemExit):
-        runner.close()  # what is under way would otherwise go on in the next run
-        del _kept.runner
+        runner.close()  # what is under way would otherwise continue in the next run
+        del _thread_state.runner
         raise
 
 
-def _in_a_loop() -> bool:
-    with suppress(RuntimeError):
-        return asyncio.get_running_loop() is not None
-    return False
-
-
 def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in the one loop that this process has for such, whichever thread asks.
+    """Run a coroutine to its end in this process's background loop, which all threads share.
 
-    What belongs to a loop, such as a client's connections, can then be shared by all that runs there.
+    So the coroutines can share what belongs to a loop, such as a client's connections.
     """
-    with _making:
-        if (loop := _background.get(os.getpid())) is None:
-            _background[os.getpid()] = loop = asyncio.new_event_loop()
-            loop.set_default_executor(_DaemonThreads())
-            threading.Thread(target=loop.run_forever, name="arq_graph loop", daemon=True).start()
-    # Context variables of the caller, or from before a fork, are not meant for it.
-    return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
+    # Context variables of the caller, or from before a fork, are not meant for the coroutine.
+    context = Context()
+    return context.run(asyncio.run_coroutine_threadsafe, coroutine, _get_background_loop()).result()
 
 
-async def run_concurrently(
-    works: Iterable[tuple[K, Coroutine[Any, Any, T]]], most: int
-) -> AsyncGenerator[tuple[K, T], None]:
-    """Yield the results of coroutines as they come, each with its key; at most `most` run at once."""
-    remaining = iter(works)
-    running: dict[asyncio.Task[T], K] = {}
+def is_cancelled_from_outside(error: BaseException) -> bool:
+    """Return whether the current task was cancelled; other code may raise the same error for reasons of its own."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _is_loop_running() -> bool:
     try:
-        while True:
-            while len(running) < most and (work := next(remaining, None)) is not None:
-                about, coroutine = work
-                running[asyncio.create_task(coroutine)] = about
-            if not running:
-                return
-            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            # What is done is handed on before an error ends the rest.
-            for task in sorted(finished, key=lambda task: task.exception() is not None):
-                yield running.pop(task), task.result()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
-class _DaemonThreads(ThreadPoolExecutor):
-    """A thread for each call, which the interpreter does not wait for when it ends: the call may hang.
+def _get_runner() -> asyncio.Runner:
+    if not hasattr(_thread_state, "runner"):
+        _thread_state.runner = asyncio.Runner()
+        loop = _thread_state.runner.get_loop()
+        loop.set_default_executor(_DaemonThreadExecutor())
+        # The runner's own close would start a thread, which is too late on Python 3.12.
+        atexit.register(loop.close)
+    runner: asyncio.Runner = _thread_state.runner
+    return runner
+
+
+def _get_background_loop() -> asyncio.AbstractEventLoop:
+    with _background_lock:
+        loop = _background_loops.get(os.getpid())
+        if loop is None:
+            loop = asyncio.new_event_loop()
+            loop.set_default_executor(_DaemonThreadExecutor())
+            threading.Thread(target=loop.run_forever, name="arq_graph loop", daemon=True).start()
+            _background_loops[os.getpid()] = loop
+        return loop
+
+
+class _DaemonThreadExecutor(ThreadPoolExecutor):
+    """Runs each call in a thread of its own, for which the interpreter doesn't wait at its end: the call may hang.
 
     An event loop takes no other executor than a `ThreadPoolExecutor`.
     """
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        call: Future[Any] = Future()
+        future: Future[Any] = Future()
 
         def run() -> None:
             try:
-                call.set_result(fn(*args, **kwargs))
+                future.set_result(fn(*args, **kwargs))
             except BaseException as error:
-                call.set_exception(error)
+                future.set_exception(error)
 
-        call.set_running_or_notify_cancel()
+        future.set_running_or_notify_cancel()
         threading.Thread(target=run, name="arq_graph", daemon=True).start()
-        return call
+        return future

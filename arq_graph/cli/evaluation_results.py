@@ -12,7 +12,7 @@ from arq_graph.cli.report_view import format_count, incomplete_exit, show_broken
 from arq_graph.cli.screen import warn
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arm
-from arq_graph.milestones.evaluation.harness import OnConversation
+from arq_graph.milestones.evaluation.evaluation_run import OnConversation
 from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.report import Report

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error, describe_location, find_module_file
 from arq_graph.errors import InputError, suggestion
-from arq_graph.milestones.evaluation.conversation import App, is_graph
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
+from arq_graph.milestones.evaluation.tested_app import App, is_graph
 from arq_graph.models.resolve import chat_model
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""One conversation of any app with a simulated user: they take turns, within limits; what goes wrong ends it alone."""
+"""A conversation of an app with a simulated user, who take turns within limits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
 from arq_graph.milestones.evaluation.scenario import Limits
-from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.evaluation.tested_app import App, AppTurn, parse_app_output
+from arq_graph.milestones.event_loop import is_cancelled_from_outside, run_in_loop
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import parse_messages
@@ -27,28 +28,26 @@ from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
-App = Any
-"""Anything with `invoke` or `ainvoke`, which take `{"messages": […]}` and a config, and give messages."""
+MAX_INTERRUPTS = 25
+"""The number of interrupts of one turn after which an app is taken to be in a loop."""
 
-MOST_INTERRUPTS = 25
-"""So often may an app wait in one turn; more would be a circle."""
-
-_SECONDS_FOR_STATE = 5.0
+_STATE_TIMEOUT = 5.0
 
 
 @dataclass
 class Conversation:
-    """What was said and done so far.
+    """The messages of a conversation, and how it ended.
 
     Attributes:
-        thread_id: Its thread.
-        messages: All messages, `history` of which were there before it began.
+        thread_id: The id of its thread.
+        messages: All messages, those of its history included.
         ended: Why it ended; None while it goes on.
-        failure: What was raised, where that ended it.
-        is_user_failure: Whether it was the user who failed, and not the app.
-        turn_seconds: How long the app took for each turn.
-        usage: The calls of the app to its models.
-        moves: What the app's channel `moves` says of each turn, where it has one, by the id of the user's message.
+        failure: The exception that ended it.
+        is_user_failure: Whether the user raised that exception, not the app.
+        turn_seconds: The seconds that the app took for each turn.
+        usage: The app's calls to its models.
+        history_length: The number of messages that were there before it began.
+        moves: The entries of the app's channel `moves`, if it has one, by the id of the user's message.
     """
 
     thread_id: str
@@ -58,16 +57,17 @@ class Conversation:
     is_user_failure: bool = False
     turn_seconds: list[float] = field(default_factory=list)
     usage: UsageTracker = field(default_factory=UsageTracker)
-    history: int = 0
+    history_length: int = 0
     moves: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def error(self) -> str | None:
-        """What went wrong, in words, where that ended it."""
+        """The message of the exception that ended it."""
         if self.failure is None:
             return None
-        # The line of a model's error is left out, because a replay raises the error elsewhere.
-        return clean(describe_error(self.failure, with_location=self.failure not in self.usage.failures))
+        # The line of code says where an app's bug is; of a model's error it says nothing.
+        is_model_error = self.failure in self.usage.failures
+        return clean(describe_error(self.failure, with_location=not is_model_error))
 
     @property
     def events(self) -> list[Event]:
@@ -76,22 +76,42 @@ class Conversation:
 
     @property
     def spoken_messages(self) -> tuple[Message, ...]:
-        """What user and agent said."""
+        """The texts of user and agent."""
         return tuple(event for event in self.events if isinstance(event, Message))
 
     @property
     def turns(self) -> int:
-        """How many messages the user sent."""
-        return sum(message.type == "human" for message in self.messages[self.history :])
+        """The number of messages that the user has sent."""
+        return sum(message.type == "human" for message in self.messages[self.history_length :])
 
 
-def converse(app: App, user: User, **settings: Any) -> Conversation:
-    """Hold a conversation; its settings are those of `aconverse`.
+def converse(
+    app: App,
+    user: User,
+    *,
+    limits: Limits | None = None,
+    thread_id: str | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_change: Callable[[Conversation], None] = lambda _: None,
+    history: Sequence[BaseMessage] = (),
+    variables: Mapping[str, Any] | None = None,
+) -> Conversation:
+    """Run a conversation from code that is not async; the arguments are those of `aconverse`.
 
     Raises:
         InputError: An event loop runs already: await `aconverse` there.
     """
-    return run_in_loop(aconverse(app, user, **settings), "aconverse")
+    conversation = aconverse(
+        app,
+        user,
+        limits=limits,
+        thread_id=thread_id,
+        should_stop=should_stop,
+        on_change=on_change,
+        history=history,
+        variables=variables,
+    )
+    return run_in_loop(conversation, "aconverse")
 
 
 async def aconverse(
@@ -105,247 +125,232 @@ async def aconverse(
     history: Sequence[BaseMessage] = (),
     variables: Mapping[str, Any] | None = None,
 ) -> Conversation:
-    """Hold a conversation. What the app or the user raises ends it, and is told in it.
+    """Run a conversation. An exception of the app or the user ends it, and is stored in it.
 
-    A user who is a guide speaks only of what it is asked: once the agent's turn is over and asks nothing, the
-    conversation has ended. An app with a checkpointer is given what is new, any other all messages so far. One that is
-    not async runs in a thread. What takes longer than the limit of seconds is cancelled; a thread is left behind. Calls
-    that wait for an operator are approved.
+    A user who is a guide only answers questions: the conversation ends when the agent's turn is over and asks nothing.
+    An app with a checkpointer gets the new messages, any other app all messages so far. An app that isn't async runs in
+    a thread. When the limit of seconds is over, the app is cancelled; a thread is left behind. Calls that wait for an
+    operator are approved.
 
     Args:
         app: Anything that is invoked with `{"messages": […]}`.
-        user: Who talks to it; made for this conversation.
-        limits: How far it may go; those of `Limits()` unless given.
-        thread_id: Its thread, for an app that keeps threads; a new one unless given.
-        should_stop: Asked before anything that costs a call is begun: whether nothing more is to be.
-        on_change: Called whenever there is something new.
-        history: What was said and done before; the app is given it with the first message.
-        variables: Values of the agent's variables, given to the app in the same way.
+        user: The user, made for this conversation.
+        limits: The limits of the conversation; None: those of `Limits()`.
+        thread_id: The id of the thread, for an app that has threads; None: a new one.
+        should_stop: Called before anything that costs a model call; if it returns True, the conversation ends.
+        on_change: Called whenever messages have been added.
+        history: The messages before the conversation; the app gets them with the first message.
+        variables: Values of the agent's variables; the app gets them with the first message, too.
     """
     limits = limits or Limits()
-    held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
-    held.messages += history
-    held.history = len(held.messages)
-    talk = _Talk(app, user, limits, held, should_stop, on_change, variables)
-    clock = asyncio.timeout(limits.seconds)
+    conversation = Conversation(
+        thread_id or str(uuid4()),
+        messages=list(history),
+        usage=UsageTracker(limits.calls),
+        history_length=len(history),
+    )
+    dialogue = _Dialogue(app, user, limits, conversation, should_stop, on_change, variables)
+    timer = asyncio.timeout(limits.seconds)
     try:
-        async with clock:
-            await talk.take_turns()
-    except _Ended as over:
-        held.ended = over.why
+        async with timer:
+            await dialogue.take_turns()
+    except _ConversationEnded as end:
+        conversation.ended = end.reason
     except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # by who awaits this; an app may raise it for reasons of its own
-        await talk.keep_what_was_done()
-        held.ended = "seconds" if clock.expired() else "error"
-        if any(isinstance(each, CallLimitReached) for each in _causes(error)):
-            held.ended = "calls"
-        if held.ended == "error":
-            held.failure, held.is_user_failure = error, talk.user_speaks
-    on_change(held)
-    return held
+        if is_cancelled_from_outside(error):
+            raise
+        await dialogue.recover_messages()
+        if any(isinstance(cause, CallLimitReached) for cause in _list_causes(error)):
+            conversation.ended = "calls"
+        elif timer.expired():
+            conversation.ended = "seconds"
+        else:
+            conversation.ended = "error"
+            conversation.failure = error
+            conversation.is_user_failure = dialogue.is_user_speaking
+    on_change(conversation)
+    return conversation
 
 
-class _Ended(Exception):
-    def __init__(self, why: Ended) -> None:
-        self.why = why
+class _ConversationEnded(Exception):
+    def __init__(self, reason: Ended) -> None:
+        self.reason = reason
 
 
-@dataclass
-class _Talk:
-    """App and user, taking turns; the settings are those of `aconverse`."""
+class _Dialogue:
+    """The app and the user of a conversation, who take turns; the arguments are those of `aconverse`."""
 
-    app: App
-    user: User
-    limits: Limits
-    held: Conversation
-    should_stop: Callable[[], bool]
-    on_change: Callable[[Conversation], None]
-    variables: Mapping[str, Any] | None = None
-    user_speaks: bool = False
-    turn: _Turn | None = None
-
-    def __post_init__(self) -> None:
-        self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.held.usage]}
-        self.remembers = bool(getattr(self.app, "checkpointer", None))
-        # With a checkpointer, LangGraph need not wait for each step to be written.
-        is_graph = self.remembers and hasattr(self.app, "aget_state")
-        self.settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}
+    def __init__(
+        self,
+        app: App,
+        user: User,
+        limits: Limits,
+        conversation: Conversation,
+        should_stop: Callable[[], bool],
+        on_change: Callable[[Conversation], None],
+        variables: Mapping[str, Any] | None,
+    ) -> None:
+        self.app = app
+        self.user = user
+        self.limits = limits
+        self.conversation = conversation
+        self.should_stop = should_stop
+        self.on_change = on_change
+        self.variables = variables
+        self.is_user_speaking = False
+        self.turn: AppTurn | None = None
+        self.config = {
+            "configurable": {"thread_id": conversation.thread_id},
+            "callbacks": [conversation.usage],
+        }
+        self.has_checkpointer = bool(getattr(app, "checkpointer", None))
+        self.has_state = self.has_checkpointer and hasattr(app, "aget_state")
+        # With a checkpointer, LangGraph needn't wait until each step is saved.
+        self.invoke_options: dict[str, Any] = {"durability": "exit"} if self.has_state else {}
 
     async def take_turns(self) -> None:
-        held = self.held
-        is_guided = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
+        """Let user and app take turns until `_ConversationEnded` is raised."""
+        is_guide = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
+        costs_calls = not isinstance(self.user, AgendaUser | ScriptedUser)
         while True:
-            # Scripted users cost nothing, and may be at their end.
-            if self.should_stop() and not isinstance(self.user, AgendaUser | ScriptedUser):
-                raise _Ended("limit")
-            text = await self._hear()
-            if self.should_stop():
-                raise _Ended("limit")
-            self.turn = turn = _Turn(held.messages, HumanMessage(text, id=str(uuid4())))
-            before = len(held.messages)
-            await self._answer(turn)
-            if not any(message.type == "ai" for message in held.messages[before:]):
-                raise InputError("the app answered the user with no message of its own")
-            # An agent that asks its guide within the turn asks nothing after it.
-            if is_guided and (turn.has_asked or not has_question(join_agent_texts(held.spoken_messages))):
-                raise _Ended("user")
+            # Users that cost nothing may say that they are done.
+            if costs_calls:
+                self._end_if_stopped()
+            text = await self._ask_user()
+            self._end_if_stopped()
+            self.turn = AppTurn(self.conversation.messages, HumanMessage(text, id=str(uuid4())))
+            await self._run_turn(self.turn)
+            # An agent that asks its guide within the turn asks nothing at its end.
+            if is_guide and (self.turn.has_questions or not self._agent_asks()):
+                raise _ConversationEnded("user")
 
-    async def keep_what_was_done(self) -> None:
-        """Keep what an app's own thread has of a turn that failed."""
-        if self.turn is None or self.user_speaks or not self.settings:
+    async def recover_messages(self) -> None:
+        """Add the messages of a turn that failed, as far as the app's thread has them."""
+        if self.turn is None or self.is_user_speaking or not self.has_state:
             return
         with suppress(Exception):
-            state = await asyncio.wait_for(self.app.aget_state(self.config), _SECONDS_FOR_STATE)
-            messages = state.values["messages"]
-            self._keep_moves(self.turn, state.values)
-            if any(each.id == self.turn.opening.id for each in messages):
-                self.turn.take(_new_messages(messages, self.turn.opening))
+            snapshot = await asyncio.wait_for(self.app.aget_state(self.config), _STATE_TIMEOUT)
+            messages = snapshot.values["messages"]
+            self._store_moves(snapshot.values)
+            if any(message.id == self.turn.user_message.id for message in messages):
+                self.turn.add_app_messages(messages)
 
-    def _keep_moves(self, turn: _Turn, state: Any) -> None:
-        kept, turn_id = state.get("moves") if isinstance(state, Mapping) else None, str(turn.opening.id)
-        if isinstance(kept, list):
-            known = (each for each in kept if isinstance(each, Mapping))
-            self.held.moves[turn_id] = [each for each in known if each.get("turn") == turn_id]
+    def _end_if_stopped(self) -> None:
+        if self.should_stop():
+            raise _ConversationEnded("limit")
 
-    async def _hear(self) -> str:
-        self.user_speaks = True
-        text = await self.user.aspeak(self.held.spoken_messages)
-        self.user_speaks = False
-        if text is None or self.held.turns >= self.limits.turns:
-            raise _Ended("user" if text is None else "turns")
+    def _agent_asks(self) -> bool:
+        return has_question(join_agent_texts(self.conversation.spoken_messages))
+
+    async def _ask_user(self) -> str:
+        self.is_user_speaking = True
+        text = await self.user.aspeak(self.conversation.spoken_messages)
+        self.is_user_speaking = False
+        if text is None:
+            raise _ConversationEnded("user")
+        if self.conversation.turns >= self.limits.turns:
+            raise _ConversationEnded("turns")
         return clean(text)
 
-    async def _answer(self, turn: _Turn) -> None:
-        self.held.turn_seconds.append(0.0)
-        is_new = self.held.turns > 1 and self.remembers
-        given: Any = {"messages": [turn.opening] if is_new else list(self.held.messages)}
-        if self.variables and not is_new:
-            given["variables"] = dict(self.variables)
-        for _ in range(MOST_INTERRUPTS):
-            self.on_change(self.held)
-            given = await self._ask_app(given)
-            self._keep_moves(turn, given)
-            turn.take(_new_messages(given, turn.opening))
-            self.on_change(self.held)
-            waiting = given.get("__interrupt__") if isinstance(given, Mapping) else None
-            if not waiting:
-                return
-            answers = {each.id: await self._resume(turn, each.value) for each in waiting}
-            # Only LangGraph has interrupts, so nothing else here depends on it.
-            command = import_module("langgraph.types").Command
-            given = command(resume=answers if len(answers) > 1 else next(iter(answers.values())))
-        raise InputError(f"the app waited for an answer {MOST_INTERRUPTS} times in one turn")
+    async def _run_turn(self, turn: AppTurn) -> None:
+        conversation = self.conversation
+        conversation.turn_seconds.append(0.0)
+        length_before = len(conversation.messages)
+        app_input = self._make_input(turn)
+        for _ in range(MAX_INTERRUPTS):
+            self.on_change(conversation)
+            output = await self._invoke_app(app_input)
+            self._store_moves(output)
+            turn.add_app_messages(parse_app_output(output))
+            self.on_change(conversation)
+            interrupts = output.get("__interrupt__") if isinstance(output, Mapping) else None
+            if not interrupts:
+                break
+            app_input = await self._answer_interrupts(turn, interrupts)
+        else:
+            raise InputError(f"the app waited for an answer {MAX_INTERRUPTS} times in one turn")
+        if not any(message.type == "ai" for message in conversation.messages[length_before:]):
+            raise InputError("the app answered the user with no message of its own")
 
-    async def _ask_app(self, given: Any) -> Any:
+    def _make_input(self, turn: AppTurn) -> dict[str, Any]:
+        is_first_turn = self.conversation.turns == 1
+        if self.has_checkpointer and not is_first_turn:
+            return {"messages": [turn.user_message]}
+        app_input: dict[str, Any] = {"messages": list(self.conversation.messages)}
+        if self.variables:
+            app_input["variables"] = dict(self.variables)
+        return app_input
+
+    async def _invoke_app(self, app_input: Any) -> Any:
         await asyncio.sleep(0)  # an app that never waits would not be stopped at its limit
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
-            with self.held.usage.listen():
+            with self.conversation.usage.listen():
                 if callable(getattr(self.app, "ainvoke", None)):
-                    return await self.app.ainvoke(given, self.config, **self.settings)
-                return await asyncio.to_thread(self.app.invoke, given, self.config, **self.settings)
+                    return await self.app.ainvoke(app_input, self.config, **self.invoke_options)
+                return await asyncio.to_thread(self.app.invoke, app_input, self.config, **self.invoke_options)
         finally:
-            self.held.turn_seconds[-1] += time.monotonic() - begun
+            self.conversation.turn_seconds[-1] += time.monotonic() - started
 
-    async def _resume(self, turn: _Turn, value: Any) -> Any:
-        """The answer to an interrupt: approval of the calls that wait for an operator, or words of the user."""
-        spoken = value
+    async def _answer_interrupts(self, turn: AppTurn, interrupts: Sequence[Any]) -> Any:
+        """Return the command that resumes the app with an answer to each interrupt."""
+        answers = {}
+        for interrupt in interrupts:
+            answers[interrupt.id] = await self._answer_interrupt(turn, interrupt.value)
+        # Only LangGraph has interrupts, so nothing else here depends on it.
+        command = import_module("langgraph.types").Command
+        if len(answers) == 1:
+            (answer,) = answers.values()
+            return command(resume=answer)
+        return command(resume=answers)
+
+    async def _answer_interrupt(self, turn: AppTurn, value: Any) -> Any:
+        """Approve the calls that wait for an operator, or let the user answer a question."""
+        question = value
         if isinstance(value, Mapping):
             if calls := value.get("action_requests"):
                 return {"decisions": [{"type": "approve"} for _ in calls]}
-            spoken = value.get("text") if value.get("type") == "speak" else None
-        if not isinstance(spoken, str):
+            question = value.get("text") if value.get("type") == "speak" else None
+        if not isinstance(question, str):
             raise InputError(f"the app waits for what nobody here can answer: {str(value)[:200]}")
-        turn.ask(spoken)
-        text = await self._hear()
-        self.held.messages.append(HumanMessage(text))
+        turn.add_question(question)
+        text = await self._ask_user()
+        self.conversation.messages.append(HumanMessage(text))
         return text
 
+    def _store_moves(self, state: Any) -> None:
+        if self.turn is None or not isinstance(state, Mapping):
+            return
+        moves = state.get("moves")
+        if isinstance(moves, list):
+            turn_id = str(self.turn.user_message.id)
+            current_turn_moves = [
+                move for move in moves if isinstance(move, Mapping) and move.get("turn") == turn_id
+            ]
+            self.conversation.moves[turn_id] = current_turn_moves
 
-class _Turn:
-    """The messages of one turn: what the app did, and in between what it asked the user, each once.
 
-    An app that asks within its turn may keep question and answer among its messages, or not.
+def is_model_failure(error: BaseException | None, model_failures: Collection[BaseException] = ()) -> bool:
+    """Return whether a model or the way to it failed, which says nothing about the app and is worth another try.
+
+    A lost connection may be that of the app's own database. So it counts only if it is among the `model_failures`,
+    which a `UsageTracker` has collected.
     """
-
-    def __init__(self, messages: list[BaseMessage], opening: HumanMessage) -> None:
-        messages.append(opening)
-        self.opening = opening
-        self.has_asked = False
-        self._messages = messages
-        self._taken = 0
-        self._unsaid: list[str] = []  # questions that the app may still say among its messages
-
-    def take(self, new: list[BaseMessage]) -> None:
-        """What the app did since the turn began; what is new of it is added."""
-        for message in new[self._taken :]:
-            if asked := [each for each in self._unsaid if _says(message, each)]:
-                self._unsaid.remove(asked[0])
-            elif not (self.has_asked and message.type == "human"):
-                self._messages.append(message)
-        self._taken = len(new)
-
-    def ask(self, spoken: str) -> None:
-        """The app asks the user something."""
-        self.has_asked = True
-        if not _says(self._messages[-1], spoken):
-            self._messages.append(AIMessage(spoken))
-            self._unsaid.append(spoken)
-
-
-def _says(message: BaseMessage, spoken: str) -> bool:
-    is_speech = message.type == "ai" and not getattr(message, "tool_calls", None)
-    return is_speech and message.text.strip() == spoken.strip()
-
-
-def _new_messages(answer: Any, opening: HumanMessage) -> list[BaseMessage]:
-    """The messages after the one that began the turn; all of them if the app returns only new ones.
-
-    Raises:
-        InputError: The answer is neither `{"messages": […]}`, nor messages, nor text.
-    """
-    held = answer.get("messages") if isinstance(answer, Mapping) else answer
-    listed: Any = (
-        held if isinstance(held, list | tuple) else [AIMessage(held) if isinstance(held, str) else held]
-    )
-    try:
-        messages = convert_to_messages(listed)
-    except Exception as error:
-        raise InputError(
-            f"the app answered with {held!r:.80}; it must give {{'messages': […]}}, messages, or text"
-        ) from error
-    same_id = [at for at, each in enumerate(messages) if each.id == opening.id]
-    same_words = [
-        at for at, each in enumerate(messages) if each.type == "human" and each.text == opening.text
-    ]
-    openings = same_id or same_words
-    return messages[openings[-1] + 1 :] if openings else messages
-
-
-def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
-
-
-def is_graph(app: object) -> bool:
-    """Whether an app is a compiled graph of LangGraph's, which need not be imported to see that."""
-    return any(each.__name__ == "Pregel" for each in type(app).__mro__)
-
-
-def is_model_failure(error: BaseException | None, of_models: Collection[BaseException] = ()) -> bool:
-    """Whether a model or the way to it failed, which says nothing about the app: it is worth another try.
-
-    A lost connection alone does not say so, as it may be that of the app's own database: it has to be among what
-    calls of models raised, as a `UsageTracker` heard it.
-    """
-    for one in _causes(error):
-        if isinstance(one, ArqGraphError):  # it says what it is
-            return isinstance(one, ModelRequestError | ModelUnavailableError)
-        if one in of_models and isinstance(one, Exception) and classify_failure(one).is_from_provider:
+    for cause in _list_causes(error):
+        if isinstance(cause, ArqGraphError):
+            return isinstance(cause, ModelRequestError | ModelUnavailableError)
+        if (
+            cause in model_failures
+            and isinstance(cause, Exception)
+            and classify_failure(cause).is_from_provider
+        ):
             return True
     return False
+
+
+def _list_causes(error: BaseException | None) -> list[BaseException]:
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
+        error = error.__cause__ or error.__context__
+    return causes

@@ -1,16 +1,16 @@
-"""What is kept of each conversation, so that a run goes on after a kill, and so that it can be measured again.
+"""The results of conversations, and the file that holds them, from which a run is resumed and scored again.
 
-Each entry of the store of runs is one conversation. `messages` makes it a transcript that `read_transcripts` reads and
-`arq-graph score` scores again; `arq_graph` holds what it was measured as. One that was not finished (a limit, a model
-out of reach) has its messages under `unfinished`: it is held again, and what it cost counts all the same.
+Each entry of the file is one conversation. Its `messages` make it a transcript, which `read_transcripts` reads and
+`arq-graph score` scores again; `arq_graph` holds its measure. If a limit or a model out of reach cut it off, its
+messages are under `unfinished`: it is run again, and what it cost counts nevertheless.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
@@ -25,21 +25,22 @@ from arq_graph.milestones.transcripts.formats import read_transcript, read_trans
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
-_WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
+_MESSAGE_FIELDS = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
 
 Outcome = ConversationRecord | BrokenConversation
 
 JUDGE_VOTES = "the judge's votes"
-"""What a head may name beside those `MODEL_ROLES`: how often a judge was asked of each criterion, if more than once."""
+"""The name, in the header of a results file, for the number of votes for each criterion, if it is more than one."""
 
 
 class StoredConversation(BaseModel):
-    """What an entry says beside the messages.
+    """The part of an entry that isn't messages.
 
     Args:
-        calls: Model calls that were made, and `cost` is what they cost.
-        record: How far it got, if it is finished.
-        broken: What was told in its place, if it could not be held or measured.
+        calls: The number of model calls.
+        cost: The cost of these calls.
+        record: The measure of the conversation, if it was finished.
+        broken: The reason why it couldn't be run or measured.
     """
 
     calls: int = 0
@@ -48,33 +49,40 @@ class StoredConversation(BaseModel):
     broken: BrokenConversation | None = None
 
 
-class ConversationResult(NamedTuple):
-    """What became of a conversation, what was said in it, and what it used, its user and judge included.
+@dataclass(frozen=True)
+class ConversationResult:
+    """The result of a planned conversation.
 
-    `is_unreached` says that a model was out of reach, and that nothing is said of the app.
+    Args:
+        outcome: Its measure, or why it couldn't be run or measured.
+        messages: Its messages, as `dump_messages` returns them.
+        calls: The number of model calls, those of the user and the judge included.
+        cost: The cost of these calls.
+        is_model_unreachable: Whether a model was out of reach, so that the outcome says nothing about the app.
     """
 
     outcome: Outcome
-    calls: int
-    cost: float
     messages: Sequence[Mapping[str, Any]] = ()
-    is_unreached: bool = False
+    calls: int = 0
+    cost: float = 0.0
+    is_model_unreachable: bool = False
 
 
-def entry_of(one: PlannedConversation, held: ConversationResult) -> dict[str, Any]:
-    """A conversation as it is kept."""
-    kept, outcome = StoredConversation(calls=held.calls, cost=held.cost), held.outcome
-    if isinstance(outcome, ConversationRecord):
-        kept.record = outcome
-        about = _conversation(one, held.messages)
+def make_entry(planned: PlannedConversation, result: ConversationResult) -> dict[str, Any]:
+    """Return the entry of a results file for a conversation."""
+    stored = StoredConversation(calls=result.calls, cost=result.cost)
+    if isinstance(result.outcome, ConversationRecord):
+        stored.record = result.outcome
+        conversation = _dump_conversation(planned, result.messages)
     else:
-        kept.broken = outcome if outcome.ended != "limit" else None
-        about = {"id": one.id, "unfinished": held.messages}
-    return {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True), **about}
+        if result.outcome.ended != "limit":
+            stored.broken = result.outcome
+        conversation = {"id": planned.id, "unfinished": result.messages}
+    return {"arq_graph": stored.model_dump(mode="json", exclude_defaults=True), **conversation}
 
 
 def read_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | None:
-    """What an entry says; None where it cannot be read, so that the conversation is held again."""
+    """Return the measure in an entry; None if it can't be read, so that the conversation is run again."""
     try:
         return StoredConversation.model_validate(entry.get("arq_graph"))
     except ValidationError:
@@ -82,26 +90,33 @@ def read_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | N
 
 
 def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
-    """The finished conversations of a file that `evaluate` wrote, one at a time; of one that was held twice, both."""
-    for one in read_transcripts(file):
-        if isinstance(one, Transcript) and (kept := read_stored_conversation(one.extra)) and kept.record:
-            yield kept.record, one
+    """Yield the finished conversations of a results file; memory holds one. One that was run twice comes twice."""
+    for transcript in read_transcripts(file):
+        if not isinstance(transcript, Transcript):
+            continue
+        stored = read_stored_conversation(transcript.extra)
+        if stored and stored.record:
+            yield stored.record, transcript
 
 
-def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    """Messages as plain data, without what transcripts do not read."""
-    return [
-        {"type": message.type, "content": message.content}
-        | {name: value for name in _WRITTEN if (value := message.__dict__.get(name)) not in (None, "", [])}
-        for message in messages
-    ]
+def dump_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """Return messages as plain data, with the fields that transcripts read."""
+    dumped = []
+    for message in messages:
+        data: dict[str, Any] = {"type": message.type, "content": message.content}
+        for name in _MESSAGE_FIELDS:
+            value = getattr(message, name, None)
+            if value not in (None, "", []):
+                data[name] = value
+        dumped.append(data)
+    return dumped
 
 
-def transcript_of(
-    one: PlannedConversation, messages: Sequence[Mapping[str, Any]], agent: Agent | None
+def build_transcript(
+    planned: PlannedConversation, messages: Sequence[Mapping[str, Any]], agent: Agent | None
 ) -> Transcript:
-    """The conversation as it is measured: as it is written down, with what the agent was told and its tools."""
-    transcript = read_transcript(_conversation(one, messages))
+    """Return the transcript that is measured, with the agent's instructions and tools."""
+    transcript = read_transcript(_dump_conversation(planned, messages))
     if agent is None:
         return transcript
     return replace(
@@ -111,8 +126,16 @@ def transcript_of(
     )
 
 
-def _conversation(one: PlannedConversation, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    task = one.scenario.task or one.scenario.name
-    told = {"id": one.id, "task_id": task, "use_case": one.scenario.use_case, "messages": messages}
-    told |= {"agent": agent.name} if (agent := one.scenario.agent) else {}
-    return told | ({"history": len(before)} if (before := one.scenario.messages_before) else {})
+def _dump_conversation(planned: PlannedConversation, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    scenario = planned.scenario
+    conversation: dict[str, Any] = {
+        "id": planned.id,
+        "task_id": scenario.task or scenario.name,
+        "use_case": scenario.use_case,
+        "messages": messages,
+    }
+    if scenario.agent is not None:
+        conversation["agent"] = scenario.agent.name
+    if scenario.messages_before:
+        conversation["history"] = len(scenario.messages_before)
+    return conversation

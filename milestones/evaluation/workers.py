@@ -1,7 +1,8 @@
-"""Work in other processes, on this machine or on others, through any `concurrent.futures.Executor`."""
+"""Workers: processes, here or on other machines, that run an async function for a `concurrent.futures.Executor`."""
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import signal
@@ -21,47 +22,103 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent import modules
-from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.conversation import is_graph
-from arq_graph.milestones.event_loop import run_in_background
+from arq_graph.errors import ArqGraphError, InputError
+from arq_graph.milestones.evaluation.tested_app import is_graph
+from arq_graph.milestones.event_loop import is_cancelled_from_outside, run_in_background
 
 Job = tuple[bytes, tuple[Path, ...]]
-"""An async function as it is sent, with all that it refers to, and the folders whose modules that needs."""
+"""A pickled async function with all that it refers to, and the folders from which it imports modules."""
+
+MAX_DEATHS = 3
+"""The number of workers that may die one after the other before a run ends."""
 
 
-def packed(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str, object]) -> Job:
-    """Make an async function ready to be sent.
+class WorkerDiedError(Exception):
+    """A worker ended before it returned a result."""
 
-    What was named as "module:function" is sent by its name, and imported again there. A chat model that cannot be sent,
-    because of its connections, is made again of its settings.
+
+class WorkerPool:
+    """Workers that call the same function, each of them once at a time; one that dies is replaced.
+
+    Args:
+        start_worker: Starts a worker, or returns the executor that has them.
+        size: The number of workers.
+        job: The function, from `pickle_job`.
+    """
+
+    def __init__(self, start_worker: Callable[[], Executor], size: int, job: Job) -> None:
+        self.size = size
+        self.stop_reason: str | None = None
+        self._start_worker = start_worker
+        self._job = job
+        self._idle = [start_worker() for _ in range(size)]
+        self._deaths = 0
+
+    async def call(self, *arguments: Any) -> Any:
+        """Call the function in an idle worker, and return its result. At most `size` calls run at the same time.
+
+        Raises:
+            WorkerDiedError: The worker died. After `MAX_DEATHS` in a row, `stop_reason` says so.
+            ArqGraphError: No worker could run the function.
+        """
+        worker = self._idle.pop()
+        try:
+            result = await asyncio.wrap_future(worker.submit(call_job, self._job, *arguments))
+        except ArqGraphError:
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if is_cancelled_from_outside(error):
+                raise
+            reason = modules.describe_error(error)
+            self._idle.append(self._start_worker())
+            self._deaths += 1
+            if self._deaths >= MAX_DEATHS:
+                self.stop_reason = f"workers died {self._deaths} times in a row, the last with {reason}"
+            raise WorkerDiedError(reason) from error
+        self._idle.append(worker)
+        self._deaths = 0
+        return result
+
+
+@contextmanager
+def start_processes() -> Iterator[Callable[[], Executor]]:
+    """Give a function that starts a process: an executor with one worker, so that only its own work is lost if it dies.
+
+    All processes end with the block, and with the process that started them.
+    """
+    context = get_context("spawn")  # a fork would have the threads and connections of this process
+    end, parent_end = context.Pipe(duplex=False)
+    with parent_end:
+        yield lambda: ProcessPoolExecutor(1, context, _prepare_process, (end,))
+
+
+def pickle_job(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str, object]) -> Job:
+    """Pickle an async function for workers.
+
+    What was named as "module:function" is sent by its name, and imported there. A chat model that can't be pickled,
+    because of its connections, is made again from its settings.
 
     Args:
         function: The function.
-        parts: What it refers to, by names that a message can show.
+        parts: The objects that it refers to, by their names in messages.
 
     Raises:
-        InputError: cloudpickle is not installed, or a part cannot be sent; the message says which.
+        InputError: cloudpickle isn't installed, or one of the parts can't be pickled.
     """
     try:
-        return _pickled(function), modules.get_import_folders()
+        return _pickle(function), modules.get_import_folders()
     except InputError:
-        raise  # cloudpickle is not installed
+        raise  # cloudpickle isn't installed
     except Exception as error:
         for name, part in parts.items():
-            try:
-                _pickled(part)
-            except Exception as wrong:
-                raise InputError(
-                    f"{name} cannot be sent to other processes ({type(wrong).__name__}: {wrong}): name it as a "
-                    "string, or give a function that makes it, in a module that they can import"
-                ) from error
+            _require_picklable(name, part, error)
         raise
 
 
-def call(job: Job, *arguments: Any) -> Any:
-    """Call the function in this process and give what it gives; a process reads a job once."""
+def call_job(job: Job, *arguments: Any) -> Any:
+    """Call a job in this process and return its result; a process unpickles a job once."""
     try:
-        function = _unpacked(job)
+        function = _unpickle(job)
     except Exception as error:
         raise InputError(
             f"a worker cannot read what it was sent ({type(error).__name__}: {error}): its Python must be of the same "
@@ -70,30 +127,28 @@ def call(job: Job, *arguments: Any) -> Any:
     return run_in_background(function(*arguments))
 
 
-@contextmanager
-def processes() -> Iterator[Callable[[], Executor]]:
-    """Inside the block, what begins a process: an executor with one worker, which costs its own work alone if it dies.
-
-    All of them end at once with the block, and when the process that made them is gone.
-    """
-    context = get_context("spawn")  # a fork would have this one's threads and connections
-    end, line = context.Pipe(duplex=False)
-    with line:
-        yield lambda: ProcessPoolExecutor(1, context, _begin, (end,))
-
-
-def _begin(end: Connection) -> None:
-    """Start a worker process: it ignores Ctrl-C, which its parent handles, and ends with its parent."""
+def _prepare_process(end: Connection) -> None:
+    """Let a worker process ignore Ctrl-C, which its parent handles, and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def leave() -> None:
+    def exit_with_parent() -> None:
         end.poll(None)  # nothing is ever sent
         os._exit(0)
 
-    threading.Thread(target=leave, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def _pickled(thing: object) -> bytes:
+def _require_picklable(name: str, part: object, cause: Exception) -> None:
+    try:
+        _pickle(part)
+    except Exception as error:
+        raise InputError(
+            f"{name} cannot be sent to other processes ({type(error).__name__}: {error}): name it as a string, or "
+            "give a function that makes it, in a module that they can import"
+        ) from cause
+
+
+def _pickle(value: object) -> bytes:
     try:
         import cloudpickle
     except ImportError as error:
@@ -102,45 +157,53 @@ def _pickled(thing: object) -> bytes:
         ) from error
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        def reducer_override(self, obj: Any) -> Any:
-            if (named := modules.find_reference(obj)) is not None:
-                return modules.load, named
-            if is_graph(obj):
-                return resolve_name, (_place_of(obj),)
-            if isinstance(obj, BaseChatModel):
+        def reducer_override(self, value: Any) -> Any:
+            reference = modules.find_reference(value)
+            if reference is not None:
+                return modules.load, reference
+            if is_graph(value):
+                return resolve_name, (_find_import_name(value),)
+            if isinstance(value, BaseChatModel):
                 try:
-                    cloudpickle.dumps(obj)
-                except Exception:  # a client's lock, a socket, …
-                    fields = type(obj).model_fields
-                    given = [
-                        name for name in obj.model_fields_set & fields.keys() if not fields[name].exclude
-                    ]
-                    made_again = partial(type(obj), **{name: getattr(obj, name) for name in given})
-                    with suppress(Exception):  # what cannot be made of them is told as it is
-                        made_again()
-                        return made_again, ()
-            return super().reducer_override(obj)
+                    cloudpickle.dumps(value)
+                except Exception:  # because of a client's lock, a socket, …
+                    make_again = _make_model_factory(value)
+                    # If that fails, too, the first error says why the model can't be sent.
+                    with suppress(Exception):
+                        make_again()
+                        return make_again, ()
+            return super().reducer_override(value)
 
     stream = io.BytesIO()
-    Pickler(stream).dump(thing)
+    Pickler(stream).dump(value)
     return stream.getvalue()
 
 
-def _place_of(graph: object) -> str:
-    """Where a compiled graph of LangGraph's is imported from, as "module:name".
+def _make_model_factory(model: BaseChatModel) -> Callable[[], BaseChatModel]:
+    fields = type(model).model_fields
+    settings = {
+        name: getattr(model, name)
+        for name in model.model_fields_set & fields.keys()
+        if not fields[name].exclude
+    }
+    return partial(type(model), **settings)
+
+
+def _find_import_name(graph: object) -> str:
+    """Return the "module:name" from which a compiled LangGraph graph is imported.
 
     LangGraph compares some of what a graph holds by identity: a copy would not run.
     """
-    for module, its in sys.modules.copy().items():  # copies: other threads import, too
-        for name, value in getattr(its, "__dict__", {}).copy().items():
-            if value is graph and module != "__main__":
-                return f"{module}:{name}"
+    for module_name, module in sys.modules.copy().items():  # copies, because other threads import, too
+        for name, value in getattr(module, "__dict__", {}).copy().items():
+            if value is graph and module_name != "__main__":
+                return f"{module_name}:{name}"
     raise TypeError("a compiled graph that is no variable of a module has no name to import it by")
 
 
 @lru_cache(maxsize=2)
-def _unpacked(job: Job) -> Callable[..., Coroutine[Any, Any, Any]]:
-    function, folders = job
+def _unpickle(job: Job) -> Callable[..., Coroutine[Any, Any, Any]]:
+    pickled, folders = job
     with modules.allow_imports_from(folders):
-        found: Callable[..., Coroutine[Any, Any, Any]] = loads(function)
-    return found
+        function: Callable[..., Coroutine[Any, Any, Any]] = loads(pickled)
+    return function
