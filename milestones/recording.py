@@ -34,7 +34,7 @@ from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.store import convert_file_errors, read_records
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import Bare, chat_model, model_name
-from arq_graph.reasoning.methods import METHODS, get_endpoint, read_request
+from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
 from arq_graph.reasoning.replies import is_cut_off
 
 

@@ -17,9 +17,9 @@ from arq_graph.errors import InputError, ReasoningError, require_count
 from arq_graph.models.resolve import model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.reasoning.answer import Answer, Question
-from arq_graph.reasoning.blocks import text_block
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.endpoints import text_block
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable

@@ -44,13 +44,14 @@ from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.failures import classify_failure
-from arq_graph.reasoning.parsing import PartialAnswer, parse_answer
 from arq_graph.reasoning.replies import (
+    PartialAnswer,
     build_retry_messages,
     extract_message,
     find_refusal,
     get_answer_text,
     is_cut_off,
+    parse_answer,
     sum_usage,
 )
 from arq_graph.reasoning.session import ModelQueue, ModelSession
@@ -104,7 +105,7 @@ class Asking(Generic[B]):
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
         self._models = ModelQueue(transports)
-        self._session = ModelSession(self._models.take_next(), settings.temperature)
+        self._session = ModelSession(self._models.waiting.pop(0), settings.temperature)
 
     def steps(self) -> Requests[Answer[B]]:
         """Yield the requests of the ask and return its answer; raises what `Reasoner.ask` raises."""
@@ -124,9 +125,10 @@ class Asking(Generic[B]):
 
             if answer is not None:
                 session.remember_method()
-                self._models.note_answer(session.transport)
+                if self._models.errors:
+                    session.transport.endpoint.rests_until = 0.0  # it is back, if it was out of reach
                 candidate = self._add_candidate(message, text, *answer)
-                if candidate.satisfied or len(self._candidates) >= max_candidates:
+                if not candidate.complaints or len(self._candidates) >= max_candidates:
                     return self._finish()
                 verdict = "has to be given once more, because"
                 retry_messages = build_retry_messages(text, verdict, candidate.complaints)
@@ -192,7 +194,7 @@ class Asking(Generic[B]):
         self._models.note_loss(self._session.transport, error)
         if not self._models.waiting:
             raise self._models.make_error() from cause
-        self._session = ModelSession(self._models.take_next(), self._settings.temperature)
+        self._session = ModelSession(self._models.waiting.pop(0), self._settings.temperature)
         model = self._session.transport.name
         lost_models = self._models.describe_lost(besides=self._session.transport)
         name = self._question.name or self._blueprint.__name__

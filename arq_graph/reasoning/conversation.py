@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from arq_graph.reasoning.blocks import Block, text_block
+from arq_graph.reasoning.endpoints import Block, text_block
 from arq_graph.reasoning.sections import as_json, clean
 
 _CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
@@ -204,7 +204,9 @@ class _Numbering:
         """Return the images that the prompt shows, and the kinds of all other attachments."""
         images: list[Block] = []
         unsupported: list[str] = []
-        for block in _get_standard_blocks(message):
+        if isinstance(message.content, str):
+            return images, unsupported
+        for block in _get_standard_blocks(message, message.content):
             kind = block["type"]
             if kind == "non_standard" and not isinstance(message, AIMessage):
                 unsupported.append(_get_original_type(block))
@@ -231,10 +233,7 @@ def _get_speaker(message: BaseMessage) -> Speaker:
     return "agent" if isinstance(message, AIMessage) else "system"
 
 
-def _get_standard_blocks(message: BaseMessage) -> list[Mapping[str, Any]]:
-    content = message.content
-    if isinstance(content, str):
-        return []
+def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mapping[str, Any]]:
     try:
         return list(message.content_blocks)
     except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those

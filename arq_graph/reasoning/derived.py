@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from arq_graph.reasoning.queries import Form, get_queries
 from arq_graph.reasoning.schema import AnswerJsonSchema
 
 
+@dataclass(frozen=True)
 class ResponseOnly:
     """Derives blueprints whose answers hold their response alone, as they do in the modes without queries.
 
@@ -26,18 +28,14 @@ class ResponseOnly:
         without: Names of queries that the model isn't asked, wherever they stand in a blueprint.
     """
 
-    def __init__(self, *, without: Iterable[str] = ()) -> None:
-        self.without = frozenset([without] if isinstance(without, str) else without)
+    without: Collection[str] = ()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ResponseOnly) and self.without == other.without
-
-    def __hash__(self) -> int:
-        return hash(self.without)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "without", frozenset(self.without))
 
     def derive(self, blueprint: type[B]) -> type[B]:
         """Return the derived blueprint, the same class each time; queries that the blueprint lacks are ignored."""
-        return _derive(blueprint, self.without)
+        return _derive(blueprint, frozenset(self.without))
 
     def require_queries(self, *blueprints: type[BaseModel]) -> None:
         """Raise InputError unless each name in `without` is a query of one of these blueprints."""
@@ -45,7 +43,7 @@ class ResponseOnly:
             return
         fields = find_fields(*blueprints)
         queries = [name for name, is_query in fields.items() if is_query]
-        for name in sorted(self.without.difference(queries)):
+        for name in sorted(set(self.without).difference(queries)):
             reason = "is part of the response"
             if name not in fields:
                 reason = f"isn't one of their queries{suggestion(name, queries)}"

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from arq_graph.errors import ModelRequestError, ModelUnavailableError
-from arq_graph.reasoning.blocks import get_cache_marker, join_text_blocks, mark_for_cache
+from arq_graph.reasoning.endpoints import Method, Schema, get_cache_marker, join_text_blocks, mark_for_cache
 from arq_graph.reasoning.failures import Failure
-from arq_graph.reasoning.methods import Method, Schema
 from arq_graph.reasoning.transport import Transport, with_more_tokens, with_temperature
 
 _log = logging.getLogger(__name__)
@@ -20,26 +19,17 @@ _REST = 60.0  # seconds for which other models are asked before an endpoint that
 
 
 class ModelQueue:
-    """The models that an ask may still turn to, in order, and why the others gave no answer."""
+    """The models that an ask may still turn to, in order, and the errors of those that gave no answer."""
 
     def __init__(self, transports: Sequence[Transport]) -> None:
         now = time.monotonic()
         self.waiting = sorted(transports, key=lambda transport: transport.endpoint.rests_until > now)
         self._main = transports[0]
-        self._errors: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
-
-    def take_next(self) -> Transport:
-        """Remove the next model from those that are waiting and return it."""
-        return self.waiting.pop(0)
-
-    def note_answer(self, transport: Transport) -> None:
-        """Note that a model, which may have been out of reach before, has answered."""
-        if self._errors:
-            transport.endpoint.rests_until = 0.0
+        self.errors: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
 
     def note_loss(self, transport: Transport, error: ModelUnavailableError | ModelRequestError) -> None:
         """Note that a model gave no answer."""
-        self._errors[transport] = error
+        self.errors[transport] = error
         if isinstance(error, ModelUnavailableError):
             transport.endpoint.rests_until = time.monotonic() + _REST
             return
@@ -51,15 +41,15 @@ class ModelQueue:
 
     def describe_lost(self, *, besides: Transport) -> str:
         """Return the names of the other models that gave no answer."""
-        return " and ".join(transport.name for transport in self._errors if transport is not besides)
+        return " and ".join(transport.name for transport in self.errors if transport is not besides)
 
     def make_error(self) -> ModelUnavailableError | ModelRequestError:
         """Return one error with the messages of all models that gave no answer."""
-        message = "\n".join(map(str, self._errors.values()))
+        message = "\n".join(map(str, self.errors.values()))
         return ModelUnavailableError(message) if self._list_unavailable() else ModelRequestError(message)
 
     def _list_unavailable(self) -> list[Transport]:
-        errors = self._errors.items()
+        errors = self.errors.items()
         return [transport for transport, error in errors if isinstance(error, ModelUnavailableError)]
 
 

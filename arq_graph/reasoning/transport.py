@@ -25,9 +25,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.models.resolve import Bare, Called, model_name
+from arq_graph.reasoning.endpoints import get_endpoint
 from arq_graph.reasoning.failures import classify_failure
-from arq_graph.reasoning.methods import get_endpoint
-from arq_graph.reasoning.parsing import PartialAnswer
+from arq_graph.reasoning.replies import PartialAnswer
 from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,10 @@
-"""The methods of asking for an answer in a JSON schema, and what is known of each endpoint."""
+"""How a prompt and a schema are put to an endpoint: methods of asking for JSON, text blocks, and marks for its cache.
+
+Most providers cache by themselves what a prompt has in common with earlier ones. Anthropic and Bedrock do it only up to
+the places that a request marks, four at most, and a later request reads up to a place where one before it was marked.
+So the blocks of a human message are its parts: the last of them changes from call to call, and each of the others
+ends where an earlier call may have ended. The first system message and the last three of these ends are marked.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -20,6 +27,12 @@ _SCHEMA_FOLLOWS = (
     "Answer with one JSON object and nothing else. It must fit this JSON schema, with its keys in the"
     " schema's order:\n"
 )
+Block: TypeAlias = dict[str, Any]
+Marker: TypeAlias = Callable[[Block], list[Block]]
+"""Returns what stands in the place of a block up to which the provider's cache shall store the prompt."""
+
+_MARK_KEYS = frozenset({"cache_control", "cachePoint"})
+_MARKED_PARTS = 3  # with the system message: as many marks as providers take
 
 
 @dataclass(frozen=True)
@@ -77,22 +90,20 @@ METHODS = (
 def read_request(
     messages: Sequence[BaseMessage], response_format: Mapping[str, Any], tools: Sequence[Schema]
 ) -> tuple[str, list[BaseMessage], Schema]:
-    """What tells a request's method from others, and what all of them ask alike: prompt and schema."""
-    carried = [
-        *(tool.get("parameters") for tool in tools),
-        response_format.get("json_schema", {}).get("schema"),
-    ]
-    found: list[BaseMessage] = []
-    for message in messages:
-        said, follows, schema = str(message.text).partition(_SCHEMA_FOLLOWS)
-        if follows and isinstance(message, SystemMessage):
-            carried.append(json.loads(schema))
-            message = message.model_copy(update={"content": said.removesuffix("\n\n")})
-        if not follows or message.text:
-            found.append(message)
-    schema_asked: Schema = next(filter(None, carried), {})
+    """Return which method a request uses, and the prompt and schema that are the same for all methods."""
     method = f"{response_format.get('type', '')} {len(tools)}"
-    return method, found, {key: value for key, value in schema_asked.items() if key != "description"}
+    schemas: list[Schema | None] = [tool.get("parameters") for tool in tools]
+    schemas.append(response_format.get("json_schema", {}).get("schema"))
+    prompt: list[BaseMessage] = []
+    for message in messages:
+        text, separator, schema_text = str(message.text).partition(_SCHEMA_FOLLOWS)
+        if separator and isinstance(message, SystemMessage):
+            schemas.append(json.loads(schema_text))
+            message = message.model_copy(update={"content": text.removesuffix("\n\n")})
+        if message.text or not separator:
+            prompt.append(message)
+    schema = next(filter(None, schemas), {})
+    return method, prompt, {key: value for key, value in schema.items() if key != "description"}
 
 
 @dataclass
@@ -133,3 +144,72 @@ def get_endpoint(bare: Bare) -> Endpoint:
 @lru_cache(maxsize=1_000)
 def _get_shared_endpoint(_cls: type[BaseChatModel], _settings_hash: str) -> Endpoint:
     return Endpoint()
+
+
+def text_block(text: str) -> Block:
+    """Return a text as a block of a message's content."""
+    return {"type": "text", "text": text}
+
+
+def get_cache_marker(model: BaseChatModel) -> Marker | None:
+    """Return how a model's class wants a place in the prompt marked for the provider's cache; None: not at all."""
+    if make_cache_point := getattr(type(model), "create_cache_point", None):  # ChatBedrockConverse
+        return lambda block: [block, make_cache_point()]
+    if any(cls.__name__ == "ChatAnthropic" for cls in type(model).__mro__):
+        return lambda block: [{**block, "cache_control": {"type": "ephemeral"}}]
+    return None
+
+
+def mark_for_cache(messages: Sequence[BaseMessage], marker: Marker) -> list[BaseMessage]:
+    """Return messages with marks for the provider's cache, unless they already carry some."""
+    if any(_has_marks(message) for message in messages):
+        return join_text_blocks(messages)
+    marked = [_with_content(message, _mark(message, marker)) for message in messages[:2]]
+    return marked + list(messages[2:])
+
+
+def _has_marks(message: BaseMessage) -> bool:
+    if isinstance(message.content, str):
+        return False
+    return any(not _MARK_KEYS.isdisjoint(block) for block in message.content)
+
+
+def _mark(message: BaseMessage, marker: Marker) -> str | list[Any]:
+    content = message.content
+    if isinstance(content, str):
+        is_marked = isinstance(message, SystemMessage) and bool(content)
+        return marker(text_block(content)) if is_marked else content
+    marked: list[Any] = []
+    last = len(content) - 1
+    for index, block in enumerate(content):
+        if last - _MARKED_PARTS <= index < last and isinstance(block, dict):
+            marked.extend(marker(block))
+        else:
+            marked.append(block)
+    return marked
+
+
+def join_text_blocks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return messages whose neighbouring text blocks are joined; content that is all text becomes a string."""
+    return [_with_content(message, _join(message.content)) for message in messages]
+
+
+def _join(content: str | list[Any]) -> str | list[Any]:
+    if isinstance(content, str):
+        return content
+    blocks: list[Any] = []
+    for is_text, group in groupby(content, key=_is_text):
+        if is_text:
+            blocks.append(text_block("".join(block["text"] for block in group)))
+        else:
+            blocks.extend(group)
+    is_all_text = len(blocks) == 1 and _is_text(blocks[0])
+    return blocks[0]["text"] if is_all_text else blocks
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.keys() == {"type", "text"}
+
+
+def _with_content(message: BaseMessage, content: str | list[Any]) -> BaseMessage:
+    return message if content is message.content else message.model_copy(update={"content": content})
