@@ -1,4 +1,4 @@
-"""`arq-graph finetune-data`: make recorded conversations data to fine-tune a planner's model on."""
+"""`arq-graph finetune-data`: turn recorded conversations into examples to fine-tune a planner's model on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TextIO, cast
 from zlib import crc32
 
 from pydantic import ValidationError
@@ -29,18 +30,22 @@ from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.nodes.channels import describe_first_error
 
-_ONE_IN = 10
-_SHOWN = 5
-_CHARACTERS_A_TOKEN = 4
-_TRAINED_ON = 4_096  # tokens: the recipe leaves out what is longer
+_VALIDATION_SHARE = 10  # one in so many conversations
+_MAX_LISTED = 5
+_CHARACTERS_PER_TOKEN = 4
+_TRAINING_LIMIT = 4_096  # tokens; the recipe leaves out longer examples
 
 
 def finetune_data(
     transcripts: options.Transcripts,
-    stage: Annotated[int, Option(min=1, max=2, help="1: ReAct, with thoughts. 2: Pre-Act, with plans.")],
+    stage: Annotated[
+        int,
+        Option("--stage", min=1, max=2, metavar="N", help="1: ReAct, with thoughts. 2: Pre-Act, with plans."),
+    ],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE.jsonl", help="Where the examples go.")],
     validation: Annotated[
-        Path | None, Option(metavar="FILE.jsonl", help="Where one in ten conversations goes instead.")
+        Path | None,
+        Option("--validation", metavar="FILE.jsonl", help="Where one in ten conversations goes instead."),
     ] = None,
     goal_completed: Annotated[
         bool, Option("--goal-completed", help="Use only conversations that are recorded as successful.")
@@ -53,108 +58,243 @@ def finetune_data(
     No record contains the reasons for the plans of stage 2. The command asks for them in FILE.reasons.jsonl, beside the
     examples: fill them in there, and run the same command again.
     """
-    known = read_tools(agent, tools)
+    known_tools = read_tools(agent, tools)
     spec = Agent.from_yaml(agent) if agent else None
-    reasons = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
-    read = find_readable_files(transcripts)
-    check_output_files([out, validation, reasons], transcripts)
-    if any(file and file.exists() and not file.is_file() for file in (out, validation, reasons)):
-        raise InputError("examples and reasons are kept in files that can be read again: name regular files")
-    written = _written(reasons) if reasons else {}
-    outs = [file.resolve() for file in (out, validation) if file]  # links stay
-    drafts = [file.with_name(f".{file.name}.partial") for file in outs]
-    counts, left_out, tokens = Counter[str](), Counter[tuple[str, str]](), dict[str, int]()
-    used = set[int]()
-    unasked = {(turn, question) for turn, answers in written.items() for question in answers}
-    talks = _conversations(read, goal_completed, counts, left_out)
-    with ExitStack() as files:
-        blank = files.enter_context(reasons.open("a", encoding="utf-8")) if reasons else None
-        streams = [files.enter_context(draft.open("w", encoding="utf-8")) for draft in drafts]
-        advance = files.enter_context(progress_bar("turns", None, "left out"))
+    reasons_file = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
+    files = find_readable_files(transcripts)
+    check_output_files([out, validation, reasons_file], transcripts)
+    _require_regular_files(out, validation, reasons_file)
+    reasons = _Reasons(reasons_file)
+    examples = _Examples(out, validation)
+    counts = _Counts()
+    with ExitStack() as stack:
+        reasons.open(stack)
+        examples.open(stack)
+        advance = stack.enter_context(progress_bar("turns", None, "left out"))
         for turn in make_finetuning_examples(
-            talks, cast(Any, stage), agent=spec, tools=known, reasons=written
+            _select_conversations(files, goal_completed, counts),
+            cast(Any, stage),
+            agent=spec,
+            tools=known_tools,
+            reasons=reasons.by_turn,
         ):
             advance(bool(turn.left_out))
-            if turn.left_out:
-                left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
-            unasked -= {(turn.turn, question) for question in turn.reasons}
-            if blank and turn.rows and turn.turn not in written:
-                written[turn.turn] = turn.reasons
-                blank.write(f"{turn.model_dump_json(exclude={'rows', 'left_out'}, exclude_defaults=True)}\n")
-            at = int(validation is not None and crc32(turn.conversation.encode()) % _ONE_IN == 0)
-            if turn.rows:
-                used.add(counts["conversation"])  # they are read one at a time
-            for row in turn.rows:
-                line = json.dumps(row, ensure_ascii=False)
-                counts["row"] += 1
-                if (key := fingerprint(line)) not in tokens:
-                    tokens[key] = len(line) // _CHARACTERS_A_TOKEN
-                    streams[at].write(f"{line}\n")
-                    counts.update(validation=at, unfilled="unfilled" in row, stand_in=bool(turn.stand_ins))
-    for file, draft in zip(outs, drafts, strict=True):
-        draft.replace(file) if tokens else draft.unlink()
-    none = counts["conversation"] - len(used)
-    named = sum(count for (_, what), count in left_out.items() if what == "conversation")
-    told = [f"{format_count(none, 'conversation')} gave no example"] if none > named else []
-    shown = left_out.most_common(_SHOWN)
-    told += [f"{format_count(count, what)} left out, because {why}" for (why, what), count in shown]
-    if others := left_out.total() - sum(count for _, count in shown):
-        told.append(f"{others:,} more for other reasons")
-    if told:
-        warn("; ".join(told))
-    if not tokens:
+            counts.add_turn(turn)
+            reasons.add_turn(turn)
+            examples.add_turn(turn)
+    examples.commit()
+    _report_left_out(counts)
+    if not examples.token_counts:
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
-    of = format_count(counts["conversation"], "conversation")
-    made = f"{format_count(len(tokens), 'example')} from {len(used):,} of {of}"
-    also = f", {counts['validation']:,} of them in {validation}" if validation else ""
-    also += f"; {again:,} more were the same as others" if (again := counts["row"] - len(tokens)) else ""
-    stdout_console().print(safe_text(f"{made}{also}. The longest has about {max(tokens.values()):,} tokens."))
-    if counts["stand_in"]:
-        came = f"{format_count(counts['stand_in'], 'example')} came from the offline stand-in"
-        warn(f"{came}: it shows that the recipe works, but do not train on what it says")
-    if long := sum(each > _TRAINED_ON for each in tokens.values()):
+    _report_examples(examples, counts)
+    if reasons.unasked:
+        _report_unasked_reasons(reasons)
+    if examples.unfilled_count:
         warn(
-            f"about {format_count(long, 'example')} with more than {_TRAINED_ON:,} tokens: training leaves them out"
-        )
-    if unasked:
-        first = min(question for _, question in unasked)
-        questions = format_count(len(unasked), "question")
-        warn(f"{reasons} answers {questions} that these conversations do not ask, such as: {first}")
-    if counts["unfilled"]:
-        warn(
-            f"{format_count(counts['unfilled'], 'example')} cannot be trained on yet: they hold {UNFILLED} and stand "
-            f"under `unfilled` instead of `completion`. Fill in {reasons}, and run the same command again."
+            f"{format_count(examples.unfilled_count, 'example')} cannot be trained on yet: they hold {UNFILLED} and "
+            f"stand under `unfilled` instead of `completion`. Fill in {reasons.file}, and run the same command again."
         )
 
 
-def _conversations(
-    files: Sequence[Path], completed: bool, counts: Counter[str], left_out: Counter[tuple[str, str]]
-) -> Iterator[Transcript | BrokenRecord]:
-    for one in read_conversations(files):
-        counts["conversation"] += 1
-        if isinstance(one, Transcript):
-            kept = read_stored_conversation(one.extra) if completed else None
-            reached = kept.record.goal_completed if kept and kept.record else one.extra.get("reward") == 1
-            if completed and not reached:
-                left_out["nothing says that they reached their goal", "conversation"] += 1
-                continue
-            if malformed := sum(call.malformed is not None for _, call in one.enumerate_calls()):
-                left_out["the arguments are no JSON object", "call"] += malformed
-        yield one
+def _require_regular_files(*files: Path | None) -> None:
+    for file in files:
+        if file and file.exists() and not file.is_file():
+            raise InputError(f"{file} must be a file that can be read again, not a pipe: name a regular file")
 
 
-def _written(file: Path) -> dict[str, dict[str, str]]:
-    """What the file of reasons says of each turn: of several lines the last, where it is filled in."""
-    written: dict[str, dict[str, str]] = {}
+@dataclass
+class _Counts:
+    """What became of the conversations.
+
+    Attributes:
+        conversations: How many were read.
+        used: The numbers of those that gave an example.
+        left_out: How many conversations, turns or calls were left out, by reason and noun.
+    """
+
+    conversations: int = 0
+    used: set[int] = field(default_factory=set)
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add_turn(self, turn: TurnExamples) -> None:
+        """Count a turn of the conversation that was read last."""
+        if turn.left_out:
+            self.left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
+        if turn.rows:
+            self.used.add(self.conversations)
+
+
+class _Reasons:
+    """The file of reasons: one line per turn, with blanks that a person or a model fills in.
+
+    Attributes:
+        file: The file; None for stage 1, which needs no reasons.
+        by_turn: The reasons by turn and question.
+        unasked: The turns and questions of the file that the conversations have not asked so far.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        self.by_turn = _read_reasons(file) if file else {}
+        self.unasked: set[tuple[str, str]] = set()
+        for turn, answers in self.by_turn.items():
+            self.unasked.update((turn, question) for question in answers)
+        self._stream: TextIO | None = None
+
+    def open(self, stack: ExitStack) -> None:
+        """Open the file to append to it."""
+        if self.file:
+            self._stream = stack.enter_context(self.file.open("a", encoding="utf-8"))
+
+    def add_turn(self, turn: TurnExamples) -> None:
+        """Append a turn that is not in the file yet."""
+        self.unasked.difference_update((turn.turn, question) for question in turn.reasons)
+        if self._stream and turn.rows and turn.turn not in self.by_turn:
+            self.by_turn[turn.turn] = turn.reasons
+            line = turn.model_dump_json(exclude={"rows", "left_out"}, exclude_defaults=True)
+            self._stream.write(f"{line}\n")
+
+
+def _read_reasons(file: Path) -> dict[str, dict[str, str]]:
+    """Return the reasons that are filled in, by turn and question; of several lines for a turn the last counts."""
+    by_turn: dict[str, dict[str, str]] = {}
     text = file.read_bytes() if file.exists() else b""
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            entry = TurnExamples.model_validate_json(line)
+            turn = TurnExamples.model_validate_json(line)
         except ValidationError as error:
-            wrong = f"is not a turn with its reasons: {describe_first_error(error)}"
-            raise InputError(f"{file}, line {number}, {wrong}") from None
-        filled = {question: said.strip() for question, said in entry.reasons.items() if said.strip()}
-        written[entry.turn] = written.get(entry.turn, {}) | filled
+            reason = f"is not a turn with its reasons: {describe_first_error(error)}"
+            raise InputError(f"{file}, line {number}, {reason}") from None
+        answers = by_turn.setdefault(turn.turn, {})
+        for question, answer in turn.reasons.items():
+            if answer.strip():
+                answers[question] = answer.strip()
     if text and not text.endswith(b"\n"):  # which an editor may have left out
         file.write_bytes(text + b"\n")
-    return written
+    return by_turn
+
+
+class _Examples:
+    """The files of examples, in which each example stands once; they are replaced when all examples are there.
+
+    Attributes:
+        validation: The file for one in ten conversations, if there is one.
+        token_counts: About how many tokens each example has, by its fingerprint.
+        repeated_count: How many examples were the same as others.
+        validation_count: How many examples are in the file for validation.
+        unfilled_count: How many examples lack reasons.
+        offline_count: How many examples come from the offline model.
+    """
+
+    def __init__(self, out: Path, validation: Path | None) -> None:
+        self.validation = validation
+        self.token_counts: dict[str, int] = {}
+        self.repeated_count = 0
+        self.validation_count = 0
+        self.unfilled_count = 0
+        self.offline_count = 0
+        self._files = [file.resolve() for file in (out, validation) if file]  # links stay
+        self._drafts = [file.with_name(f".{file.name}.partial") for file in self._files]
+        self._streams: list[TextIO] = []
+
+    def open(self, stack: ExitStack) -> None:
+        """Open the drafts of the files."""
+        self._streams = [stack.enter_context(draft.open("w", encoding="utf-8")) for draft in self._drafts]
+
+    def add_turn(self, turn: TurnExamples) -> None:
+        """Write the examples of a turn that are new."""
+        is_validation = self.validation is not None and _is_for_validation(turn.conversation)
+        for row in turn.rows:
+            line = json.dumps(row, ensure_ascii=False)
+            key = fingerprint(line)
+            if key in self.token_counts:
+                self.repeated_count += 1
+                continue
+            self.token_counts[key] = len(line) // _CHARACTERS_PER_TOKEN
+            self.validation_count += is_validation
+            self.unfilled_count += "unfilled" in row
+            self.offline_count += bool(turn.stand_ins)
+            stream = self._streams[1] if is_validation else self._streams[0]
+            stream.write(f"{line}\n")
+
+    def commit(self) -> None:
+        """Put the drafts in the place of the files, or remove them if there is no example."""
+        for file, draft in zip(self._files, self._drafts, strict=True):
+            if self.token_counts:
+                draft.replace(file)
+            else:
+                draft.unlink()
+
+
+def _is_for_validation(conversation: str) -> bool:
+    return crc32(conversation.encode()) % _VALIDATION_SHARE == 0
+
+
+def _select_conversations(
+    files: Sequence[Path], goal_completed: bool, counts: _Counts
+) -> Iterator[Transcript | BrokenRecord]:
+    """Yield the conversations, and count them; with `goal_completed` only those that are recorded as successful."""
+    for conversation in read_conversations(files):
+        counts.conversations += 1
+        if isinstance(conversation, Transcript):
+            if goal_completed and not _has_completed_goal(conversation):
+                counts.left_out["nothing says that they reached their goal", "conversation"] += 1
+                continue
+            malformed_calls = [
+                call for _, call in conversation.enumerate_calls() if call.malformed is not None
+            ]
+            if malformed_calls:
+                counts.left_out["the arguments are no JSON object", "call"] += len(malformed_calls)
+        yield conversation
+
+
+def _has_completed_goal(transcript: Transcript) -> bool:
+    stored = read_stored_conversation(transcript.extra)
+    if stored and stored.record:
+        return bool(stored.record.goal_completed)
+    return bool(transcript.extra.get("reward") == 1)
+
+
+def _report_left_out(counts: _Counts) -> None:
+    parts = []
+    without_example = counts.conversations - len(counts.used)
+    named_count = sum(count for (_, noun), count in counts.left_out.items() if noun == "conversation")
+    if without_example > named_count:
+        parts.append(f"{format_count(without_example, 'conversation')} gave no example")
+    remaining = counts.left_out.total()
+    for (reason, noun), count in counts.left_out.most_common(_MAX_LISTED):
+        parts.append(f"{format_count(count, noun)} left out, because {reason}")
+        remaining -= count
+    if remaining:
+        parts.append(f"{remaining:,} more for other reasons")
+    if parts:
+        warn("; ".join(parts))
+
+
+def _report_examples(examples: _Examples, counts: _Counts) -> None:
+    conversations = format_count(counts.conversations, "conversation")
+    count = len(examples.token_counts)
+    summary = f"{format_count(count, 'example')} from {len(counts.used):,} of {conversations}"
+    if examples.validation:
+        summary += f", {examples.validation_count:,} of them in {examples.validation}"
+    if examples.repeated_count:
+        summary += f"; {examples.repeated_count:,} more were the same as others"
+    longest = max(examples.token_counts.values())
+    stdout_console().print(safe_text(f"{summary}. The longest has about {longest:,} tokens."))
+    if examples.offline_count:
+        warn(
+            f"{format_count(examples.offline_count, 'example')} came from the offline model: it shows that the recipe "
+            "works, but do not train on what it says"
+        )
+    long_count = sum(tokens > _TRAINING_LIMIT for tokens in examples.token_counts.values())
+    if long_count:
+        warn(
+            f"about {format_count(long_count, 'example')} with more than {_TRAINING_LIMIT:,} tokens: training leaves "
+            "them out"
+        )
+
+
+def _report_unasked_reasons(reasons: _Reasons) -> None:
+    first_question = min(question for _, question in reasons.unasked)
+    count = format_count(len(reasons.unasked), "question")
+    warn(f"{reasons.file} answers {count} that these conversations do not ask, such as: {first_question}")

@@ -288,7 +288,10 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("--tools names.json", "a name alone tells a model nothing of a tool; give OpenAI tool definitions"),
+        (
+            "--tools names.json",
+            "a name alone doesn't describe a tool to a model; give OpenAI tool definitions",
+        ),
         ("--tools function.json", "function.json: not a list of tools"),
         ("--tools gone.yaml", "gone.yaml: the file of tools cannot be read"),
         ("--tools tools.yaml:get_ordr", "the file has no tool 'get_ordr'; did you mean `get_order`"),
@@ -300,7 +303,7 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
         ("--tools milestones.yaml", "it looks like a milestone file"),
         ("no-results", "no-results cannot be read: it holds no .jsonl file"),
         (". --tools agent.yaml", "data.jsonl would stand in a folder that is read"),
-        ("--validation pipe.jsonl", "name regular files"),
+        ("--validation pipe.jsonl", "name a regular file"),
     ],
 )
 def test_what_is_given_wrongly_is_told_and_no_data_is_written(made, shop, folder, given, why):
@@ -444,7 +447,7 @@ def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_
     assert "5 examples from 2 of 4 conversations." in done.words
     why = "2 conversations left out, because nothing says that they reached their goal"
     assert why in done.words
-    assert "warning: 4 examples came from the offline stand-in: it shows that the recipe works" in done.words
+    assert "warning: 4 examples came from the offline model: it shows that the recipe works" in done.words
     *held, recorded = read(folder / "data.reasons.jsonl")
     assert {(each["conversation"], *each["stand_ins"]) for each in held} == {
         ("order (helpful)", "the agent's model")

@@ -52,7 +52,7 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
         (f"{SCORE} --json no/such/out.json", "cannot be written"),
         (f"{EVALUATE} guidde", "did you mean `guided`"),
         ("turns missing.json", "missing.json cannot be read"),
-        ("turns talk.json --tools names.json", "a name alone tells a model nothing"),
+        ("turns talk.json --tools names.json", "a name alone doesn't describe a tool"),
         ("turns silent.json", "holds no step"),
         (f"{AUTHOR} graph.yaml --workflow ways.txt", "the offline model cannot draft milestones"),
         (
