@@ -1,8 +1,8 @@
-"""Going on with a thread that was interrupted, before it takes up something new."""
+"""Resuming a thread that was interrupted, before it takes a new input."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -12,9 +12,6 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from arq_graph.errors import InputError
-from arq_graph.reasoning.steps import aperform_steps, perform_steps
-
-_STATE = object()
 
 
 def resume_or_invoke(
@@ -22,15 +19,15 @@ def resume_or_invoke(
 ) -> Any:
     """Finish the turn that a crash or Ctrl-C left unfinished, then invoke the app with the input.
 
-    An input whose messages the thread holds already, with the same ids and the same words, is a request that is sent
-    again because its answer was lost: it gets no second reply, and is treated as None.
+    An input whose messages the thread holds already, with the same ids and texts, is a request that is sent again
+    because its answer was lost: it gets no second reply, and is treated as None.
 
     Args:
         app: A compiled graph with a checkpointer.
         input: The new message as `{"messages": [...]}`; a `Command(resume=...)` that answers an interrupt;
             or None to finish only.
         config: With a `thread_id`.
-        **kwargs: As for `invoke`; `durability="sync"` keeps every finished step.
+        **kwargs: As for `invoke`; `durability="sync"` stores every finished step.
 
     Returns:
         The state after the input, or after the resumed turn where `input` is None; with `__interrupt__` if that
@@ -38,52 +35,86 @@ def resume_or_invoke(
 
     Raises:
         InputError: The thread waits for an answer to an interrupt, and the input is something else; or the input is
-            such an answer, and nothing waits for it; or no thread is named, or kept.
+            such an answer, and nothing waits for it; or the app has no checkpointer, or the config no `thread_id`.
     """
-    return perform_steps(
-        _steps(app, input, config),
-        lambda given: app.get_state(config) if given is _STATE else app.invoke(given, config, **kwargs),
-    )
+    _require_thread(app, config)
+    snapshot = app.get_state(config)
+    if _has_unfinished_turn(snapshot, input):
+        try:
+            state = app.invoke(None, config, **kwargs)
+        except InputError:  # about the message that opened the turn: it would be raised each time
+            if not _is_new(input, snapshot):
+                raise
+        else:
+            if not _is_new(input, snapshot):
+                return state
+        snapshot = app.get_state(config)
+    if not _is_new(input, snapshot):
+        return _get_state_values(app, snapshot)
+    _require_expected_input(input, snapshot)
+    return app.invoke(input, config, **kwargs)
 
 
 async def aresume_or_invoke(
     app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig, **kwargs: Any
 ) -> Any:
-    """Finish an unfinished turn, then invoke the app with the input; as `resume_or_invoke`, without blocking."""
-    return await aperform_steps(
-        _steps(app, input, config),
-        lambda given: app.aget_state(config) if given is _STATE else app.ainvoke(given, config, **kwargs),
-    )
-
-
-def _steps(
-    app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig
-) -> Generator[Any, Any, Any]:
-    """Yields `_STATE` for the thread's state, and else what the app is invoked with."""
-    if not app.checkpointer or "thread_id" not in merge_configs(app.config, config)["configurable"]:
-        raise InputError("give the app a checkpointer, and `configurable` a thread_id")
-    snapshot = yield _STATE
-    is_answer = isinstance(input, Command)
-    # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
-    # and the step's checkpoint, too.
-    # An input that was refused is in no channel, and would be refused again.
-    unfinished = [task for task in snapshot.tasks if not (task.name == START and task.error)]
-    if unfinished and not snapshot.interrupts and not is_answer:
+    """Finish an unfinished turn, then invoke the app with the input, like `resume_or_invoke`, without blocking."""
+    _require_thread(app, config)
+    snapshot = await app.aget_state(config)
+    if _has_unfinished_turn(snapshot, input):
         try:
-            finished = yield None
-        except InputError:  # about the message that opened the turn, and would be raised each time
+            state = await app.ainvoke(None, config, **kwargs)
+        except InputError:  # about the message that opened the turn: it would be raised each time
             if not _is_new(input, snapshot):
                 raise
         else:
             if not _is_new(input, snapshot):
-                return finished
-        snapshot = yield _STATE
-    if not _is_new(input, snapshot):  # the state as it is, in the form that `invoke` gives it
-        waiting = {"__interrupt__": list(snapshot.interrupts)} if snapshot.interrupts else {}
-        return {
-            **{name: value for name, value in snapshot.values.items() if name in app.output_channels},
-            **waiting,
-        }
+                return state
+        snapshot = await app.aget_state(config)
+    if not _is_new(input, snapshot):
+        return _get_state_values(app, snapshot)
+    _require_expected_input(input, snapshot)
+    return await app.ainvoke(input, config, **kwargs)
+
+
+def _require_thread(app: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig) -> None:
+    if not app.checkpointer or "thread_id" not in merge_configs(app.config, config)["configurable"]:
+        raise InputError("give the app a checkpointer, and `configurable` a thread_id")
+
+
+def _has_unfinished_turn(snapshot: StateSnapshot, input: Any) -> bool:
+    """Whether a turn broke off that is to be finished first; one that waits for an answer is not finished."""
+    if snapshot.interrupts or isinstance(input, Command):
+        return False
+    for task in snapshot.tasks:
+        # An input that was refused is in no channel, and would be refused again.
+        is_refused_input = task.name == START and task.error
+        # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a
+        # step and the step's checkpoint, too.
+        if not is_refused_input:
+            return True
+    return False
+
+
+def _is_new(input: Any, snapshot: StateSnapshot) -> bool:
+    """Whether an input brings anything; messages that the thread holds already, as they are, do not."""
+    if not isinstance(input, Mapping) or not input.get("messages"):
+        return input is not None
+    messages = add_messages([], snapshot.values.get("messages", []))
+    return add_messages(messages, input["messages"]) != messages
+
+
+def _get_state_values(app: CompiledStateGraph[Any, Any, Any, Any], snapshot: StateSnapshot) -> dict[str, Any]:
+    """Return the state in the form that `invoke` returns it."""
+    values = {name: value for name, value in snapshot.values.items() if name in app.output_channels}
+    if snapshot.interrupts:
+        values["__interrupt__"] = list(snapshot.interrupts)
+    return values
+
+
+def _require_expected_input(input: Any, snapshot: StateSnapshot) -> None:
+    """Raise InputError if an interrupt waits and the input is no answer, or the other way round."""
+    is_answer = isinstance(input, Command)
     if snapshot.interrupts and not is_answer:
         raise InputError(
             "the thread waits for an answer to an interrupt: resume it with Command(resume=...), or invoke the app "
@@ -93,12 +124,3 @@ def _steps(
         raise InputError(
             "nothing waits for this answer: it was given before, or a new message abandoned the call"
         )
-    return (yield input)
-
-
-def _is_new(input: Any, snapshot: StateSnapshot) -> bool:
-    """Whether an input has anything to take up; not so with messages that the thread holds already, as they are."""
-    if not isinstance(input, Mapping) or not input.get("messages"):
-        return input is not None
-    held = add_messages([], snapshot.values.get("messages", []))
-    return add_messages(held, input["messages"]) != held

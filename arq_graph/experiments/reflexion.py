@@ -1,4 +1,4 @@
-"""Trying again after a failure, with what was learnt from it: Reflexion, for any arm (ReSpAct, B.4)."""
+"""Reflexion: try again after a failure, with what was learned from it, for any arm (ReSpAct, B.4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reflection(ARQ):
 
 @dataclass(frozen=True)
 class Reflexion:
-    """An arm whose failed trials are followed by others, in a world made anew, with the reflections on those before.
+    """An arm that tries a task again after a failure, in a new world, with its reflections on the trials before.
 
     Args:
         arm: The function that makes the app.
@@ -50,7 +50,7 @@ class Reflexion:
         lessons: The reflections on the trials before this one.
 
     Raises:
-        InputError: The arm is an app already, or there is no trial.
+        InputError: `arm` is an app already, or `trials` is below 1.
     """
 
     arm: MakeApp
@@ -65,29 +65,31 @@ class Reflexion:
             )
 
     def __call__(self, scenario: Scenario, agent: Agent | None, model: Any, world: Any = None) -> Any:
-        """The app of this trial."""
+        """Make the app of this trial; its profile lists the lessons."""
         if not callable(getattr(world, "outcome", None)):
             raise InputError(
                 f"scenario {scenario.name!r} does not tell whether a trial has failed: reflexion needs a world whose "
                 "outcome() says `success`"
             )
         if agent is not None and self.lessons:
-            noted = [f"{number}. {lesson}" for number, lesson in enumerate(self.lessons, start=1)]
-            agent = agent.replace(profile="\n".join([agent.profile, "", _HEADING, *noted]))
-        return self.arm(
-            scenario, agent, model, **select_accepted_arguments(self.arm, world=world, matches_only=False)
-        )
+            lines = [agent.profile, "", _HEADING]
+            for number, lesson in enumerate(self.lessons, start=1):
+                lines.append(f"{number}. {lesson}")
+            agent = agent.replace(profile="\n".join(lines))
+        arguments = select_accepted_arguments(self.arm, world=world, matches_only=False)
+        return self.arm(scenario, agent, model, **arguments)
 
     async def again(
         self, model: Any, messages: Sequence[BaseMessage], outcome: Callable[[], Mapping[str, Any]]
     ) -> Reflexion | None:
-        """The arm of the next trial; None where this one did not fail, or was the last.
+        """Return the arm of the next trial, or None if this one didn't fail or was the last.
 
         Raises:
-            InputError: The world's outcome is none.
+            InputError: The outcome of the world isn't a mapping of names to numbers and truth values.
             ReasoningError: The model gave no answer.
         """
-        if len(self.lessons) + 1 >= self.trials or outcome().get("success") is not False:
+        is_last = len(self.lessons) + 1 >= self.trials
+        if is_last or outcome().get("success") is not False:
             return None
         node = BlueprintNode(
             model,
