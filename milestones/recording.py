@@ -33,7 +33,7 @@ from pydantic import BaseModel, PrivateAttr, ValidationError
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.store import convert_file_errors, read_records
 from arq_graph.models.in_process import InProcessChatModel
-from arq_graph.models.resolve import Bare, chat_model, model_name
+from arq_graph.models.resolve import BoundModel, get_model_name, make_chat_model
 from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
 from arq_graph.reasoning.replies import is_cut_off
 
@@ -116,10 +116,10 @@ class RecordingChatModel(InProcessChatModel):
     _outside: RecordingScope = PrivateAttr(default_factory=lambda: RecordingScope(""))
 
     def __init__(self, file: str | Path, bound: BaseChatModel | str | None = None, **fields: Any) -> None:
-        bound = chat_model(bound) if isinstance(bound, str) else bound
+        bound = make_chat_model(bound) if isinstance(bound, str) else bound
         super().__init__(file=Path(file), bound=bound, **fields)
         if bound is not None:
-            self.model_name = model_name(bound)
+            self.model_name = get_model_name(bound)
             _prepare_to_append(self.file)
             return
         self._answers = read_recording(self.file)
@@ -128,7 +128,7 @@ class RecordingChatModel(InProcessChatModel):
         for answers in self._answers.values():
             self.model_name = self.model_name or answers[0].model
         # A request is recognized whatever its method, so a replay needs to try none but the first.
-        get_endpoint(Bare(self)).methods = METHODS[:1]
+        get_endpoint(BoundModel(self)).methods = METHODS[:1]
 
     def __reduce__(self) -> Any:
         """Let a worker process open the file itself."""

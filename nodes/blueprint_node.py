@@ -14,7 +14,7 @@ from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, require_count
-from arq_graph.models.resolve import model_name
+from arq_graph.models.resolve import get_model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
@@ -211,7 +211,7 @@ class BlueprintNode(Node, Generic[B]):
             last = spoken[-1]
             raise InputError(
                 f"{self.name}: {last.id} comes with a block of the kind {last.unsupported_attachments[0]!r}, which "
-                f"cannot be shown to {model_name(self.reasoner)}: {_UNSUPPORTED}"
+                f"cannot be shown to {get_model_name(self.reasoner)}: {_UNSUPPORTED}"
             )
         return conversation
 

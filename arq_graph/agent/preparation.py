@@ -20,8 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.guideline import Guideline
 from arq_graph.errors import InputError, ReasoningError, SpecError
-from arq_graph.models.offline.model import is_offline
-from arq_graph.models.resolve import ChatModelLike
+from arq_graph.models.resolve import ChatModelLike, is_offline
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
 from arq_graph.reasoning.reasoner import Reasoner

@@ -10,7 +10,7 @@ from arq_graph.cli.threads import ThreadNote, Threads, open_existing_threads
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
-from arq_graph.models.offline.model import is_offline
+from arq_graph.models.resolve import is_offline
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 

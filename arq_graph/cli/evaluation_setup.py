@@ -26,7 +26,7 @@ from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.store import MODEL_ROLES
 from arq_graph.milestones.users.user_spec import KINDS
-from arq_graph.models.offline.model import is_offline
+from arq_graph.models.resolve import is_offline
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from typer import BadParameter
 
 from arq_graph.cli.screen import note
-from arq_graph.models.resolve import chat_model
+from arq_graph.models.resolve import make_chat_model
 
 OFFLINE = "offline"
 _DEFAULT_WITH_KEY = "openai:gpt-4o"
@@ -45,7 +45,7 @@ class ModelChoice:
 
     def chat_model(self) -> BaseChatModel:
         """Make the model."""
-        return chat_model(self.spec, base_url=self.base_url, arguments=self.arguments)
+        return make_chat_model(self.spec, base_url=self.base_url, arguments=self.arguments)
 
 
 def choose_model(

@@ -29,7 +29,7 @@ from arq_graph.milestones.reports.shown import Table, number
 from arq_graph.milestones.reports.tables import table, tables_of
 from arq_graph.milestones.turn_level.turn_evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.turn_metrics import StepOutcome, TurnMetrics, compute_turn_metrics
-from arq_graph.models.resolve import model_name
+from arq_graph.models.resolve import get_model_name
 from arq_graph.reasoning.sections import clean
 
 SUITES = Path(suites.__file__).parent
@@ -173,7 +173,7 @@ async def _evaluate_gold_turns(
         return {}
     model = settings.get("model")
     loaded_arms = Arms(arms, model)
-    agents_model = settings.get("depends_on", {}).get("the agent's model") or model_name(model or "none")
+    agents_model = settings.get("depends_on", {}).get("the agent's model") or get_model_name(model or "none")
     metrics = {}
     for arm in loaded_arms.names:
         outcomes: list[StepOutcome] = []

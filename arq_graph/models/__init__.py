@@ -1,1 +1,1 @@
-"""The chat models that come with the library: one that answers from a script, one that works offline."""
+"""The chat models of the library: one that answers from a script, and one that works offline."""

@@ -1,4 +1,4 @@
-"""What chat models share that answer in this process: which schema a call asks for, and the message that answers it."""
+"""The common base of chat models that answer in this process."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+_CHARACTERS_PER_TOKEN = 4
+
 
 class InProcessChatModel(BaseChatModel):
     """A chat model that answers without any network."""
@@ -25,27 +27,28 @@ class InProcessChatModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind tools; an object as the answer becomes a call of the tool that `tool_choice` forces."""
-        described = [convert_to_openai_tool(tool) for tool in tools]
-        return self.bind(tools=described, tool_choice=tool_choice, **kwargs)
+        """Bind tools; an answer that is an object becomes a call of the tool that `tool_choice` forces."""
+        definitions = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=definitions, tool_choice=tool_choice, **kwargs)
 
     def stream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
-        """Answer in words a token at a time; calls come at the end."""
-        yield from _tokens(self.invoke(input, config, **kwargs))
+        """Stream text a token at a time; tool calls come at the end."""
+        yield from _split_into_chunks(self.invoke(input, config, **kwargs))
 
     async def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
-        """Answer a token at a time, without blocking."""
-        for token in _tokens(await self.ainvoke(input, config, **kwargs)):
-            yield token
+        """Stream text a token at a time, without blocking."""
+        for chunk in _split_into_chunks(await self.ainvoke(input, config, **kwargs)):
+            yield chunk
 
 
-def _tokens(message: AIMessage) -> Iterator[AIMessageChunk]:
+def _split_into_chunks(message: AIMessage) -> Iterator[AIMessageChunk]:
     text = message.content if isinstance(message.content, str) else ""
-    yield from (AIMessageChunk(content=text[at : at + 4]) for at in range(0, len(text), 4))
+    for start in range(0, len(text), _CHARACTERS_PER_TOKEN):
+        yield AIMessageChunk(content=text[start : start + _CHARACTERS_PER_TOKEN])
     yield AIMessageChunk(
         content="" if text else message.content,
         tool_calls=message.tool_calls,
@@ -57,30 +60,33 @@ def _tokens(message: AIMessage) -> Iterator[AIMessageChunk]:
     )
 
 
-def message_of(text: str, prompt: str, tool: Mapping[str, Any] | None = None) -> AIMessage:
-    """The message for an answer: a call of a tool with the object that the text holds, or else the text itself.
+def make_message(text: str, prompt: str, tool: Mapping[str, Any] | None = None) -> AIMessage:
+    """Return the message for an answer: a call of the tool with the JSON object in the text, or else the text.
 
-    Four characters count as a token.
+    Four characters count as one token.
     """
-    read, written = len(prompt) // 4, len(text) // 4
-    usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+    input_tokens = len(prompt) // _CHARACTERS_PER_TOKEN
+    output_tokens = len(text) // _CHARACTERS_PER_TOKEN
+    usage = UsageMetadata(
+        input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=input_tokens + output_tokens
+    )
     if tool is None:
         return AIMessage(text, usage_metadata=usage)
     call = tool_call(name=tool["name"], args=json.loads(text), id=f"call_{tool['name']}")
     return AIMessage("", tool_calls=[call], usage_metadata=usage)
 
 
-def requested_schema(kwargs: Mapping[str, Any]) -> tuple[str | None, dict[str, Any] | None]:
-    """Name and JSON schema that a call asks for, by `response_format` or a forced tool; None for what is absent."""
+def get_requested_schema(kwargs: Mapping[str, Any]) -> tuple[str | None, dict[str, Any] | None]:
+    """Return name and JSON schema of the answer that a call asks for, by `response_format` or by a forced tool."""
     if response_format := kwargs.get("response_format"):
-        wanted = response_format.get("json_schema") or {}
-        return wanted.get("name"), wanted.get("schema")
-    tool = forced_tool(kwargs) or {}
+        json_schema = response_format.get("json_schema") or {}
+        return json_schema.get("name"), json_schema.get("schema")
+    tool = get_forced_tool(kwargs) or {}
     return tool.get("name"), tool.get("parameters")
 
 
-def forced_tool(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The one tool that a call must use, or None if it may answer in another way."""
+def get_forced_tool(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the tool that a call must use, or None if it may answer in another way."""
     tools: Sequence[dict[str, dict[str, Any]]] = kwargs.get("tools") or ()
     functions = {tool["function"]["name"]: tool["function"] for tool in tools}
     if kwargs.get("tool_choice") == "any" and len(functions) == 1:

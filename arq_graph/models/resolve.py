@@ -1,12 +1,11 @@
-"""Which chat model is meant: one named by a string, or one inside what LangChain makes of chat models."""
+"""Finding chat models: by a model string, or inside the objects that LangChain makes of chat models."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
@@ -20,93 +19,64 @@ from pydantic import SecretStr, ValidationError
 
 from arq_graph.errors import InputError, suggestion
 
-Called: TypeAlias = Runnable[LanguageModelInput, AIMessage]
-"""What is called like a chat model."""
-ChatModelLike: TypeAlias = Called | str
-"""A chat model, a model string, or what LangChain makes of a chat model; `Reasoner` says what that may be."""
+ModelRunnable: TypeAlias = Runnable[LanguageModelInput, AIMessage]
+"""A runnable that is called like a chat model."""
+ChatModelLike: TypeAlias = ModelRunnable | str
+"""A chat model, a model string, or an object that LangChain made of a chat model; `Reasoner` says which."""
 
-# How an answer is asked for; bound by the user it would undo what the reasoner binds.
-_OURS = ("response_format", "format", "tools", "tool_choice", "functions", "function_call")
+# Keyword arguments with which the reasoner asks for an answer; the user's would override them.
+_RESERVED_KWARGS = ("response_format", "format", "tools", "tool_choice", "functions", "function_call")
 
 # Local servers check no key, but OpenAI's client insists on having one.
 _NO_KEY = "no-key-needed"
 
+_OFFLINE_NAMES = ("offline", "offline model")  # in Python, and in the terminal
 
-def chat_model(
+
+def make_chat_model(
     spec: str, *, base_url: str | None = None, arguments: Mapping[str, Any] = MappingProxyType({})
 ) -> BaseChatModel:
-    """The chat model that a string names: "offline", "openai:NAME", a bare NAME, or "provider:NAME".
+    """Make the chat model that a string names: "offline", "openai:NAME", a bare NAME, or "provider:NAME".
 
-    With an OpenAI-compatible `base_url` every name is one of that endpoint's models, colons included ("llama3:8b").
-    The model's class is made with the `arguments`, such as `{"reasoning_effort": "low"}`.
+    With an OpenAI-compatible `base_url`, every name is one of that endpoint's models, colons included ("llama3:8b").
+    The `arguments` are passed to the model's class, such as `{"reasoning_effort": "low"}`.
+
+    Raises:
+        InputError: The model can't be made; the message says what to change.
     """
     spec = spec.strip()
-    provider, colon, name = spec.partition(":")
-    if spec == "offline" and base_url is None:
-        from arq_graph.models.offline.model import OfflineChatModel
-
-        make: Callable[..., BaseChatModel] = OfflineChatModel
-    elif colon and provider != "openai" and base_url is None:
-        make = partial(_of_provider, spec)
-    else:
-        make = partial(_openai, name if colon and provider == "openai" else spec, base_url)
     try:
-        model = make(**arguments)
+        model = _make(spec, base_url, arguments)
     except InputError:
         raise
     except Exception as error:
         given = f" with {', '.join(arguments)}" if arguments else ""
-        raise InputError(f'The model "{spec}" cannot be made{given}: {_why(error)}') from error
-    _require_known(model, arguments)
+        raise InputError(f'The model "{spec}" cannot be made{given}: {_describe_failure(error)}') from error
+    _require_known_arguments(model, arguments)
     for field, variable in model.lc_secrets.items():
         if getattr(model, field, None) == SecretStr(""):
             raise InputError(f'The model "{spec}" needs an API key: set {variable}.')
     return model
 
 
-def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
-    """Refuse what the model's class has not taken, and secrets, which would be shown with the model's name."""
-    kinds = getattr(type(model), "model_fields", {})
-    fields = {key: name for name, field in kinds.items() for key in (name, field.alias) if key}
-    for name in arguments:
-        if name not in fields:
-            raise InputError(f"{type(model).__name__} knows no argument {name!r}{suggestion(name, fields)}")
-        if isinstance(getattr(model, fields[name]), SecretStr):
-            raise InputError(f"{name!r} is a secret: set it in the environment, or in the file .env")
+def _make(spec: str, base_url: str | None, arguments: Mapping[str, Any]) -> BaseChatModel:
+    if base_url is not None:
+        return _make_openai(spec.removeprefix("openai:"), base_url, arguments)
+    if spec == "offline":
+        from arq_graph.models.offline.model import OfflineChatModel
+
+        return OfflineChatModel(**arguments)
+    provider, colon, name = spec.partition(":")
+    if not colon:
+        return _make_openai(spec, None, arguments)
+    if provider == "openai":
+        return _make_openai(name, None, arguments)
+    from langchain.chat_models import init_chat_model
+
+    return cast(BaseChatModel, init_chat_model(spec, **arguments))
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, ValidationError):  # not what the model was made with, which may be a secret
-        return "; ".join(": ".join(map(str, (*each["loc"], each["msg"]))) for each in error.errors())
-    is_unknown = "model_provider" in str(error) or f"{getattr(error, 'name', '')}.".startswith("langchain.")
-    if not is_unknown and not isinstance(error, ImportError):
-        return str(error)
-    return (
-        f'{"its provider is not known here" if is_unknown else error}. Known are "openai:NAME", and "anthropic:NAME"'
-        " and the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
-        " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
-    )
-
-
-def model_name(model: object) -> str:
-    """What a model, or who asks one, is called: the string itself, the model's name, or else that of its class."""
-    inside = [] if isinstance(model, str) else models_in(model)
-    if inside and inside != [model]:
-        return " or ".join(map(model_name, inside))
-    fields = ("model_name", "model", "reasoner", "__qualname__")
-    named = next(filter(None, (getattr(model, field, None) for field in fields)), type(model).__name__)
-    return model if isinstance(model, str) else model_name(named)
-
-
-def models_in(model: object) -> list[BaseChatModel]:
-    """The chat models known inside a model, a `Reasoner`, or what asks one: not those that a run's config makes."""
-    with suppress(InputError):
-        given = getattr(getattr(model, "reasoner", model), "models", (model,))
-        return [bare.model for each in given for bare in unwrapped(each, None) if bare]
-    return []
-
-
-def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
+def _make_openai(name: str, base_url: str | None, arguments: Mapping[str, Any]) -> BaseChatModel:
     if not name:
         raise InputError('The model string names no model: write it like "openai:gpt-4o" or "offline".')
     endpoint = base_url or os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
@@ -121,60 +91,127 @@ def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
         raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
     from langchain_openai import ChatOpenAI
 
-    # The reasoner retries, and knows how long the caller waits.
-    given = {"max_retries": 0, "api_key": SecretStr(key or _NO_KEY), **arguments}
-    return ChatOpenAI(model=name, base_url=base_url, **given)
+    # No retries: the reasoner retries, and knows how long the caller waits.
+    settings = {"max_retries": 0, "api_key": SecretStr(key or _NO_KEY), **arguments}
+    return ChatOpenAI(model=name, base_url=base_url, **settings)
 
 
-def _of_provider(spec: str, **arguments: Any) -> BaseChatModel:
-    from langchain.chat_models import init_chat_model
+def _describe_failure(error: Exception) -> str:
+    if isinstance(error, ValidationError):  # without the input, which may be a secret
+        problems = []
+        for detail in error.errors():
+            problems.append(": ".join(map(str, (*detail["loc"], detail["msg"]))))
+        return "; ".join(problems)
+    missing_module = f"{getattr(error, 'name', '')}."
+    is_unknown = "model_provider" in str(error) or missing_module.startswith("langchain.")
+    if not is_unknown and not isinstance(error, ImportError):
+        return str(error)
+    problem = "its provider is not known here" if is_unknown else str(error)
+    return (
+        f'{problem}. Known are "openai:NAME", and "anthropic:NAME"'
+        " and the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
+        " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
+    )
 
-    return cast(BaseChatModel, init_chat_model(spec, **arguments))
+
+def _require_known_arguments(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that the model's class ignored, and secrets, which reports would show with the model's name."""
+    fields: dict[str, str] = {}
+    for name, field in getattr(type(model), "model_fields", {}).items():
+        fields[name] = name
+        if field.alias:
+            fields[field.alias] = name
+    for name in arguments:
+        if name not in fields:
+            raise InputError(f"{type(model).__name__} knows no argument {name!r}{suggestion(name, fields)}")
+        if isinstance(getattr(model, fields[name]), SecretStr):
+            raise InputError(f"{name!r} is a secret: set it in the environment, or in the file .env")
+
+
+def get_model_name(model: object) -> str:
+    """Return the name of a model, or of an object that asks one: its string, the model's name, or its class's name."""
+    if isinstance(model, str):
+        return model
+    models = find_chat_models(model)
+    if models and models != [model]:
+        return " or ".join(map(get_model_name, models))
+    for field in ("model_name", "model", "reasoner", "__qualname__"):
+        value = getattr(model, field, None)
+        if value:
+            return get_model_name(value)
+    return type(model).__name__
+
+
+def find_chat_models(model: object) -> list[BaseChatModel]:
+    """Return the chat models inside a model, a `Reasoner`, or what asks one, except those that a run's config makes."""
+    asking = getattr(model, "reasoner", model)
+    found: list[BaseChatModel] = []
+    with suppress(InputError):
+        for candidate in getattr(asking, "models", (model,)):
+            found.extend(bound.model for bound in unwrap_model(candidate, None) if bound)
+        return found
+    return []
+
+
+def is_offline(model: object) -> bool:
+    """Return True if a model, or one of several by module, is the offline model, whose answers aren't evidence."""
+    if isinstance(model, Mapping):
+        return any(map(is_offline, model.values()))
+    if isinstance(model, str):
+        return model in _OFFLINE_NAMES
+    for chat_model in find_chat_models(model):
+        # A replayed answer is worth what the recorded model's was, so that the name counts, too.
+        if chat_model._llm_type == "arq-graph-offline" or get_model_name(chat_model) in _OFFLINE_NAMES:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
-class Bare:
-    """A chat model by itself, and what was bound around it, the outermost first: arguments and config of its calls."""
+class BoundModel:
+    """A chat model without what was bound around it, and the bindings, the outermost first.
+
+    The bindings hold arguments and config of its calls.
+    """
 
     model: BaseChatModel
     bindings: tuple[RunnableBinding[Any, Any] | BaseChatModel, ...] = ()
 
-    def bound_again(self, called: Called) -> Called:
-        """The same bindings around a copy of the model, or around what else was bound to it."""
+    def rebind(self, runnable: ModelRunnable) -> ModelRunnable:
+        """Return the same bindings around a copy of the model, or around something else that was bound to it."""
         for binding in reversed(self.bindings):
-            called = binding.model_copy(update={"bound": called})
-        return called
+            runnable = binding.model_copy(update={"bound": runnable})
+        return runnable
 
 
-def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | None]:
-    """The chat models inside what LangChain made of them: one, or more where there are fallbacks.
+def unwrap_model(model: object, config: RunnableConfig | None) -> Iterator[BoundModel | None]:
+    """Yield the chat models inside an object that LangChain made of them: one, or more if there are fallbacks.
 
-    Configurable ones are made with the run's config; without a run, None is yielded in the place of each. Retries are
-    left out: whoever calls the model knows how long it may take.
+    Configurable models are made with the run's config; without a config, None is yielded for each of them. Retries are
+    left out, because the caller of the model knows how long it may take.
+
+    Raises:
+        InputError: The object isn't a chat model, or what the reasoner needs to bind is bound already.
     """
     if isinstance(model, BaseChatModel):
-        wrapped = getattr(model, "bound", None)  # of a `RecordingChatModel`
-        if wrapped is None:
-            yield Bare(model)
-            return
-        for bare in unwrapped(wrapped, config):
-            yield bare and Bare(bare.model, (model, *bare.bindings))
+        recorded = getattr(model, "bound", None)  # of a `RecordingChatModel`
+        if recorded is None:
+            yield BoundModel(model)
+        else:
+            yield from _add_binding(model, unwrap_model(recorded, config))
     elif isinstance(model, RunnableWithFallbacks):
-        for each in model.runnables:
-            yield from unwrapped(each, config)
+        for runnable in model.runnables:
+            yield from unwrap_model(runnable, config)
     elif isinstance(model, RunnableRetry):
-        yield from unwrapped(model.bound, config)
+        yield from unwrap_model(model.bound, config)
     elif isinstance(model, RunnableBinding):
-        if taken := [name for name in _OURS if name in model.kwargs]:
-            raise InputError(
-                f"model is bound to {' and '.join(taken)}, with which the reasoner asks for its answer: give the model"
-                " without, and tools to the agent"
-            )
-        inner = None if config is None else merge_configs(model.config, config)
-        for bare in unwrapped(model.bound, inner):
-            yield bare and Bare(bare.model, (model, *bare.bindings))
+        _refuse_reserved(model.kwargs)
+        merged = None if config is None else merge_configs(model.config, config)
+        yield from _add_binding(model, unwrap_model(model.bound, merged))
     elif isinstance(model, DynamicRunnable) or hasattr(type(model), "_model"):
-        yield from [None] if config is None else unwrapped(_configured(model, config), config)
+        if config is None:
+            yield None
+        else:
+            yield from unwrap_model(_configure(model, config), config)
     else:
         raise InputError(
             f"model is a {type(model).__name__}: it must be a chat model, a model string such as openai:gpt-4o, or what"
@@ -183,13 +220,32 @@ def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | N
         )
 
 
-def _configured(model: Any, config: RunnableConfig) -> Called:
-    """What a configurable model is in a run: of `configurable_fields` or -`alternatives`, or of `init_chat_model`."""
+def _add_binding(
+    binding: RunnableBinding[Any, Any] | BaseChatModel, models: Iterator[BoundModel | None]
+) -> Iterator[BoundModel | None]:
+    for bound in models:
+        yield bound and BoundModel(bound.model, (binding, *bound.bindings))
+
+
+def _refuse_reserved(kwargs: Mapping[str, Any]) -> None:
+    reserved = [name for name in _RESERVED_KWARGS if name in kwargs]
+    if reserved:
+        raise InputError(
+            f"model is bound to {' and '.join(reserved)}, with which the reasoner asks for its answer: give the model"
+            " without, and tools to the agent"
+        )
+
+
+def _configure(model: Any, config: RunnableConfig) -> ModelRunnable:
+    """Return what a configurable model is in a run.
+
+    It was made by `configurable_fields`, `configurable_alternatives` or `init_chat_model`.
+    """
     try:
         if not isinstance(model, DynamicRunnable):
-            return cast(Called, model._model(config))
-        made, _ = model.prepare(config)
-        return RunnableBinding(bound=made, config=model.config) if model.config else made
+            return cast(ModelRunnable, model._model(config))
+        runnable, _ = model.prepare(config)
+        return RunnableBinding(bound=runnable, config=model.config) if model.config else runnable
     except Exception as error:
         raise InputError(
             f"the config of this run makes no chat model of the configurable one: {error}. Look at `configurable` in"

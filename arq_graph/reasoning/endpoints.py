@@ -20,7 +20,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, SystemMessage
 from pydantic import SecretStr
 
-from arq_graph.models.resolve import Bare, Called
+from arq_graph.models.resolve import BoundModel, ModelRunnable
 
 Schema = dict[str, Any]
 _SCHEMA_FOLLOWS = (
@@ -46,7 +46,7 @@ class Method:
     """
 
     name: str
-    bind: Callable[..., Called]
+    bind: Callable[..., ModelRunnable]
     schema_in_prompt: bool = False
 
     def prepare_messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
@@ -62,19 +62,19 @@ class Method:
         return [SystemMessage(text), *messages]
 
 
-def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> Called:
+def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> ModelRunnable:
     json_schema = {"name": name, "schema": schema, "strict": True}
     return model.bind(response_format={"type": "json_schema", "json_schema": json_schema})
 
 
-def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Called:
+def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> ModelRunnable:
     description = schema.get("description") or f"Give the answer as {name}."
     parameters = {key: value for key, value in schema.items() if key != "description"}
     function = {"name": name, "description": description, "parameters": parameters, "strict": True}
     return model.bind_tools([{"type": "function", "function": function}], tool_choice=name)
 
 
-def _bind_json_mode(model: BaseChatModel, **_: Any) -> Called:
+def _bind_json_mode(model: BaseChatModel, **_: Any) -> ModelRunnable:
     return model.bind(response_format={"type": "json_object"})
 
 
@@ -126,7 +126,7 @@ class Endpoint:
     rests_until: float = 0.0
 
 
-def get_endpoint(bare: Bare) -> Endpoint:
+def get_endpoint(bare: BoundModel) -> Endpoint:
     """Return what is known of a model's endpoint: one object for all models of a class with the same settings."""
     cls = type(bare.model)
     names = [name for name, field in cls.model_fields.items() if not field.exclude]

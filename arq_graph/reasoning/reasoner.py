@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.models.resolve import Bare, ChatModelLike, chat_model, unwrapped
+from arq_graph.models.resolve import BoundModel, ChatModelLike, make_chat_model, unwrap_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import B, Mode
@@ -89,9 +89,9 @@ class Reasoner:
             on_unsatisfied=on_unsatisfied,
             derive=derive,
         )
-        self.models = [chat_model(model, base_url=base_url) if isinstance(model, str) else model]
+        self.models = [make_chat_model(model, base_url=base_url) if isinstance(model, str) else model]
         for fallback in fallbacks:
-            self.models.append(chat_model(fallback) if isinstance(fallback, str) else fallback)
+            self.models.append(make_chat_model(fallback) if isinstance(fallback, str) else fallback)
         self._fixed_transports = self._make_transports(None)
 
     @property
@@ -102,9 +102,9 @@ class Reasoner:
 
     def _make_transports(self, config: RunnableConfig | None) -> list[Transport]:
         """Return what makes the calls of each model, in order; [] if some need a run's config and there is none."""
-        models: list[Bare | None] = []
+        models: list[BoundModel | None] = []
         for model in self.models:
-            models.extend(unwrapped(model, config))
+            models.extend(unwrap_model(model, config))
         if None in models:
             return []
         settings = self.settings

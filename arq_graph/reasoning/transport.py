@@ -24,7 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.models.resolve import Bare, Called, model_name
+from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
 from arq_graph.reasoning.endpoints import get_endpoint
 from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.replies import PartialAnswer
@@ -54,7 +54,7 @@ class Request:
     """
 
     pause: float
-    bound: Called
+    bound: ModelRunnable
     messages: list[BaseMessage]
     seconds: float
     partial_answer: PartialAnswer | None = None
@@ -77,8 +77,8 @@ class Transport:
         backoff: Seconds before the first retry, doubled for each further one.
     """
 
-    def __init__(self, bare: Bare, *, timeout: float, backoff: float) -> None:
-        self.name = model_name(bare.model)
+    def __init__(self, bare: BoundModel, *, timeout: float, backoff: float) -> None:
+        self.name = get_model_name(bare.model)
         self.endpoint = get_endpoint(bare)
         self._bare = bare
         self._timeout = timeout
@@ -89,7 +89,7 @@ class Transport:
         self,
         label: str,
         messages: Sequence[BaseMessage],
-        bind: Callable[[BaseChatModel], Called],
+        bind: Callable[[BaseChatModel], ModelRunnable],
         *,
         model: BaseChatModel | None = None,
         is_settled: bool = True,
@@ -122,7 +122,7 @@ class Transport:
             try:
                 # The first try has the model as it is, so that LangChain's cache recognizes the same call.
                 limited_model = model if tries == 1 else _limit_requests(model, seconds_left)
-                bound = self._bare.bound_again(bind(limited_model))
+                bound = self._bare.rebind(bind(limited_model))
                 answer: AIMessage = yield Request(pause, bound, list(messages), seconds_left, partial_answer)
             except Exception as error:
                 failure = classify_failure(error, model)

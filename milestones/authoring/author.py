@@ -14,7 +14,7 @@ from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import get_tool_definitions
-from arq_graph.models.resolve import model_name
+from arq_graph.models.resolve import get_model_name
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
@@ -140,7 +140,7 @@ def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneG
     milestones, doubts = sound[-1]
     for doubt in doubts:
         warnings.warn(f"the generated graph: {doubt.message}", stacklevel=2)
-    return MilestoneGraph(milestones, generated_by=model_name(model))
+    return MilestoneGraph(milestones, generated_by=get_model_name(model))
 
 
 def _checked(

@@ -18,7 +18,7 @@ from arq_graph.agent.modules import describe_error, describe_location, find_modu
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.milestones.evaluation.tested_app import App, is_graph
-from arq_graph.models.resolve import chat_model
+from arq_graph.models.resolve import make_chat_model
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
@@ -111,7 +111,9 @@ class Arms:
 
     @cached_property
     def _model(self) -> Any:
-        return chat_model(self._given) if self._functions and isinstance(self._given, str) else self._given
+        return (
+            make_chat_model(self._given) if self._functions and isinstance(self._given, str) else self._given
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to a worker: a model that is a string is made there, and so is every app of a function's."""

@@ -24,8 +24,7 @@ from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import MODEL_ROLES, RunStore, read_records
-from arq_graph.models.offline.model import is_offline
-from arq_graph.models.resolve import model_name
+from arq_graph.models.resolve import get_model_name, is_offline
 
 _MAX_COST = TypeAdapter[float](Annotated[float, Field(gt=0, allow_inf_nan=False)])
 _PRICES = TypeAdapter[Prices](Prices)
@@ -258,7 +257,7 @@ def _describe_run(
     """Return what all results depend on, by its name in messages."""
     header = {"the suite": suite.name, "the seed": str(suite.seed)}
     for role, model in models.items():
-        header[role] = model_name(model or "none")
+        header[role] = get_model_name(model or "none")
     header.update(depends_on or {})
     return header
 

@@ -82,7 +82,7 @@ class ScoringRun:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
         if (judge := self._settings["judge"]) is not None:
-            from arq_graph.models.offline.model import is_offline  # scoring without a model does not need it
+            from arq_graph.models.resolve import is_offline  # scoring without a model does not need it
 
             if is_offline(judge):
                 self._stand_ins["the judge"] = None

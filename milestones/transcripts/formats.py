@@ -65,7 +65,7 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             if not is_header(record):
                 yield record
             elif isinstance(of := record.get("of"), Mapping):
-                from arq_graph.models.offline.model import is_offline  # most files do not need it
+                from arq_graph.models.resolve import is_offline  # most files do not need it
 
                 stand_ins = tuple(what for what in MODEL_ROLES.values() if is_offline(of.get(what)))
 

@@ -16,7 +16,7 @@ from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.tool_schemas import get_tool_definitions
 from arq_graph.milestones.turn_level.actions import Action, ToolCall
 from arq_graph.milestones.turn_level.turn_steps import TurnStep
-from arq_graph.models.resolve import Bare, chat_model
+from arq_graph.models.resolve import BoundModel, make_chat_model
 from arq_graph.reasoning.transport import Transport
 
 TIMEOUT = 60.0
@@ -30,7 +30,7 @@ Predictor = Callable[[TurnStep], Awaitable[Any]]
 def make_predictor(agent: Any, *, tools: Any = None) -> Predictor:
     """Return the function that asks an agent; arguments and errors are those of `aevaluate_turns`."""
     if isinstance(agent, str):
-        agent = chat_model(agent)
+        agent = make_chat_model(agent)
     if isinstance(agent, BaseChatModel):
         return _make_model_predictor(agent, None if tools is None else make_openai_definitions(tools))
     if hasattr(type(agent), "checkpointer"):  # a compiled graph, recognised without importing langgraph
@@ -64,7 +64,7 @@ def make_openai_definitions(tools: Any) -> list[dict[str, Any]]:
 
 def _make_model_predictor(model: BaseChatModel, tools: list[dict[str, Any]] | None) -> Predictor:
     """Make one call a step with the tools bound, repeated after lost connections and overload."""
-    transport = Transport(Bare(model), timeout=TIMEOUT, backoff=BACKOFF)
+    transport = Transport(BoundModel(model), timeout=TIMEOUT, backoff=BACKOFF)
 
     async def predict(step: TurnStep) -> Any:
         step_tools = tools

@@ -20,7 +20,7 @@ from arq_graph.milestones.users.disclosure import (
     strip_numbers,
 )
 from arq_graph.milestones.users.user_spec import Deviation, Intent, User, UserSpec, find_persona
-from arq_graph.models.offline.model import is_offline
+from arq_graph.models.resolve import is_offline
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner

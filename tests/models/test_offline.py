@@ -148,7 +148,9 @@ LIBRARY = Agent(
     "You are the desk of a library.",
     [
         Guideline("the conversation has just started", 'say "Welcome to the library!"'),
-        Guideline("the customer looks for a book", "find the book and tell where it is", tools=[find_book]),
+        Guideline(
+            "the customer is looking for a book", "find the book and tell where it is", tools=[find_book]
+        ),
         Guideline("the book is on loan", 'ask "It is on loan. Shall I reserve it for you?"'),
         Guideline("the customer says yes to reserve", "reserve the book", tools=[reserve_book]),
         Guideline("the customer wants to renew a loan", "renew the loan", tools=[renew_loan]),
@@ -159,7 +161,7 @@ LIBRARY = Agent(
 
 
 def rent_bike(
-    start: date, days: int, size: Literal["small", "large"], city: str, email: str, helmet: bool = False
+    start: date, days: int, size: Literal["small", "large"], city: str, helmet: bool = False
 ) -> str:
     """Rent a bike to the customer.
 
@@ -168,7 +170,6 @@ def rent_bike(
         days: For how many days.
         size: The size of the bike.
         city: In which city.
-        email: Where the confirmation goes.
         helmet: Whether a helmet is rented, too.
     """
     return f"A {size} bike is yours in {city}{' with a helmet' if helmet else ''}."
@@ -201,7 +202,7 @@ def guided(agent: Agent, **settings: Any) -> Any:
 def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     turns = hold(
         guided(LIBRARY, strategy=strategy),
-        "Hi, I am looking for the book The Hobbit",
+        'Hi, I am looking for the book "The Hobbit"',
         "Yes, please",
         "My card is L-55",
         "I want to renew my loans for 3 weeks",
@@ -228,11 +229,10 @@ def test_a_bike_rental_takes_numbers_choices_flags_variables_and_what_has_a_know
     turns = hold(
         guided(BIKES),
         "I want to rent a large bike with a helmet from 2026-05-04",
-        "for 2 days, and my address is ann@example.org",
+        "for 2 days",
     )
-    asked = "the days (for how many days) and the email (where the confirmation goes)"
-    assert turns[0] == ([], f"Could you please tell me {asked}?")
-    rented = {"start": "2026-05-04", "days": 2, "size": "large", "city": "Ghent", "email": "ann@example.org"}
+    assert turns[0] == ([], "Could you please tell me the days (for how many days)?")
+    rented = {"start": "2026-05-04", "days": 2, "size": "large", "city": "Ghent"}
     assert turns[1][0] == [("rent_bike", {**rented, "helmet": True})]
     assert turns[1][1].endswith("with a helmet.\n\nRide safely!")
 
@@ -251,7 +251,7 @@ def test_what_is_to_be_said_once_is_said_once_and_what_lasts_stays_active() -> N
 @pytest.mark.parametrize("create", [create_preact_agent, create_respact_agent])
 def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> None:
     app = create("offline", [find_book, renew_loan], checkpointer=MemorySaver())
-    turns = hold(app, "Can you renew my loans?", "L-7", "Find the book Dune", "How old are you?")
+    turns = hold(app, "Can you renew my loans?", "L-7", 'Find the book "Dune"', "How old are you?")
     assert [calls for calls, _ in turns] == [
         [],
         [("renew_loan", {"card": "L-7"})],
@@ -263,6 +263,6 @@ def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> 
 
 def test_it_works_in_the_modes_without_queries_too() -> None:
     for mode in ("cot", "direct"):
-        ((calls, reply),) = hold(guided(LIBRARY, mode=mode), "I am looking for the book The Hobbit")
+        ((calls, reply),) = hold(guided(LIBRARY, mode=mode), 'I am looking for the book "The Hobbit"')
         assert calls == [("find_book", {"title": "The Hobbit"})]
         assert "Shall I reserve it for you?" in reply

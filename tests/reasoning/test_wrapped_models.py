@@ -13,8 +13,7 @@ from langchain_core.runnables import ConfigurableField
 from pydantic import PrivateAttr
 
 from arq_graph import OfflineChatModel, Reasoner, ScriptedChatModel, errors, track_usage
-from arq_graph.models.offline.model import is_offline
-from arq_graph.models.resolve import model_name
+from arq_graph.models.resolve import get_model_name, is_offline
 from arq_graph.nodes import BlueprintNode
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, reasoner_of, scripted
 from tests.reasoning.endpoint import Endpoint, ok, status
@@ -156,7 +155,7 @@ def test_what_a_model_is_known_by_is_what_stands_inside():
         (first.with_fallbacks([other]).with_retry(), "first or offline"),
         (Reasoner(first, fallbacks=["offline"]), "first or offline"),
     ):
-        assert (model_name(model), is_offline(model)) == (name, "offline" in name)
+        assert (get_model_name(model), is_offline(model)) == (name, "offline" in name)
 
 
 # Fallbacks

@@ -1,21 +1,20 @@
-"""Reading a prompt: its named sections of JSON, and the conversation in it.
+"""The sections of a prompt, and the conversation in it.
 
 Only a tag at the beginning of a line opens a section, and only in the first system and the first human message. What
-customers and tools wrote stands inside JSON with its angle brackets escaped, so it can open none.
+customers and tools wrote is inside JSON with its angle brackets escaped, so it can't open one.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from arq_graph.models.offline.stems import words
+from arq_graph.models.offline.words import split_words
 
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
 _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
@@ -23,7 +22,7 @@ _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Line:
-    """What the `customer`, the `agent` or the `system` said, or what a `tool` told, with the call that it answers."""
+    """A line of the conversation, from the `customer`, the `agent`, the `system`, or a `tool` with its call."""
 
     id: str
     speaker: str
@@ -32,111 +31,91 @@ class Line:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     failed: bool = False
 
-    @cached_property
-    def result(self) -> Any:
-        """A tool's result as data; the text itself where it is no JSON."""
-        return _json(self.text, self.text)
-
     @property
-    def told(self) -> dict[str, Any]:
-        """The fields of a result that hold something."""
-        fields = self.result if isinstance(self.result, dict) else {}
-        return {name: value for name, value in fields.items() if value}
-
-    @property
-    def words(self) -> str:
-        """What a result says, as one text with its call and the names of its fields."""
-        told = self.told if isinstance(self.result, dict) else self.text
-        return f"{self.tool} {_flat(self.arguments)} {_flat(told)}"
+    def fields(self) -> dict[str, Any]:
+        """The fields of a tool's result that aren't empty."""
+        result = _parse_json(self.text)
+        if not isinstance(result, dict):
+            return {}
+        return {name: value for name, value in result.items() if value}
 
 
 class Prompt:
-    """A prompt, read: its sections, the conversation, and the places complained about in earlier answers.
+    """A prompt.
 
-    Its `request` is what the `customer` said last, `answered` what the agent had said before, `results` what tools
-    told since, `said` all that the agent has said, `now` what the tail says about this turn, and `waiting` the calls
-    that were put to the customer.
+    Attributes:
+        sections: The JSON of its sections, by name.
+        lines: The conversation.
+        complaints: The places that complaints about earlier answers name.
+        request: The customer's last message, and `request_id` its id.
+        earlier_replies: The agent's messages.
+        last_reply: The agent's last message before the customer's.
+        results: This turn's tool results.
+        pending_calls: The calls that the customer was asked to confirm.
+        says_no: True if the customer's last message has a word that says no.
     """
 
     def __init__(self, sections: Mapping[str, Any], lines: Sequence[Line], complaints: Sequence[str]) -> None:
         self.sections = sections
         self.lines = lines
         self.complaints = complaints
-        turn = max((at for at, line in enumerate(lines) if line.speaker == "customer"), default=-1)
-        self.customer = lines[turn] if turn >= 0 else None
-        self.request = self.customer.text if self.customer else ""
-        self.said = [line.text for line in lines if line.speaker == "agent"]
-        self.answered = next((line.text for line in lines[:turn][::-1] if line.speaker == "agent"), "")
-        self.results = [line for line in lines[turn + 1 :] if line.speaker == "tool"]
-        now = sections.get("now")
-        self.now: Mapping[str, Any] = now if isinstance(now, dict) else {}
-        self.waiting = [each for each in self.listed("awaiting_confirmation") if isinstance(each, dict)]
-        self.says_no = bool({"no", "not", "don't", "don’t"} & set(words(self.request)))
+        self.request, self.request_id, self.last_reply = "", "", ""
+        self.earlier_replies: list[str] = []
+        self.results: list[Line] = []
+        for line in lines:
+            if line.speaker == "agent":
+                self.earlier_replies.append(line.text)
+            elif line.speaker == "tool":
+                self.results.append(line)
+            elif line.speaker == "customer":
+                self.request, self.request_id = line.text, line.id
+                self.last_reply = self.earlier_replies[-1] if self.earlier_replies else ""
+                self.results = []
+        self.pending_calls = self.get_from_tail("awaiting_confirmation")
+        self.says_no = bool({"no", "not", "don't", "don’t"} & set(split_words(self.request)))
 
-    def entries(self, name: str) -> list[dict[str, Any]]:
-        """The objects that a section lists; none where it is absent or holds something else."""
-        value = self.sections.get(name)
+    def get_entries(self, section: str) -> list[dict[str, Any]]:
+        """Return the objects that a section lists."""
+        value = self.sections.get(section)
         return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
-    def listed(self, name: str) -> list[Any]:
-        """What the tail lists under a name."""
-        value = self.now.get(name)
+    def get_from_tail(self, name: str) -> list[Any]:
+        """Return a list of the section `now`."""
+        now = self.sections.get("now")
+        value = now.get(name) if isinstance(now, dict) else None
         return value if isinstance(value, list) else []
 
 
 def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
-    """Read a prompt; where it holds no `<conversation>`, the messages themselves are the conversation."""
-    head = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
-    spoken: list[BaseMessage] = [each for each in messages if isinstance(each, HumanMessage | AIMessage)]
-    body = next((str(message.text) for message in spoken if isinstance(message, HumanMessage)), "")
-    raw = {match[1]: match[2] for match in [*_SECTION.finditer(body), *_SECTION.finditer(head)]}
-    spoken, complaints = _without_complaints(spoken)
-    lines = _lines(raw.pop("conversation")) if "conversation" in raw else _lines_of(spoken)
-    return Prompt({name: _json(text) for name, text in raw.items()}, tuple(lines), complaints)
+    """Read a prompt: its sections, the conversation, and complaints about answers in further human messages."""
+    systems = [str(message.text) for message in messages if isinstance(message, SystemMessage)]
+    humans = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
+    texts: dict[str, str] = {}
+    for text in (*humans[:1], *systems[:1]):
+        texts |= dict(_SECTION.findall(text))
+    lines = list(_read_lines(texts.pop("conversation", "")))
+    complaints = _COMPLAINT.findall("\n".join(humans[1:]))
+    return Prompt({name: _parse_json(text) for name, text in texts.items()}, lines, complaints)
 
 
-def _without_complaints(spoken: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[str, ...]]:
-    """The messages without answers that were refused, and the places that were complained about in them."""
-    kept, places = list(spoken), []
-    while len(kept) > 2 and isinstance(kept[-2], AIMessage) and isinstance(kept[-1], HumanMessage):
-        if not (found := _COMPLAINT.findall(str(kept[-1].text))):
-            break
-        places += found
-        del kept[-2:]
-    return kept, tuple(places)
-
-
-def _json(text: str, otherwise: Any = None) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return otherwise
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return " ".join(f"{name} {_flat(each)}" for name, each in value.items() if each)
-    return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
-
-
-def _lines(text: str) -> Iterator[Line]:
+def _read_lines(text: str) -> Iterator[Line]:
     for row in text.splitlines():
-        record = _json(row)
+        record = _parse_json(row)
         if not isinstance(record, dict) or "from" not in record:
             continue
-        is_tool = record["from"] == "tool"
-        said, arguments = record.get("result" if is_tool else "text"), record.get("arguments")
+        arguments = record.get("arguments")
         yield Line(
-            str(record.get("id")),
-            str(record["from"]),
-            str(said or ""),
-            str(record.get("tool") or ""),
-            arguments if isinstance(arguments, dict) else {},
-            record.get("error") is True,
+            id=str(record.get("id")),
+            speaker=str(record["from"]),
+            text=str(record.get("text") or record.get("result") or ""),
+            tool=str(record.get("tool") or ""),
+            arguments=arguments if isinstance(arguments, dict) else {},
+            failed=record.get("error") is True,
         )
 
 
-def _lines_of(messages: Iterable[BaseMessage]) -> Iterator[Line]:
-    for number, message in enumerate(messages, start=1):
-        speaker = "agent" if isinstance(message, AIMessage) else "customer"
-        yield Line(f"M{number}", speaker, str(message.text))
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
