@@ -1,8 +1,8 @@
-"""A chat model as judge (Pre-Act, 4.3 and Appendix H): it is asked what code cannot decide, and code checks it."""
+"""A chat model as judge (Pre-Act, 4.3 and Appendix H): it decides what code cannot, and code checks its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from pydantic import create_model
 from arq_graph.errors import require_count
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judge import Judgement, select_milestones_to_judge
-from arq_graph.milestones.judging.votes import Hearing, Vote, milestone_ids
+from arq_graph.milestones.judging.votes import Vote, VoteTally, make_milestone_ids
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.tool_schemas import get_tool_definitions
@@ -22,13 +22,15 @@ from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import as_json
-from arq_graph.reasoning.steps import aperform_steps, perform_steps
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_judge.md"
-TEMPERATURE_OF_VOTES = 0.7
+VOTING_TEMPERATURE = 0.7
 MILESTONES_PER_CALL = 8
-_CANDIDATES = 2
+MAX_CANDIDATES = 2
+
+Batch = Sequence[Milestone]
+
 _REASON = "In one or two sentences: what was accomplished, or what went wrong?"
 _QUOTE = (
     "What shows it, copied word for word from that one step: a few words or more, or the whole text where it is "
@@ -90,9 +92,121 @@ class CallJudgement(ARQ):
     )
 
 
+class LLMJudge:
+    """A chat model that judges the milestones which code cannot decide, and may veto calls.
+
+    It sees the agent's instructions and tools, the milestones, what code observed, and the conversation as
+    numbered steps. A verdict counts as far as code finds its evidence: if a quote isn't in the step it names, or
+    the step doesn't exist, the model is asked once more; after that the milestone stays undecided, with a remark.
+    The judge grants no call that code did not see. For an FC it names the first genuine call, which vetoes those
+    before it, or says that none is. For an NFC it names the first step that comes after its dependencies.
+
+    One conversation costs at most `votes` × batches asks, in parallel, each with at most the reasoner's
+    `max_attempts` + 1 answers. The prompt's head does not depend on the conversation, unless its record brings
+    the instructions and tools.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Unless that
+            says otherwise, the mode is `arq`, and the temperature, unless the model has one, 0 with one vote and 0.7
+            with several.
+        tools: The agent's tools, which the judge sees; None: those that the transcript brings.
+        votes: How often each milestone is asked about. The verdict is what more than half of the votes say, step
+            included; where there is no such majority it stays undecided. A vote that fails is left out.
+        instructions: The agent's instructions; None: those that the transcript brings.
+
+    Raises:
+        InputError: A setting is out of its range, or the model isn't one.
+        ToolError: A tool has no name, or cannot be described.
+    """
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        tools: Any = None,
+        votes: int = 1,
+        instructions: str | None = None,
+    ) -> None:
+        self.votes = require_count("votes", votes)
+        self.reasoner = make_reasoner(model, "judge", 0.0 if votes == 1 else VOTING_TEMPERATURE)
+        self.template = PromptTemplate(PROMPT, PROMPT.parent)
+        self.tools = None if tools is None else get_tool_definitions(tools)
+        self.instructions = instructions
+
+    def __call__(
+        self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
+    ) -> Judgement:
+        """Judge one conversation in which code observed `observations`; raises what `score` raises."""
+        tally = VoteTally(graph, transcript, observations)
+        batches = _make_batches(tally)
+        votes = self.reasoner.ask_all(self._make_questions(tally, batches))
+        return self._count_votes(tally, batches, votes)
+
+    async def ajudge(
+        self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
+    ) -> Judgement:
+        """Judge one conversation without blocking."""
+        tally = VoteTally(graph, transcript, observations)
+        batches = _make_batches(tally)
+        votes = await self.reasoner.aask_all(self._make_questions(tally, batches))
+        return self._count_votes(tally, batches, votes)
+
+    def _make_questions(self, tally: VoteTally, batches: Sequence[Batch]) -> list[Question[Any]]:
+        """Return a question about each batch for each vote, the votes on one batch in a row."""
+        head = SystemMessage(self._render_head(tally))
+        ids = make_milestone_ids(tally.graph)
+        events = tally.observations.events
+        seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
+        steps = _format_steps(tally.transcript)
+        candidates = min(MAX_CANDIDATES, self.reasoner.settings.max_candidates)
+        questions: list[Question[Any]] = []
+        for number, batch in enumerate(batches, start=1):
+            kinds = tuple((ids[milestone.name], milestone.type == "FC") for milestone in batch)
+            blueprint = _make_batch_blueprint(kinds)
+            check = partial(tally.find_complaints, batch)
+            for vote in range(1, self.votes + 1):
+                now: dict[str, Any] = {"judge": [ids[milestone.name] for milestone in batch]}
+                if self.votes > 1:
+                    # If a cache stands before the model, votes on the same text would all be one vote.
+                    now["vote"] = vote
+                if tally.transcript.history:
+                    now["from_step"] = tally.transcript.history + 1
+                tail = self.template.render("tail", {"seen": seen, "now": now})
+                name = f"batch-{number}-vote-{vote}"
+                prompt = [head, HumanMessage(steps + tail)]
+                questions.append(Question(blueprint, prompt, check, name, candidates))
+        return questions
+
+    def _render_head(self, tally: VoteTally) -> str:
+        instructions, tools = self.instructions, self.tools
+        if instructions is None:
+            instructions = tally.transcript.instructions
+        if tools is None:
+            tools = get_tool_definitions(tally.transcript.tools)
+        variables = {
+            "instructions": instructions,
+            "tools": [_describe_tool(tool) for tool in tools],
+            "milestones": _describe_milestones(tally.graph),
+        }
+        return self.template.render("head", variables)
+
+    def _count_votes(self, tally: VoteTally, batches: Sequence[Batch], votes: Sequence[Vote]) -> Judgement:
+        judgement = Judgement()
+        for number, batch in enumerate(batches):
+            first = number * self.votes
+            judgement += tally.count(batch, votes[first : first + self.votes])
+        return judgement
+
+
+def _make_batches(tally: VoteTally) -> list[Batch]:
+    milestones = select_milestones_to_judge(tally.graph, tally.observations)
+    starts = range(0, len(milestones), MILESTONES_PER_CALL)
+    return [milestones[start : start + MILESTONES_PER_CALL] for start in starts]
+
+
 @lru_cache(maxsize=512)
-def _batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
-    """One blueprint for several milestones: the intents once, then a required property for each.
+def _make_batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
+    """Return one blueprint for several milestones: the intents once, then a required property for each.
 
     `kinds` are their ids, each with whether it is a call (an FC). The schema of equal batches is prepared once.
     """
@@ -109,139 +223,55 @@ def _batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
     return create_model("MilestoneJudgements", __base__=ARQ, __doc__="Judge each milestone.", **fields)
 
 
-class LLMJudge:
-    """A chat model that judges the milestones which code cannot decide, and may veto calls.
-
-    It sees the agent's instructions and tools, the milestones, what code observed, and the conversation as
-    numbered steps. What it says counts as far as code finds its evidence: a quote that is not in the step it
-    names, or a step that does not exist, is asked for once more and then leaves the milestone undecided, with a
-    remark. It grants no call that code did not see. Of an FC it names the first genuine call, which vetoes those
-    before it, or says that none is. Of an NFC it names the first step that comes after its dependencies.
-
-    One conversation costs at most `votes` × batches asks, in parallel, each with at most the reasoner's
-    `max_attempts` + 1 answers. The prompt's head does not depend on the conversation, unless its record brings
-    the instructions and tools.
-
-    Args:
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Unless that
-            says otherwise, the mode is `arq`, and the temperature, unless the model has one, 0 with one vote and 0.7
-            with several.
-        tools: The agent's tools, as the judge is shown them; None: those that the transcript brings.
-        votes: How often each milestone is asked about. The verdict is what more than half of the votes say, step
-            included; where there is no such majority it stays undecided. A vote that fails is left out.
-        instructions: What the agent was told; None: what the transcript brings.
-
-    Raises:
-        InputError: A setting is out of its range, or the model is none.
-        ToolError: A tool has no name, or cannot be described.
-    """
-
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        tools: Any = None,
-        votes: int = 1,
-        instructions: str | None = None,
-    ) -> None:
-        self.votes = require_count("votes", votes)
-        self.reasoner = make_reasoner(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
-        self.template = PromptTemplate(PROMPT, PROMPT.parent)
-        self.tools = None if tools is None else get_tool_definitions(tools)
-        self.instructions = instructions
-
-    def __call__(
-        self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
-    ) -> Judgement:
-        """Judge one conversation, of which code observed what `observe` gives; it raises what `score` does."""
-        return perform_steps(self._asking(Hearing(graph, transcript, observations)), self.reasoner.ask_all)
-
-    async def ajudge(
-        self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
-    ) -> Judgement:
-        """Judge one conversation without blocking."""
-        asking = self._asking(Hearing(graph, transcript, observations))
-        return await aperform_steps(asking, self.reasoner.aask_all)
-
-    def _asking(self, hearing: Hearing) -> Generator[list[Question[Any]], Sequence[Vote], Judgement]:
-        """Ask about each batch of milestones, once for each vote, all at the same time."""
-        asked = select_milestones_to_judge(hearing.graph, hearing.observations)
-        starts = range(0, len(asked), MILESTONES_PER_CALL)
-        batches = [asked[start : start + MILESTONES_PER_CALL] for start in starts]
-        votes = yield self._questions(hearing, batches)
-        said = Judgement()
-        for number, batch in enumerate(batches):
-            said += hearing.judgement(batch, votes[number * self.votes : (number + 1) * self.votes])
-        return said
-
-    def _questions(self, hearing: Hearing, batches: Sequence[Sequence[Milestone]]) -> list[Question[Any]]:
-        graph, transcript = hearing.graph, hearing.transcript
-        told = {
-            "instructions": transcript.instructions if self.instructions is None else self.instructions,
-            "tools": _shown_tools(
-                get_tool_definitions(transcript.tools) if self.tools is None else self.tools
-            ),
-            "milestones": _shown_milestones(graph),
-        }
-        head = SystemMessage(self.template.render("head", told))
-        steps = [as_json(_shown_step(*each)) for each in transcript.enumerate_events()]
-        body = "<steps>[\n" + ",\n".join(steps) + "\n]</steps>\n"
-        ids, events = milestone_ids(graph), hearing.observations.events
-        seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
-        candidates = min(_CANDIDATES, self.reasoner.settings.max_candidates)
-        questions = []
-        for number, batch in enumerate(batches, start=1):
-            blueprint = _batch_blueprint(tuple((ids[each.name], each.type == "FC") for each in batch))
-            check = partial(hearing.complaints, batch)
-            for vote in range(1, self.votes + 1):
-                # If a cache stands before the model, votes on the same text would all be one vote.
-                which = {"vote": vote} if self.votes > 1 else {}
-                if transcript.history:
-                    which["from_step"] = transcript.history + 1
-                now = {"judge": [ids[each.name] for each in batch], **which}
-                tail = self.template.render("tail", {"seen": seen, "now": now})
-                name = f"batch-{number}-vote-{vote}"
-                prompt = [head, HumanMessage(body + tail)]
-                questions.append(Question(blueprint, prompt, check, name, candidates))
-        return questions
+def _format_steps(transcript: Transcript) -> str:
+    steps = [as_json(_describe_step(number, event)) for number, event in transcript.enumerate_events()]
+    return "<steps>[\n" + ",\n".join(steps) + "\n]</steps>\n"
 
 
-def _shown_step(number: int, event: Event) -> dict[str, Any]:
+def _describe_step(number: int, event: Event) -> dict[str, Any]:
     step: dict[str, Any] = {"step": number}
     if isinstance(event, Message):
         return {**step, "from": event.speaker, "text": event.text}
     if isinstance(event, Result):
         step |= {"from": "tool", "tool": event.tool, "result": event.text}
-        return step | _said({"of_step": event.call, "failed": event.failed})
+        return step | _drop_empty({"of_step": event.call, "failed": event.failed})
     step |= {"from": "agent", "calls": event.tool}
     if event.malformed is not None:
         return {**step, "malformed_arguments": event.malformed}
     return {**step, "arguments": dict(event.arguments)}
 
 
-def _shown_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
-    """What the milestones mean, and what comes before each."""
-    ids = milestone_ids(graph)
-    shown = []
-    for milestone in graph.milestones:
-        is_call = milestone.type == "FC"
-        kind = "join" if milestone.is_derived else "call" if is_call else "state"
-        more = {
-            "description": milestone.description,
-            "tool": milestone.tool_name if is_call else None,
-            "arguments": milestone.model_dump(mode="json")["arguments"],
-            "dependencies": [ids.get(name, name) for name in milestone.dependencies],
-            "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
-            "holds": milestone.holds,
-        }
-        shown.append({"id": ids[milestone.name], "type": kind, "name": milestone.name, **_said(more)})
-    return shown
+def _describe_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
+    ids = make_milestone_ids(graph)
+    return [_describe_milestone(milestone, ids) for milestone in graph.milestones]
 
 
-def _shown_tools(definitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    keys = {"name": "name", "description": "description", "parameters": "arguments"}
-    return [_said({shown: each.get(key) for key, shown in keys.items()}) for each in definitions]
+def _describe_milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, Any]:
+    kind = "state"
+    if milestone.is_derived:
+        kind = "join"
+    elif milestone.type == "FC":
+        kind = "call"
+    details = {
+        "description": milestone.description,
+        "tool": milestone.tool_name if milestone.type == "FC" else None,
+        "arguments": milestone.model_dump(mode="json")["arguments"],
+        "dependencies": [ids.get(name, name) for name in milestone.dependencies],
+        "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
+        "holds": milestone.holds,
+    }
+    name = milestone.name
+    return {"id": ids[name], "type": kind, "name": name, **_drop_empty(details)}
 
 
-def _said(fields: dict[str, Any]) -> dict[str, Any]:
+def _describe_tool(definition: dict[str, Any]) -> dict[str, Any]:
+    fields = {
+        "name": definition["name"],
+        "description": definition.get("description"),
+        "arguments": definition.get("parameters"),
+    }
+    return _drop_empty(fields)
+
+
+def _drop_empty(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "", False, [], {})}

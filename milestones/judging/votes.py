@@ -1,11 +1,11 @@
-"""Votes: what each says once code has looked at its evidence, and what most of them say."""
+"""Votes of a model as judge: checking their evidence, and counting what most of them say."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from arq_graph.errors import ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
@@ -17,83 +17,111 @@ from arq_graph.milestones.verdicts import Verdict, find_call, find_objection
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ
 
+MAX_ERROR_LENGTH = 300
+
 Vote = Answer[Any] | ReasoningError
-Ballot = tuple[Verdict, str]
-"""One vote on one milestone: undecided where its evidence does not hold, and beside it the objection that says so."""
 
 
-def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
-    """An id for each milestone, by its name: `M1`, `M2`, … in the graph's order, whatever is asked of them."""
+class CheckedVote(NamedTuple):
+    """A vote on one milestone: undecided if its evidence doesn't hold, and then with the objection."""
+
+    verdict: Verdict
+    objection: str
+
+
+def make_milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
+    """Return an id for each milestone, by its name: `M1`, `M2`, … in the graph's order."""
     return {milestone.name: f"M{number}" for number, milestone in enumerate(graph.milestones, start=1)}
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """One conversation before a model as judge; its votes are held against what happened."""
+class VoteTally:
+    """Checks and counts the votes on one conversation; an answer has a field for each milestone, named by its id."""
 
     graph: MilestoneGraph
     transcript: Transcript
     observations: Observations
 
-    def judgement(self, batch: Sequence[Milestone], votes: Sequence[Vote]) -> Judgement:
-        """What more than half of the votes on some milestones say; if all failed, the first error is raised."""
-        given = [vote for vote in votes if isinstance(vote, Answer)]
-        failed = [vote for vote in votes if isinstance(vote, ReasoningError)]
-        if not given:
-            raise failed[0]
-        said = Judgement()
-        for milestone in batch:
-            if failed:
-                why = f"{type(failed[0]).__name__}: {str(failed[0])[:300]}"
-                missing = Remark(milestone.name, f"{len(failed)} of {len(votes)} votes are missing: {why}")
-                said += Judgement(remarks=(missing,))
-            said += self._elected(milestone, [self._ballot(milestone, vote.value) for vote in given])
-        return said if len(votes) > 1 else replace(said, agreement={})
+    def count(self, batch: Sequence[Milestone], votes: Sequence[Vote]) -> Judgement:
+        """Return what more than half of the votes say on each milestone of a batch.
 
-    def complaints(self, batch: Sequence[Milestone], answer: ARQ) -> list[Complaint]:
-        """What code has against the evidence in an answer: a quote that is not there, a step that is none."""
-        found = []
+        Raises:
+            ReasoningError: All votes failed; it is the error of the first.
+        """
+        answers = [vote.value for vote in votes if isinstance(vote, Answer)]
+        errors = [vote for vote in votes if isinstance(vote, ReasoningError)]
+        if not answers:
+            raise errors[0]
+        judgement = Judgement()
         for milestone in batch:
-            if why := self._ballot(milestone, answer)[1]:
-                place = f"{milestone_ids(self.graph)[milestone.name]}.{'quote' if 'quote' in why else 'step'}"
-                found.append(Complaint(type(answer).__name__, place, f"{why}; correct it, or say null"))
-        return found
+            if errors:
+                error = f"{type(errors[0]).__name__}: {str(errors[0])[:MAX_ERROR_LENGTH]}"
+                text = f"{len(errors)} of {len(votes)} votes are missing: {error}"
+                judgement += Judgement(remarks=(Remark(milestone.name, text),))
+            judgement += self._elect(milestone, [self._check_vote(milestone, answer) for answer in answers])
+        if len(votes) == 1:
+            return replace(judgement, agreement={})
+        return judgement
 
-    def _ballot(self, milestone: Milestone, answer: ARQ) -> Ballot:
+    def find_complaints(self, batch: Sequence[Milestone], answer: ARQ) -> list[Complaint]:
+        """Return the complaints about an answer's evidence: a quote that isn't there, a step that doesn't exist."""
+        ids = make_milestone_ids(self.graph)
+        complaints = []
+        for milestone in batch:
+            if objection := self._check_vote(milestone, answer).objection:
+                field = "quote" if "quote" in objection else "step"
+                place = f"{ids[milestone.name]}.{field}"
+                message = f"{objection}; correct it, or say null"
+                complaints.append(Complaint(type(answer).__name__, place, message))
+        return complaints
+
+    def _check_vote(self, milestone: Milestone, answer: ARQ) -> CheckedVote:
         # Only response fields, because every mode has them.
-        word = getattr(answer, milestone_ids(self.graph)[milestone.name])
-        event = (
-            self._call(milestone, word) if milestone.type == "FC" else word.step if word.achieved else None
-        )
-        vote = Verdict(milestone.name, word.achieved, event, word.quote or "", word.reason)
-        why = find_objection(self.graph, self.transcript, vote, self._calls(vote.milestone))
-        return (replace(vote, achieved=None, event=None) if why else vote), why
+        fields = getattr(answer, make_milestone_ids(self.graph)[milestone.name])
+        event = None
+        if milestone.type == "FC":
+            event = self._find_judged_call(milestone, fields.achieved, fields.step)
+        elif fields.achieved:
+            event = fields.step
+        verdict = Verdict(milestone.name, fields.achieved, event, fields.quote or "", fields.reason)
+        objection = find_objection(self.graph, self.transcript, verdict, self._get_calls(milestone))
+        if objection:
+            verdict = replace(verdict, achieved=None, event=None)
+        return CheckedVote(verdict, objection)
 
-    def _call(self, milestone: Milestone, word: Any) -> int | None:
-        calls = self._calls(milestone.name)
-        event = None if word.step is None else find_call(self.transcript, word.step)
-        if word.achieved:
-            return calls[0] if event is None else event
-        return None if word.achieved is None or (event,) == calls else event
+    def _find_judged_call(self, milestone: Milestone, achieved: bool | None, step: int | None) -> int | None:
+        """Return the call that a vote is about; None for all calls."""
+        calls = self._get_calls(milestone)
+        call = None if step is None else find_call(self.transcript, step)
+        if achieved:
+            return calls[0] if call is None else call
+        is_only_call = (call,) == calls
+        return None if achieved is None or is_only_call else call
 
-    def _elected(self, milestone: Milestone, ballots: Sequence[Ballot]) -> Judgement:
-        words = Counter((verdict.achieved, verdict.event) for verdict, _ in ballots)
-        ((word, count),) = words.most_common(1)
-        agreement = {milestone.name: count / len(ballots)}
-        remarks = [
-            Remark(milestone.name, f"{'a vote is ' if len(ballots) > 1 else ''}not counted: {why}")
-            for why in dict.fromkeys(why for _, why in ballots if why)
-        ]
-        if 2 * count <= len(ballots):
-            remarks.append(Remark(milestone.name, f"undecided: no majority among {len(ballots)} votes"))
+    def _elect(self, milestone: Milestone, votes: Sequence[CheckedVote]) -> Judgement:
+        counts = Counter((vote.verdict.achieved, vote.verdict.event) for vote in votes)
+        ((winner, count),) = counts.most_common(1)
+        agreement = {milestone.name: count / len(votes)}
+        remarks = []
+        prefix = "a vote is not counted" if len(votes) > 1 else "not counted"
+        for objection in dict.fromkeys(vote.objection for vote in votes if vote.objection):
+            remarks.append(Remark(milestone.name, f"{prefix}: {objection}"))
+        if 2 * count <= len(votes):
+            remarks.append(Remark(milestone.name, f"undecided: no majority among {len(votes)} votes"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
-        verdict = next(each for each, _ in ballots if (each.achieved, each.event) == word)
-        # Naming a later call as the first genuine one takes away those before it.
-        first = (verdict.event or 0) if verdict.achieved else 0
-        earlier = [call for call in self._calls(milestone.name) if call < first]
-        vetoes = [replace(verdict, achieved=False, event=call) for call in earlier]
-        return Judgement((verdict, *vetoes), agreement, tuple(remarks))
+        verdicts = [vote.verdict for vote in votes]
+        verdict = next(verdict for verdict in verdicts if (verdict.achieved, verdict.event) == winner)
+        return Judgement((verdict, *self._veto_earlier_calls(milestone, verdict)), agreement, tuple(remarks))
 
-    def _calls(self, milestone: str) -> tuple[int, ...]:
-        is_call = self.graph.milestone(milestone).type == "FC"
-        return self.observations.events.get(milestone, ()) if is_call else ()
+    def _veto_earlier_calls(self, milestone: Milestone, verdict: Verdict) -> list[Verdict]:
+        """Return vetoes of the calls before the first genuine one, if the verdict names it."""
+        if not verdict.achieved or verdict.event is None:
+            return []
+        earlier_calls = [call for call in self._get_calls(milestone) if call < verdict.event]
+        return [replace(verdict, achieved=False, event=call) for call in earlier_calls]
+
+    def _get_calls(self, milestone: Milestone) -> tuple[int, ...]:
+        """Return the calls of an FC that code observed, by event number; empty for an NFC."""
+        if milestone.type != "FC":
+            return ()
+        return self.observations.events.get(milestone.name, ())
