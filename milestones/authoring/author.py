@@ -1,9 +1,10 @@
-"""Making a milestone graph of a workflow: a model drafts it, code checks it, and a person looks it over."""
+"""Drafting the milestone graph of a workflow: a model drafts it, code checks it, and a person reviews it."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,8 +23,8 @@ from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_author.md"
-MOST_COMPLAINTS = 20
-_SECONDS = 180.0
+MAX_COMPLAINTS = 20
+TIMEOUT_SECONDS = 180.0
 
 
 class MilestoneDraft(ARQ):
@@ -88,110 +89,119 @@ class MilestoneAuthoring(ARQ):
 
 
 def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneGraph:
-    """Have a model make a milestone graph of a workflow (Pre-Act, 4.3 and Appendix F).
+    """Have a model draft the milestone graph of a workflow (Pre-Act, 4.3 and Appendix F).
 
     Code checks each draft: every FC is a tool, Start and End are there, no dependency is missing, End can be
-    reached. What is wrong is told to the model, which drafts again; at most five answers are asked for. The graph
-    is marked as generated and not reviewed, and what only a judge can decide (its NFCs) has no `check`. The last
+    reached. The model gets the complaints and drafts again; at most five answers are asked for. The graph
+    is marked as generated and not reviewed, and its NFCs have no `check`: only a judge can decide them. The last
     draft without errors is taken, and each doubt about it is a warning.
 
     Args:
-        workflow: What the agent is to do, in words.
+        workflow: The task of the agent, in words.
         tools: The agent's tools: names, LangChain tools, functions, OpenAI tool definitions, or schemas by name.
         model: A chat model, a string such as `openai:gpt-4o`, or a `Reasoner` set up by you; the offline model cannot
             draft.
 
     Raises:
-        InputError: The workflow is empty, or the model is none.
+        InputError: The workflow is empty, or the model isn't one.
         ToolError: A tool has no name.
-        UnsatisfiedError: No draft was sound; the message says what was wrong with the last one.
+        UnsatisfiedError: Every draft had errors; the message lists those of the last one.
         ReasoningError: The model gave no valid answer.
     """
     if not workflow.strip():
         raise InputError("the workflow is empty: say in words what the agent is to do")
-    shown = [
-        {
-            "name": each["name"],
-            "description": each.get("description", ""),
-            "arguments": [*each.get("parameters", {}).get("properties", ())],
-        }
-        for each in get_tool_definitions(tools)
-    ]
-    names = [each["name"] for each in shown]
-    drafts: list[tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]] = []
+    definitions = get_tool_definitions(tools)
+    tool_names = [definition["name"] for definition in definitions]
+    drafts: list[_CheckedDraft] = []
 
     def check(answer: MilestoneAuthoring) -> list[Complaint]:
-        drafts.append(_checked(answer.milestones, names))
-        return [*drafts[-1][1], *drafts[-1][2]][:MOST_COMPLAINTS]
+        draft = _check_draft(answer.milestones, tool_names)
+        drafts.append(draft)
+        return [*draft.errors, *draft.doubts][:MAX_COMPLAINTS]
 
     prompt = PromptTemplate(PROMPT, PROMPT.parent)
-    tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
+    shown_tools = [_describe_tool(definition) for definition in definitions]
+    tail = prompt.render("tail", {"workflow": workflow, "tools": shown_tools})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
-    reasoner = make_reasoner(model, "author", timeout=_SECONDS)
+    reasoner = make_reasoner(model, "author", timeout=TIMEOUT_SECONDS)
     answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
-    sound = [(milestones, doubts) for milestones, errors, doubts in drafts if not errors]
-    if not sound:
-        said = "; ".join(error.message for error in drafts[-1][1][:MOST_COMPLAINTS])
+    measurable_drafts = [draft for draft in drafts if not draft.errors]
+    if not measurable_drafts:
+        errors = "; ".join(error.message for error in drafts[-1].errors[:MAX_COMPLAINTS])
         raise UnsatisfiedError(
-            f"author: no draft is a graph that can be measured on; the last: {said}. Take another model, or "
+            f"author: no draft is a graph that can be measured on; the last: {errors}. Take another model, or "
             "look at the texts in .attempts.",
             answer.attempts,
         )
-    milestones, doubts = sound[-1]
-    for doubt in doubts:
+    draft = measurable_drafts[-1]
+    for doubt in draft.doubts:
         warnings.warn(f"the generated graph: {doubt.message}", stacklevel=2)
-    return MilestoneGraph(milestones, generated_by=get_model_name(model))
+    return MilestoneGraph(draft.milestones, generated_by=get_model_name(model))
 
 
-def _checked(
-    drafts: Sequence[MilestoneDraft], tools: Sequence[str]
-) -> tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]:
-    """The milestones of a draft, the reason why it cannot be measured on, and doubts about it."""
-    names = [_one_line(draft.name) for draft in drafts]
+def _describe_tool(definition: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": definition["name"],
+        "description": definition.get("description", ""),
+        "arguments": list(definition.get("parameters", {}).get("properties", ())),
+    }
 
-    def complaint(name: str | None, message: str) -> Complaint:
+
+@dataclass(frozen=True)
+class _CheckedDraft:
+    """The milestones of a draft, the reasons why nothing can be measured on them, and doubts about them."""
+
+    milestones: tuple[Milestone, ...]
+    errors: list[Complaint]
+    doubts: list[Complaint]
+
+
+def _check_draft(drafts: Sequence[MilestoneDraft], tool_names: Sequence[str]) -> _CheckedDraft:
+    names = [_to_one_line(draft.name) for draft in drafts]
+
+    def complain(name: str | None, message: str) -> Complaint:
         place = f"milestones[{names.index(name)}]" if name in names else "milestones"
         return Complaint("MilestoneAuthoring", place, message)
 
     if "" in names:
-        return (), [complaint("", "its name is empty")], []
-    milestones = tuple(map(_milestone, drafts))
+        return _CheckedDraft((), [complain("", "its name is empty")], [])
+    milestones = tuple(map(_make_milestone, drafts))
     try:
         graph = MilestoneGraph(milestones)
     except SpecError as error:
-        return milestones, [complaint(None, str(error))], []
-    found = check_milestones(graph, tools)
-    errors = [complaint(each.milestone, each.message) for each in found.errors]
-    errors += [complaint(*each) for each in _misnamed(graph, tools)]
-    doubts = [complaint(each.milestone, each.message) for each in found.warnings]
-    return milestones, errors, doubts
+        return _CheckedDraft(milestones, [complain(None, str(error))], [])
+    findings = check_milestones(graph, tool_names)
+    errors = [complain(finding.milestone, finding.message) for finding in findings.errors]
+    errors += [complain(name, message) for name, message in _find_wrong_names(graph, tool_names)]
+    doubts = [complain(finding.milestone, finding.message) for finding in findings.warnings]
+    return _CheckedDraft(milestones, errors, doubts)
 
 
-def _milestone(draft: MilestoneDraft) -> Milestone:
-    name = _one_line(draft.name)
-    tool = _one_line(draft.tool or "") or None
-    dependencies = dict.fromkeys(map(_one_line, draft.dependencies))  # one listed twice counts once
-    return Milestone(
-        name=name,
-        type=draft.type,
-        description=clean(draft.description).strip(),
-        dependencies=tuple(dependencies),
-        **({"requires": draft.requires} if draft.requires and len(dependencies) > 1 else {}),
-        tool=tool if draft.type == "FC" and tool != name else None,
-    )
+def _make_milestone(draft: MilestoneDraft) -> Milestone:
+    fields: dict[str, Any] = {
+        "name": _to_one_line(draft.name),
+        "type": draft.type,
+        "description": clean(draft.description).strip(),
+        # A dependency that is listed twice counts once.
+        "dependencies": tuple(dict.fromkeys(map(_to_one_line, draft.dependencies))),
+    }
+    if draft.requires and len(fields["dependencies"]) > 1:
+        fields["requires"] = draft.requires
+    tool = _to_one_line(draft.tool or "")
+    if tool and draft.type == "FC" and tool != fields["name"]:
+        fields["tool"] = tool
+    return Milestone(**fields)
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def _misnamed(graph: MilestoneGraph, tools: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """An FC has the name of its tool, unless another FC has it (Pre-Act, Appendix F)."""
-    for each in graph.milestones:
-        if each.tool in tools and each.tool not in graph:
-            yield (
-                each.name,
-                f"an FC is named exactly as its tool: name it {each.tool!r}, and set `tool` to null",
-            )
-        if each.name in tools and each.type != "FC" and each.name != START:
-            yield each.name, f"{each.name!r} is the name of a tool: make it an FC, or name it otherwise"
+def _find_wrong_names(graph: MilestoneGraph, tool_names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield milestones with wrong names: an FC is named as its tool, unless another FC is (Pre-Act, Appendix F)."""
+    for milestone in graph.milestones:
+        name, tool = milestone.name, milestone.tool
+        if tool in tool_names and tool not in graph:
+            yield name, f"an FC is named exactly as its tool: name it {tool!r}, and set `tool` to null"
+        if name in tool_names and milestone.type != "FC" and name != START:
+            yield name, f"{name!r} is the name of a tool: make it an FC, or name it otherwise"
