@@ -1,4 +1,4 @@
-"""Which guidelines the matcher finds active and why, how they are grouped into calls, and what a second look asks."""
+"""The matcher: which guidelines it activates and why, how it groups them into calls, and what a re-match asks."""
 
 from __future__ import annotations
 
@@ -13,113 +13,107 @@ from tests.brain import DONE, asked_by, brain
 from tests.order_tools import get_order, ran
 
 HELLO = HumanMessage("Hello", id="h1")
-LOOKED_UP = [HELLO, *ran()]
+AFTER_TOOL = [HELLO, *ran()]
 PARTIALLY = {
     **DONE,
     "guideline_previously_applied": "partially",
     "is_missing_part_cosmetic_or_functional": "cosmetic",
 }
 FUNCTIONAL = {**PARTIALLY, "is_missing_part_cosmetic_or_functional": "functional", "should_apply": True}
-LASTING = {"score": 9, "guideline_is_continuous": True, "should_apply": True}
-NOTHING_DONE = {"guideline_previously_applied": None, "guideline_should_reapply": None}
+CONTINUOUS = {"score": 9, "guideline_is_continuous": True, "should_apply": True}
+UNKNOWN = {"score": 4, "condition_applies": "not_known_yet", "condition_application_rationale": "the date"}
+INDEPENDENT = {"score": 2, "could_a_tool_change_that": False}
 
 
-def agent(*guidelines):
+def make_agent(*guidelines):
     return Agent("Desk", "You help.", guidelines)
 
 
-def numbered(count, **fields):
+def make_guidelines(count, **fields):
     return [Guideline(f"condition {n}", f"action {n}", **fields) for n in range(1, count + 1)]
 
 
-def look(node, messages=(HELLO,), before=(), **state):
-    """What a node finds in one look, by guideline id."""
-    update = node.invoke({"messages": list(messages), "guideline_matches": list(before), **state})
+def run_pass(node, messages=(HELLO,), stored=(), **state):
+    """Run one matching pass; return its records by guideline id."""
+    update = node.invoke({"messages": list(messages), "guideline_matches": list(stored), **state})
     return {record["guideline"]: record for record in update["guideline_matches"]}
 
 
-def look_again(node, first):
-    return look(node, LOOKED_UP, first.values())
+def rematch(node, records):
+    return run_pass(node, AFTER_TOOL, records.values())
 
 
-def match(specification, judge=None, *, mode="arq", **state):
-    """The matches by guideline id, and the model."""
+def match(agent, judge=None, *, mode="arq", **state):
+    """Return the records by guideline id, and the model."""
     model = brain(judge=judge)
-    return look(GuidelineMatcher(model, specification, mode=mode), **state), model
+    return run_pass(GuidelineMatcher(model, agent, mode=mode), **state), model
 
 
-def active(found):
-    return [id for id, record in found.items() if record["active"]]
+def list_active(records):
+    return [id for id, record in records.items() if record["active"]]
 
 
-def judged(model):
+def list_judged(model):
     return sorted(asked.now["judge"] for asked in asked_by(model, "matcher"))
 
 
-GREET = agent(Guideline("the customer greets", "greet back"))
-ALWAYS = agent(Guideline(None, "greet"))
+GREET = make_agent(Guideline("the customer greets", "greet back"))
+ALWAYS = make_agent(Guideline(None, "greet"))
 
 
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-def test_six_is_the_lowest_score_that_activates_and_what_was_done_is_not_due(mode):
+def test_score_of_six_activates_unless_action_was_done(mode):
     judge = {"G1": {"score": 6, "should_apply": True}, "G2": {"score": 5, "should_apply": True}, "G3": DONE}
-    assert active(match(agent(*numbered(3)), judge, mode=mode)[0]) == ["G1"]
+    records, _ = match(make_agent(*make_guidelines(3)), judge, mode=mode)
+    assert list_active(records) == ["G1"]
 
 
 @pytest.mark.parametrize(
-    ("specification", "said", "is_active", "complaint"),
+    ("agent", "judgement", "is_active", "complaint"),
     [
-        (GREET, PARTIALLY, False, None),  # a cosmetic part counts for nothing
+        (GREET, PARTIALLY, False, None),  # a cosmetic part counts as done
         (GREET, {**FUNCTIONAL, "guideline_should_reapply": True}, True, None),
         (GREET, FUNCTIONAL, True, "a functional part is missing"),
-        (GREET, {**DONE, **LASTING}, True, None),
-        (GREET, {**NOTHING_DONE, **LASTING}, True, None),  # what was done is not asked
+        (GREET, {**DONE, **CONTINUOUS}, True, None),
         (GREET, {"score": 9, "should_apply": False}, True, "GuidelineJudgement.G1.should_apply"),
         (GREET, {"score": 9, "condition_applies": "yes", "application": None}, False, "G1.application"),
         (GREET, {**PARTIALLY, "is_missing_part_cosmetic_or_functional": None}, False, "is_missing_part"),
         (GREET, {**PARTIALLY, "guideline_should_reapply": None}, False, "guideline_should_reapply"),
-        # Of a condition that is always true only the repetition is judged, whatever its score.
+        # If the condition is always true, only the repetition is judged, whatever the score.
         (ALWAYS, {"score": 1, "should_apply": True}, True, None),
-        (ALWAYS, DONE, False, None),
         (ALWAYS, {**DONE, "score": 2, "should_apply": True}, False, "G1.should_apply"),
     ],
 )
-def test_whether_the_action_is_due_is_what_the_leading_answers_say(specification, said, is_active, complaint):
+def test_leading_answers_decide_if_the_action_is_due(agent, judgement, is_active, complaint):
     """A contradiction is asked again once."""
-    model = brain(judge={"G1": lambda asked: PARTIALLY if asked.complaint and not is_active else said})
-    found = look(GuidelineMatcher(model, specification))
-    assert found["G1"]["active"] is is_active
+    model = brain(judge={"G1": lambda asked: PARTIALLY if asked.complaint and not is_active else judgement})
+    records = run_pass(GuidelineMatcher(model, agent))
+    assert records["G1"]["active"] is is_active
     assert complaint is None or complaint in asked_by(model, "matcher")[1].complaint
     assert len(model.calls) == (2 if complaint else 1)
 
 
-def test_a_contradiction_that_stays_is_remarked_on_and_no_other_guideline_s():
-    wrong = {"score": 9, "should_apply": False}
-    judge = {"G1": wrong, "G2": lambda asked: 9 if asked.complaint else wrong}
-    found, _ = match(agent(*numbered(2)), judge)
-    assert active(found) == ["G1", "G2"]
-    assert "still contradictory when asked again" in found["G1"]["remarks"][0]
-    assert found["G2"]["remarks"] == []
+def test_remaining_contradiction_becomes_a_remark_on_its_guideline_only():
+    contradictory = {"score": 9, "should_apply": False}
+    judge = {"G1": contradictory, "G2": lambda asked: 9 if asked.complaint else contradictory}
+    records, _ = match(make_agent(*make_guidelines(2)), judge)
+    assert list_active(records) == ["G1", "G2"]
+    assert "still contradictory when asked again" in records["G1"]["remarks"][0]
+    assert records["G2"]["remarks"] == []
 
 
-def test_a_condition_that_is_not_known_yet_is_inactive_and_says_what_would_decide_it():
-    why = "when the appointment is"
-    unknown = {"score": 4, "condition_applies": "not_known_yet", "condition_application_rationale": why}
-    found, _ = match(GREET, {"G1": unknown})
-    assert (found["G1"]["active"], found["G1"]["missing_information"], found["G1"]["rationale"]) == (
-        False,
-        why,
-        why,
-    )
-    for known in (2, 9, {**unknown, "score": 9, "should_apply": True}):
-        assert match(GREET, {"G1": known})[0]["G1"]["missing_information"] == ""
+def test_unknown_condition_is_inactive_and_names_the_missing_information():
+    record = match(GREET, {"G1": UNKNOWN})[0]["G1"]
+    assert (record["active"], record["missing_information"]) == (False, "the date")
+    record = match(GREET, {"G1": {**UNKNOWN, "score": 9, "should_apply": True}})[0]["G1"]
+    assert record["missing_information"] == ""
 
 
-def test_the_score_decides_over_condition_applies_and_what_is_odd_is_remarked():
+def test_score_decides_over_condition_applies_and_oddities_become_remarks():
     odd = {"score": 8, "condition_applies": "no", "action": "wave", "should_apply": True}
-    found, _ = match(GREET, {"G1": odd})
-    assert active(found) == ["G1"]
-    assert found["G1"]["remarks"] == [
+    records, _ = match(GREET, {"G1": odd})
+    assert list_active(records) == ["G1"]
+    assert records["G1"]["remarks"] == [
         "the model reinstated another action than the guideline's",
         "condition_applies is no, the score 8 decides",
     ]
@@ -134,8 +128,8 @@ def test_the_score_decides_over_condition_applies_and_what_is_odd_is_remarked():
         (Guideline(None, "do a"), "ActionJudgement", "condition_applies"),
     ],
 )
-def test_what_is_known_of_a_guideline_is_not_asked(guideline, asked, unasked):
-    _, model = match(agent(guideline))
+def test_known_properties_of_a_guideline_are_not_asked(guideline, asked, unasked):
+    _, model = match(make_agent(guideline))
     assert unasked not in asked_by(model, "matcher")[0].schema["$defs"][asked]["properties"]
 
 
@@ -144,15 +138,15 @@ def is_vip(state):
     return state["variables"].get("tier") == "vip"
 
 
-def test_what_code_knows_for_good_needs_no_model_and_a_condition_may_be_a_function_of_the_state():
-    lasting = Guideline(None, "be polite", continuous=True)
-    vip = agent(Guideline(is_vip, "be fast", continuous=True), Guideline(is_vip, "thank them"), lasting)
-    found, model = match(vip, {"G2": 9})
-    known = [(record["active"], record["origin"]) for record in found.values()]
-    assert known == [(False, "code"), (False, "code"), (True, "code")]
+def test_code_evaluates_condition_functions_and_decides_without_a_model_where_it_can():
+    polite = Guideline(None, "be polite", continuous=True)
+    agent = make_agent(Guideline(is_vip, "be fast", continuous=True), Guideline(is_vip, "thank them"), polite)
+    records, model = match(agent, {"G2": 9})
+    outcomes = [(record["active"], record["origin"]) for record in records.values()]
+    assert outcomes == [(False, "code"), (False, "code"), (True, "code")]
     assert model.calls == []
-    found, model = match(vip, {"G2": 9}, variables={"tier": "vip"})
-    assert active(found) == ["G1", "G2", "G3"]
+    records, model = match(agent, {"G2": 9}, variables={"tier": "vip"})
+    assert list_active(records) == ["G1", "G2", "G3"]
     (asked,) = asked_by(model, "matcher")
     assert asked.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
     assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
@@ -162,29 +156,29 @@ def test_what_code_knows_for_good_needs_no_model_and_a_condition_may_be_a_functi
     ("condition", "problem"),
     [(lambda state: state["nothing"], "raised KeyError"), (lambda _: "no", "returned 'no'")],
 )
-def test_a_condition_function_that_fails_or_says_neither_yes_nor_no_is_told_with_its_guideline(
-    condition, problem
-):
+def test_failing_condition_function_is_an_error_that_names_the_guideline(condition, problem):
     with pytest.raises(errors.SpecError, match=rf"condition of guideline G1 {problem}.*True or False"):
-        match(agent(Guideline(condition, "help")))
+        match(make_agent(Guideline(condition, "help")))
 
 
-TALK = [HumanMessage("Hi", id="h1"), AIMessage("Hello! Which order?", id="a1"), HumanMessage("A-1", id="h2")]
-
-
-def test_what_was_applied_is_evidence_but_what_waits_for_an_argument_is_unfinished():
-    waiting = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "missing", "argument": "order_id"}
+def test_applied_guidelines_are_evidence_unless_their_tool_awaits_an_argument():
+    messages = [
+        HumanMessage("Hi", id="h1"),
+        AIMessage("Hello! Which order?", id="a1"),
+        HumanMessage("A-1", id="h2"),
+    ]
+    missing = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     applied = [
         {"agent": "Desk", "guideline": id, "turn": "h1", "message_id": "a1"} for id in ("G1", "G2", "gone")
     ]
-    desk = agent(Guideline("they greet", "greet back"), Guideline("they ask", "tell", tools=[get_order]))
-    _, model = match(desk, messages=TALK, applied_guidelines=applied, tool_insights=[waiting])
+    desk = make_agent(Guideline("they greet", "greet back"), Guideline("they ask", "tell", tools=[get_order]))
+    _, model = match(desk, messages=messages, applied_guidelines=applied, tool_insights=[missing])
     now = asked_by(model, "matcher")[0].now
     assert (now["applied"], now["unfinished"]) == ([{"guideline": "G1", "reply": "M2"}], ["G2"])
 
 
-def test_relations_are_applied_to_what_was_matched_observations_too():
-    related = agent(
+def test_relations_apply_to_matches_including_observations():
+    agent = make_agent(
         Guideline("a", tools=[get_order], entails=["G2"]),
         Guideline("b", "do b"),
         Guideline("c", "do c", overrides=["G4"]),
@@ -193,157 +187,127 @@ def test_relations_are_applied_to_what_was_matched_observations_too():
         Guideline("f", "do f", depends_on=["G1"]),
     )
     judge = {"G1": {"score": 8, "should_apply": False}, "G3": 7, "G4": 9, "G5": 9, "G6": 9}
-    found, _ = match(related, judge)
-    assert active(found) == ["G1", "G2", "G3", "G6"]
-    assert (found["G2"]["origin"], found["G2"]["score"], found["G2"]["matched"]) == ("relation", 8, False)
-    assert found["G2"]["remarks"] == ["active because G1 entails it"]
-    assert (found["G4"]["matched"], found["G4"]["remarks"]) == (True, ["not active: overridden by G3"])
-    assert active(match(related, {**judge, "G1": 2})[0]) == ["G3"]
+    records, _ = match(agent, judge)
+    assert list_active(records) == ["G1", "G2", "G3", "G6"]
+    entailed = records["G2"]
+    assert (entailed["origin"], entailed["score"], entailed["matched"]) == ("relation", 8, False)
+    assert entailed["remarks"] == ["active because G1 entails it"]
+    assert (records["G4"]["matched"], records["G4"]["remarks"]) == (True, ["not active: overridden by G3"])
+    assert list_active(match(agent, {**judge, "G1": 2})[0]) == ["G3"]
 
 
-@pytest.mark.parametrize(
-    ("model_s", "reasoner_s", "own", "sent"),
-    [(None, None, None, 0.15), (0.7, None, None, 0.7), (None, 0.0, None, 0.0), (None, 0.0, 0.4, 0.4)],
-)
-def test_the_paper_s_temperature_is_sent_unless_the_model_the_reasoner_or_the_step_has_its_own(
-    model_s, reasoner_s, own, sent
-):
-    model = brain(temperature=model_s)
-    look(GuidelineMatcher(Reasoner(model, temperature=reasoner_s), GREET, temperature=own))
-    assert [call.kwargs.get("temperature") for call in model.calls] == [sent]
+def test_temperature_of_the_paper_is_a_default():
+    model = brain()
+    for temperature in (None, 0.4):
+        run_pass(GuidelineMatcher(Reasoner(model), GREET, temperature=temperature))
+    assert [call.kwargs["temperature"] for call in model.calls] == [0.15, 0.4]
 
 
-# --- batches, and a second look --------------------------------------------------------------------------------------
+# --- batches and re-matches ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("guidelines", "calls", "size"), [(20, 4, 5), (200, 20, 10)])
 def test_batches_grow_with_the_number_of_guidelines_up_to_ten(guidelines, calls, size):
-    _, model = match(agent(*numbered(guidelines)))
-    assert (len(judged(model)), max(map(len, judged(model)))) == (calls, size)
+    _, model = match(make_agent(*make_guidelines(guidelines)))
+    assert (len(list_judged(model)), max(map(len, list_judged(model)))) == (calls, size)
 
 
-def test_guidelines_that_a_tool_result_can_activate_stand_together():
+def test_guidelines_that_a_tool_can_activate_share_batches():
     model = brain()
-    guidelines = [*numbered(4, sensitive_to_tools=False), *numbered(4)]
-    look(GuidelineMatcher(model, agent(*guidelines), batch_size=3))
-    assert judged(model) == [["G3", "G4"], ["G5", "G6", "G7"], ["G8", "G1", "G2"]]
-
-
-SETTLED = {"score": 2, "could_a_tool_change_that": False}
+    guidelines = [*make_guidelines(4, sensitive_to_tools=False), *make_guidelines(4)]
+    run_pass(GuidelineMatcher(model, make_agent(*guidelines), batch_size=3))
+    assert list_judged(model) == [["G3", "G4"], ["G5", "G6", "G7"], ["G8", "G1", "G2"]]
 
 
 @pytest.mark.parametrize(
-    ("guideline", "said", "is_judged_again"),
+    ("fields", "judgement", "is_judged_again"),
     [
-        ({}, 9, False),  # what is active stays
+        ({}, 9, False),  # active ones stay active
         ({}, 2, True),
-        ({}, SETTLED, False),
+        ({}, INDEPENDENT, False),
         ({"sensitive_to_tools": False}, 2, False),
-        ({"sensitive_to_tools": True}, SETTLED, True),  # the designer's word goes before the model's
+        ({"sensitive_to_tools": True}, INDEPENDENT, True),  # the designer decides over the model
     ],
 )
-def test_a_second_look_judges_what_a_result_may_make_true_and_keeps_the_rest(
-    guideline, said, is_judged_again
-):
-    model = brain(judge={"G1": said, "G2": 2})
-    node = GuidelineMatcher(model, agent(*numbered(1, **guideline), *numbered(1)))
-    first = look(node)
-    second = look_again(node, first)
+def test_rematch_judges_what_a_result_can_change_and_keeps_the_rest(fields, judgement, is_judged_again):
+    model = brain(judge={"G1": judgement, "G2": 2})
+    node = GuidelineMatcher(model, make_agent(*make_guidelines(1, **fields), *make_guidelines(1)))
+    first = run_pass(node)
+    second = rematch(node, first)
     assert ("G1" in asked_by(model, "matcher")[1].now["judge"]) is is_judged_again
     assert is_judged_again or second["G1"] == first["G1"]
 
 
-def test_what_was_settled_is_judged_anew_in_the_next_turn():
-    model = brain(judge={"G1": SETTLED})
-    node = GuidelineMatcher(model, GREET)
-    look(node, TALK, look(node).values())
-    assert judged(model) == [["G1"], ["G1"]]
-
-
-def test_what_a_relation_made_of_a_guideline_stays_and_is_said_once_however_often_one_looks():
+def test_rematch_repeats_relations_without_repeating_remarks():
     model = brain(judge={"G1": 9, "G2": 9})
-    node = GuidelineMatcher(
-        model, agent(Guideline("a", "do a", entails=["G3"], overrides=["G2"]), *numbered(2))
-    )
-    first = look(node)
-    assert look_again(node, look_again(node, first)) == first
+    agent = make_agent(Guideline("a", "do a", entails=["G3"], overrides=["G2"]), *make_guidelines(2))
+    node = GuidelineMatcher(model, agent)
+    first = run_pass(node)
+    assert rematch(node, rematch(node, first)) == first
     assert len(model.calls) == 1
     assert first["G2"]["remarks"] == ["not active: overridden by G1"]
 
 
-def test_a_guideline_that_came_up_in_a_second_look_can_override_one_of_the_first():
-    model = brain(judge={"G1": lambda asked: 9 if asked.turn else 2, "G2": 9})
-    node = GuidelineMatcher(model, agent(Guideline("a", "do a", overrides=["G2"]), Guideline("b", "do b")))
-    first = look(node)
-    assert active(first) == ["G2"]
-    assert active(look_again(node, first)) == ["G1"]
-
-
-def test_a_condition_function_may_come_true_after_a_tool_ran():
-    def looked_up(state):
+def test_condition_function_can_become_true_after_a_tool_ran():
+    def has_result(state):
         return any(isinstance(message, ToolMessage) for message in state["messages"])
 
-    guidelines = [Guideline(looked_up, "a", continuous=True), Guideline(looked_up, "b")]
-    node = GuidelineMatcher(brain(judge={"G2": 9}), agent(*guidelines))
-    first = look(node)
-    assert active(first) == []
-    assert active(look_again(node, first)) == ["G1", "G2"]
+    guidelines = [Guideline(has_result, "a", continuous=True), Guideline(has_result, "b")]
+    node = GuidelineMatcher(brain(judge={"G2": 9}), make_agent(*guidelines))
+    first = run_pass(node)
+    assert list_active(first) == []
+    assert list_active(rematch(node, first)) == ["G1", "G2"]
 
 
-# --- what is kept ----------------------------------------------------------------------------------------------------
+# --- stored matches and failures -------------------------------------------------------------------------------------
 
 
-def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate_go_by_it_all_the_same():
-    unknown = {"score": 4, "condition_applies": "not_known_yet"}
-    judge = {"G1": 9, "G2": SETTLED, "G3": DONE, "G4": unknown, "G7": SETTLED}
-    guidelines = [
-        *numbered(7),
-        Guideline(is_vip, "be fast", continuous=True),
-        Guideline("h", "h", overrides=["G1"]),
-    ]
-    looks = {}
+def test_compact_matches_lead_to_the_same_passes():
+    judge = {"G1": 9, "G2": INDEPENDENT, "G3": DONE, "G4": UNKNOWN, "G7": INDEPENDENT, "G9": 9}
+    vip = Guideline(is_vip, "be fast", continuous=True)
+    agent = make_agent(*make_guidelines(7), vip, Guideline("h", "h", overrides=["G1"]))
+    outcomes = {}
     for keep in ("all", "active"):
-        model = brain(judge={**judge, "G9": 9})
-        node = GuidelineMatcher(model, agent(*guidelines), keep_matches=keep)
+        model = brain(judge=judge)
+        node = GuidelineMatcher(model, agent, keep_matches=keep)
         first = node.invoke({"messages": [HELLO]})["guideline_matches"]
-        again = node.invoke({"messages": LOOKED_UP, "guideline_matches": first})["guideline_matches"]
-        looks[keep] = ([each for each in again if each["active"]], judged(model), len(first), len(again))
-    assert looks["active"][:2] == looks["all"][:2]
-    assert (looks["all"][2:], looks["active"][2:]) == ((9, 9), (7, 7))
-    by_id = {record["guideline"]: record for record in first}
-    # Active, overridden, done already and not known yet; then what code knows, what is settled, and the others.
-    assert list(by_id) == ["G1", "G3", "G4", "G9", "G2", "G5", "G8"]
-    assert (by_id["G2"]["other_guidelines"], by_id["G5"]["other_guidelines"]) == (["G7"], ["G6"])
-    assert by_id["G4"]["rationale"] and not by_id["G5"]["rationale"]
+        second = node.invoke({"messages": AFTER_TOOL, "guideline_matches": first})["guideline_matches"]
+        active = [record for record in second if record["active"]]
+        outcomes[keep] = (active, list_judged(model))
+    assert outcomes["active"] == outcomes["all"]
+    records = {record["guideline"]: record for record in first}
+    # Active, overridden, done and unknown ones; then one for each other outcome.
+    assert list(records) == ["G1", "G3", "G4", "G9", "G2", "G5", "G8"]
+    merged = (records["G2"]["other_guidelines"], records["G5"]["other_guidelines"])
+    assert merged == (["G7"], ["G6"])
+    assert records["G4"]["rationale"] and not records["G5"]["rationale"]
 
 
-# --- judgements that cannot be had -----------------------------------------------------------------------------------
-
-
-def test_a_guideline_says_what_becomes_of_it_where_judging_it_fails_and_takes_no_other_down():
-    broken = errors.BlueprintError("no valid answer")
-    guidelines = [*numbered(1, on_failure="activate"), *numbered(1, on_failure="skip"), *numbered(1)]
-    model = brain(judge={"G1": broken, "G2": broken, "G3": 9})
-    node = GuidelineMatcher(model, agent(*guidelines), batch_size=1, keep_matches="active")
+def test_on_failure_decides_and_other_guidelines_are_unaffected():
+    error = errors.BlueprintError("no valid answer")
+    fields = [{"on_failure": "activate"}, {"on_failure": "skip"}, {}]
+    guidelines = [Guideline("condition", "action", **each) for each in fields]
+    model = brain(judge={"G1": error, "G2": error, "G3": 9})
+    node = GuidelineMatcher(model, make_agent(*guidelines), batch_size=1, keep_matches="active")
     with pytest.warns(UserWarning, match="G1 is activated"), pytest.warns(UserWarning, match="G2 is skipped"):
-        found = look(node)
-    assert active(found) == ["G1", "G3"]
-    assert (found["G2"]["origin"], found["G2"]["score"]) == ("failure", None)
-    assert "judging it failed" in found["G2"]["rationale"]
+        records = run_pass(node)
+    assert list_active(records) == ["G1", "G3"]
+    assert (records["G2"]["origin"], records["G2"]["score"]) == ("failure", None)
+    assert "judging it failed" in records["G2"]["rationale"]
     with pytest.raises(errors.BlueprintError, match="no valid answer"):
-        match(GREET, {"G1": broken})
+        match(GREET, {"G1": error})
 
 
 @pytest.mark.parametrize("answers", [1, 2])
-def test_a_judgement_that_is_left_out_is_asked_for_once_more_and_is_a_failure_then(answers):
+def test_missing_judgement_is_asked_once_more_and_then_fails(answers):
     model = brain(judge={"G1": 9, "G2": lambda asked: 9 if asked.complaint and answers == 1 else None})
-    node = GuidelineMatcher(model, agent(*numbered(2, on_failure="skip")))
-    with warnings.catch_warnings(record=True) as told:
+    node = GuidelineMatcher(model, make_agent(*make_guidelines(2, on_failure="skip")))
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = look(node)
+        records = run_pass(node)
     assert "GuidelineBatch.G2: it stands in `judge`" in asked_by(model, "matcher")[1].complaint
-    assert active(found) == (["G1", "G2"] if answers == 1 else ["G1"])
-    assert (len(model.calls), len(told)) == (2, answers - 1)
+    assert list_active(records) == (["G1", "G2"] if answers == 1 else ["G1"])
+    assert (len(model.calls), len(caught)) == (2, answers - 1)
 
 
 class Evidence(Judgement):
@@ -358,25 +322,28 @@ class Doubt(ConditionJudgement):
     condition_application_rationale: str = query("What speaks against it?")
 
 
-def test_queries_of_one_s_own_are_asked_about_the_guidelines_that_they_fit():
-    kinds = [
+def list_properties(asked):
+    """Return the properties of each guideline's judgement."""
+    return {id: entry["anyOf"][0]["properties"] for id, entry in asked.schema["properties"].items()}
+
+
+def test_own_queries_are_asked_about_the_guidelines_that_they_fit():
+    agent = make_agent(
         Guideline("they greet", "greet", id="G1"),
         Guideline("they greet", id="G2"),
         Guideline(None, "greet", id="G3"),
-    ]
-    model = brain(judge={"G1": 9})
-    found = look(GuidelineMatcher(model, agent(*kinds), judgement=Evidence))
-    assert "G1" in active(found)
-    GuidelineMatcher(model, agent(*kinds), judgement=Doubt).invoke({"messages": [HELLO]})
-    first, second = (
-        {id: entry["anyOf"][0]["properties"] for id, entry in each.schema["properties"].items()}
-        for each in (asked_by(model, "matcher")[0], asked_by(model, "matcher")[-1])
     )
-    # Among the leading queries of each, before the response.
-    assert all(list(each)[-3:] == ["evidence", "score", "should_apply"] for each in first.values())
-    # In the place of the shipped query, where that is asked.
-    assert list(second["G1"]) == [name for name in first["G1"] if name != "evidence"]
-    assert second["G1"]["condition_application_rationale"]["description"] == "What speaks against it?"
-    assert "condition_application_rationale" not in second["G3"]
+    model = brain(judge={"G1": 9})
+    assert "G1" in list_active(run_pass(GuidelineMatcher(model, agent, judgement=Evidence)))
+    run_pass(GuidelineMatcher(model, agent, judgement=Doubt))
+    with_evidence, *_, with_doubt = map(list_properties, asked_by(model, "matcher"))
+    # An added query stands among the leading queries, before the response.
+    for properties in with_evidence.values():
+        assert list(properties)[-3:] == ["evidence", "score", "should_apply"]
+    # A changed query stands in place of the shipped one, where that is asked.
+    assert list(with_doubt["G1"]) == [name for name in with_evidence["G1"] if name != "evidence"]
+    rationale = with_doubt["G1"]["condition_application_rationale"]
+    assert rationale["description"] == "What speaks against it?"
+    assert "condition_application_rationale" not in with_doubt["G3"]
     with pytest.raises(errors.InputError, match="must be Judgement or a subclass"):
         GuidelineMatcher(model, GREET, judgement=Guideline)
