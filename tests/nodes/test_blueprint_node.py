@@ -1,4 +1,4 @@
-"""A step of one's own: a blueprint and a template as a node."""
+"""A step of your own: a blueprint and a template as a node."""
 
 from __future__ import annotations
 
@@ -21,51 +21,49 @@ TEMPLATE = """\
 {% block head %}Tell the mood.{% endblock %}
 {% block tail %}{{ orders | section("orders") }} Last: {{ conversation.last_customer_line.id }}{% endblock %}
 """
-ASKED = {"messages": [HumanMessage("Great!", id="h1")]}
+STATE = {"messages": [HumanMessage("Great!", id="h1")]}
 
 
-def node(model, **options):
+def make_node(model, **options):
     write = {"mood": lambda answer: answer.value.mood, "calls": lambda answer: len(answer.attempts)}
     return BlueprintNode(model, Mood, TEMPLATE, **{"write": write, "reads": ["orders"], **options})
 
 
-def glad(times=1):
-    return ScriptedChatModel([{"signs": "!", "mood": "glad"}] * times)
+def make_model():
+    return ScriptedChatModel([{"signs": "!", "mood": "glad"}])
 
 
-def test_it_writes_what_it_is_told_to_make_of_the_answer_into_a_graph_that_has_only_messages(runs):
-    model = glad()
-    builder = StateGraph(MessagesState)
-    builder.add_node("mood", node(model))
-    builder.add_edge(START, "mood")
-    (update,) = runs.stream(builder.compile(), ASKED, stream_mode="updates")
+def test_node_writes_its_channels_to_a_graph_that_has_only_messages(runs):
+    model = make_model()
+    graph = StateGraph(MessagesState).add_node("mood", make_node(model)).add_edge(START, "mood").compile()
+    (update,) = runs.stream(graph, STATE, stream_mode="updates")
     assert update == {"mood": {"mood": "glad", "calls": 1}}
     head, tail = (message.text for message in model.calls[0].messages)
     assert head == "Tell the mood."
     assert tail.endswith("</conversation>\n<orders>null</orders> Last: M1")
 
 
-def test_mode_temperature_and_module_are_its_own():
+def test_node_has_its_own_mode_temperature_and_module():
     model = ScriptedChatModel([{"reasoning": "They cheer.", "mood": "glad"}])
-    with track_usage() as used:
-        node(model, mode="cot", temperature=0.3, module="mood").invoke(ASKED)
+    with track_usage() as usage:
+        make_node(model, mode="cot", temperature=0.3, module="mood").invoke(STATE)
     assert list(model.calls[0].schema["properties"]) == ["reasoning", "mood"]
     assert model.calls[0].kwargs["temperature"] == 0.3
-    assert used.by_module["mood"].calls == 1
+    assert usage.by_module["mood"].calls == 1
 
 
-def test_an_answer_that_never_comes_is_an_error():
+def test_missing_answer_is_an_error():
     with pytest.raises(errors.BlueprintError, match="blueprint asking Mood"):
-        node(ScriptedChatModel(["no"] * 9)).invoke(ASKED)
+        make_node(ScriptedChatModel(["no"] * 9)).invoke(STATE)
 
 
-def test_a_template_that_cannot_be_rendered_is_an_error():
+def test_template_that_cannot_be_rendered_is_an_error():
     with pytest.raises(errors.PromptError, match="'orders' is undefined"):
-        node(glad(), reads=[]).invoke(ASKED)
+        make_node(make_model(), reads=[]).invoke(STATE)
 
 
 @pytest.mark.parametrize(
-    ("kind", "setting", "value", "problem"),
+    ("node_type", "setting", "value", "problem"),
     [
         (GuidelineMatcher, "batch_size", 0, "a whole number from 1 on, not 0"),
         (GuidelineMatcher, "keep_matches", "none", "it must be one of 'all', 'active'"),
@@ -77,6 +75,6 @@ def test_a_template_that_cannot_be_rendered_is_an_error():
         (Speaker, "setting", "theatre", "it must be one of 'chat', 'task'"),
     ],
 )
-def test_a_setting_out_of_its_range_is_an_error(kind, setting, value, problem):
+def test_setting_out_of_its_range_is_an_error(node_type, setting, value, problem):
     with pytest.raises(errors.InputError, match=f"^{setting} .*{problem}"):
-        kind(glad(), Agent("Desk", "You help."), **{setting: value})
+        node_type(make_model(), Agent("Desk", "You help."), **{setting: value})

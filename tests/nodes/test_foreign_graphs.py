@@ -1,4 +1,4 @@
-"""Each node alone in a graph of somebody else's, whatever its state is, and outside of any graph."""
+"""Each node in graphs with any kind of state, and outside of graphs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Messages = Annotated[list[AnyMessage], add_messages]
 @dataclass
 class DataclassState:
     messages: Messages = field(default_factory=list)
-    own: int = 0
+    points: int = 0
 
 
 class PydanticState(BaseModel):
     messages: Messages = Field(default_factory=list)
-    own: int = 0
+    points: int = 0
 
 
 class OtherKey(TypedDict):
@@ -42,62 +42,66 @@ STATES = [
     (PydanticState, "messages"),
     (OtherKey, "chat"),
 ]
-
-
 DESK = Agent("Desk", "You help.", [Guideline(None, "greet")], tools=[search])
-ASKED = HumanMessage("Search for x", id="h1")
-WRITES = {
-    GuidelineMatcher: {"guideline_matches"},
-    ToolCaller: {"tool_insights", "messages"},
-    PreActPlanner: {"plan", "tool_insights", "messages"},
-    ReActPlanner: {"plan", "tool_insights", "messages"},
-    Speaker: {"moves", "tool_insights", "messages"},
-    MessageReviser: {"messages", "revisions", "applied_guidelines"},
-}
-pytestmark = pytest.mark.filterwarnings("ignore:guidelines were not matched")
+MESSAGE = HumanMessage("Search for x", id="h1")
 
 
-def node(kind: Any, key: str = "messages") -> Any:
+def make_node(node_type: Any, key: str = "messages") -> Any:
     model = brain(judge={"G1": 9}, moves=[act("search", {"words": "x"})], reply="Hello")
-    return kind(model, DESK, messages_key=key)
+    return node_type(model, DESK, messages_key=key)
 
 
-def in_a_row(schema: Any, *steps: Any) -> Any:
-    builder = StateGraph(schema).add_sequence([(f"step {n}", step) for n, step in enumerate(steps)])
-    return builder.add_edge(START, "step 0").compile()
+def make_sequence(state_schema: Any, *nodes: Any) -> Any:
+    steps = [(f"step {number}", node) for number, node in enumerate(nodes)]
+    return StateGraph(state_schema).add_sequence(steps).add_edge(START, "step 0").compile()
 
 
-@pytest.mark.parametrize("kind", WRITES)
-def test_a_node_alone_in_another_graph_loses_no_write(kind):
-    for schema, key in STATES:
-        graph = in_a_row(schema, node(kind, key))
-        (update,) = graph.stream({key: [ASKED]}, stream_mode="updates")
-        written = {channel for channel, value in update["step 0"].items() if value}
-        assert written == {key if channel == "messages" else channel for channel in WRITES[kind]}
-        *_, values = graph.stream({key: [ASKED]}, stream_mode="values")
-        assert all(values[channel] for channel in written)
+@pytest.mark.filterwarnings("ignore:guidelines were not matched")
+@pytest.mark.parametrize(
+    ("node_type", "written"),
+    [
+        (GuidelineMatcher, {"guideline_matches"}),
+        (ToolCaller, {"tool_insights", "messages"}),
+        (PreActPlanner, {"plan", "tool_insights", "messages"}),
+        (ReActPlanner, {"plan", "tool_insights", "messages"}),
+        (Speaker, {"moves", "tool_insights", "messages"}),
+        (MessageReviser, {"messages", "revisions", "applied_guidelines"}),
+    ],
+)
+def test_no_write_of_a_node_is_lost(node_type, written):
+    for state_schema, key in STATES:
+        graph = make_sequence(state_schema, make_node(node_type, key))
+        (update,) = graph.stream({key: [MESSAGE]}, stream_mode="updates")
+        channels = {channel for channel, value in update["step 0"].items() if value}
+        assert channels == {key if channel == "messages" else channel for channel in written}
+        *_, values = graph.stream({key: [MESSAGE]}, stream_mode="values")
+        assert all(values[channel] for channel in channels)
 
 
-@pytest.mark.parametrize(("schema", "key"), STATES)
-def test_one_node_reads_what_another_wrote(schema, key):
+@pytest.mark.parametrize(("state_schema", "key"), STATES)
+def test_node_reads_what_another_wrote(state_schema, key):
     model = brain(judge={"G1": 9, "G2": 2}, reply="Hello")
     agent = Agent("Desk", "You help.", [Guideline("they greet", "greet"), Guideline("they ask", "tell")])
-    steps = [kind(model, agent, messages_key=key) for kind in (GuidelineMatcher, MessageReviser)]
+    nodes = [node_type(model, agent, messages_key=key) for node_type in (GuidelineMatcher, MessageReviser)]
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        *_, values = in_a_row(schema, *steps).stream({key: [ASKED]}, stream_mode="values")
+        *_, values = make_sequence(state_schema, *nodes).stream({key: [MESSAGE]}, stream_mode="values")
     assert [record["guideline"] for record in values["applied_guidelines"]] == ["G1"]
 
 
-@pytest.mark.parametrize("schema", [DataclassState, PydanticState])
-def test_a_condition_may_look_at_another_channel_of_the_graph(schema):
-    agent = Agent("Desk", "You help.", [Guideline(lambda state: state["own"] == 7, "cheer", continuous=True)])
-    graph = in_a_row(schema, GuidelineMatcher(brain(), agent, reads=["own"]))
-    for own in (7, 0):
-        (update,) = graph.stream({"messages": [ASKED], "own": own}, stream_mode="updates")
-        assert update["step 0"]["guideline_matches"][0]["active"] is (own == 7)
+@pytest.mark.parametrize("state_schema", [DataclassState, PydanticState])
+def test_condition_can_read_another_channel_of_the_graph(state_schema):
+    guideline = Guideline(lambda state: state["points"] == 7, "cheer", continuous=True)
+    node = GuidelineMatcher(brain(), Agent("Desk", "You help.", [guideline]), reads=["points"])
+    graph = make_sequence(state_schema, node)
+    for points in (7, 0):
+        (update,) = graph.stream({"messages": [MESSAGE], "points": points}, stream_mode="updates")
+        assert update["step 0"]["guideline_matches"][0]["active"] is (points == 7)
 
 
-def test_a_node_works_outside_of_a_graph_in_a_chain_and_in_batches(runs):
-    chain = RunnableLambda(lambda text: PydanticState(messages=[HumanMessage(text)])) | node(MessageReviser)
-    assert [update["messages"][0].text for update in runs.batch(chain, ["Hi", "Hi"])] == ["Hello", "Hello"]
+@pytest.mark.filterwarnings("ignore:guidelines were not matched")
+def test_node_works_in_a_chain_and_in_batches(runs):
+    to_state = RunnableLambda(lambda text: PydanticState(messages=[HumanMessage(text)]))
+    chain = to_state | make_node(MessageReviser)
+    replies = [update["messages"][0].text for update in runs.batch(chain, ["Hi", "Hi"])]
+    assert replies == ["Hello", "Hello"]

@@ -1,4 +1,4 @@
-"""Prompts and schemas: what may be relied on has an id, what does not change stays the same, all modes share a base."""
+"""Prompts and schemas: which parts of them never change, and what the modes have in common."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from arq_graph.nodes import GuidelineMatcher
 from tests.brain import act, asked_by, brain, say
 from tests.order_tools import get_order
 
-THREAD = {"configurable": {"thread_id": "1"}}
 MODULES = ("matcher", "tools", "planner", "speaker", "message")
 STRATEGIES = ("tools", "pre-act", pytest.param("react", marks=pytest.mark.slow), "respact")
-MODES = ("arq", "cot", "direct")
-
+TEXTS = [f"Where is my order number {n}? I have been waiting for it." for n in range(4)]
 
 DESK = Agent(
     "Desk",
@@ -32,60 +30,62 @@ DESK = Agent(
 )
 
 
-def talk(turns=("Where is A-1?",), *, agent=DESK, **options):
-    """The model of an agent that looks up an order in each turn."""
+def run_conversation(texts, **options):
+    """Return the model of an agent that looks up an order in each turn."""
 
     def move(asked):
-        return (
-            say() if asked.results("get_order") else act("get_order", {"order_id": f"A-{len(asked.lines)}"})
-        )
+        order = f"A-{len(asked.lines)}"
+        return say() if asked.results("get_order") else act("get_order", {"order_id": order})
 
     model = brain(judge={"G1": 9}, moves=move)
-    app = create_guided_agent(model, agent, checkpointer=MemorySaver(), **options)
-    for turn in turns:
-        app.invoke({"messages": [("user", turn)]}, THREAD)
+    app = create_guided_agent(model, DESK, checkpointer=MemorySaver(), **options)
+    for text in texts:
+        app.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "1"}})
     return model
 
 
-TURNS = [f"Where is my order number {n}? I have been waiting for it." for n in range(5)]
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_head_and_schema_are_byte_identical_in_every_turn(strategy):
+    model = run_conversation(TEXTS[:2], strategy=strategy)
+    for module in MODULES:
+        requests: dict[str, set[tuple[str, str]]] = {}
+        for asked in asked_by(model, module):
+            request = (asked.head, json.dumps(asked.schema))
+            requests.setdefault(asked.call.metadata["arq_batch"], set()).add(request)
+        assert all(len(variants) == 1 for variants in requests.values()), module
+
+
+def test_next_turn_starts_with_nine_tenths_of_the_prompt():
+    model = run_conversation(TEXTS)
+    for module in ("matcher", "tools"):
+        prompts = [asked.prompt for asked in asked_by(model, module) if not asked.turn]
+        assert len(prompts) == len(TEXTS)
+        for before, after in pairwise(prompts):
+            characters = enumerate(zip(before, after, strict=False))
+            common = next((n for n, (one, other) in characters if one != other), len(before))
+            assert common >= 0.9 * len(before)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_head_and_schema_are_the_same_bytes_in_every_turn(strategy):
+def test_modes_share_the_base_prompt_and_only_arq_shows_filled_queries(strategy):
+    models = [run_conversation(TEXTS[:1], mode=mode, strategy=strategy) for mode in ("arq", "cot", "direct")]
     for module in MODULES:
-        batches = {}
-        for asked in asked_by(talk(TURNS[:2], strategy=strategy), module):
-            seen = batches.setdefault(asked.call.metadata["arq_batch"], set())
-            seen.add((asked.head, json.dumps(asked.schema)))
-        assert all(len(seen) == 1 for seen in batches.values()), module
-
-
-@pytest.mark.parametrize("module", ["matcher", "tools"])
-def test_nine_tenths_of_a_prompt_stand_at_the_beginning_of_the_next_turn_s(module):
-    firsts = [asked.prompt for asked in asked_by(talk(TURNS), module) if not asked.turn]
-    assert len(firsts) == len(TURNS)
-    for before, after in pairwise(firsts):
-        kept = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before))
-        assert kept >= 0.9 * len(before)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_modes_share_the_base_prompt_and_show_filled_queries_in_arq_mode_alone(strategy):
-    models = [talk(mode=mode, strategy=strategy) for mode in MODES]
-    for module in MODULES:
-        heads = [asked_by(model, module)[0].head.split("\n") for model in models if asked_by(model, module)]
-        shared = {"\n".join(line for line in head if "<example>" not in line) for head in heads}
-        shown = [sum(len(line) for line in head if "<example>" in line) for head in heads]
-        assert len(shared) == (1 if heads else 0)
-        assert not heads or shown[0] > shown[1] == shown[2] > 0
-
-
-OVERRIDE = '{% extends "guideline_matcher.md" %}{% block task %}You are the strict one.{% endblock %}'
+        base_prompts, example_lengths = set(), []
+        for model in models:
+            for asked in asked_by(model, module)[:1]:
+                lines = asked.head.split("\n")
+                base_prompts.add("\n".join(line for line in lines if "<example>" not in line))
+                example_lengths.append(sum(len(line) for line in lines if "<example>" in line))
+        if example_lengths:
+            arq, cot, direct = example_lengths
+            assert len(base_prompts) == 1
+            assert arq > cot == direct > 0
 
 
 def test_one_block_of_a_prompt_can_be_overridden():
+    override = '{% extends "guideline_matcher.md" %}{% block task %}You are the strict one.{% endblock %}'
     model = brain()
-    for options in ({"template": OVERRIDE}, {}):
+    for options in ({"template": override}, {}):
         GuidelineMatcher(model, DESK, **options).invoke({"messages": [HumanMessage("Hi", id="h1")]})
     changed, shipped = asked_by(model, "matcher")
     assert changed.head.startswith("You are the strict one.")
@@ -93,7 +93,7 @@ def test_one_block_of_a_prompt_can_be_overridden():
     assert changed.tail == shipped.tail
 
 
-def test_a_template_whose_head_cannot_be_rendered_is_an_error_when_the_node_is_made():
+def test_template_error_is_raised_when_the_node_is_made():
     template = "{% block head %}{{ guideline }}{% endblock %}{% block tail %}{% endblock %}"
     with pytest.raises(errors.PromptError, match="'guideline' is undefined"):
         GuidelineMatcher(brain(), DESK, template=template)

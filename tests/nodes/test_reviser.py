@@ -1,4 +1,4 @@
-"""The reply: what it is told, when it is revised, what is sent, and what is remembered of it."""
+"""The reply: what its prompt shows, when it is revised, what is sent, and what is stored about it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import asked_by, brain
 from tests.order_tools import cancel, get_order, ran
 
-ASKED = HumanMessage("Where is my order?", id="h1")
+QUESTION = HumanMessage("Where is my order?", id="h1")
 UNSOURCED = {"factual_information_provided": [{"fact": "it ships today", "source": None}]}
-
-
+PLAN = {"plan": [{"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}]}
 DESK = Agent(
     "Desk",
     "You help with orders.",
@@ -32,112 +31,112 @@ DESK = Agent(
 )
 
 
-def matched(*ids, **fields):
-    found = {"agent": "Desk", "turn": "h1", "active": True, "matched": True, "score": 8}
-    return [{**found, "guideline": id, **fields} for id in ids]
+def make_matches(*ids, **fields):
+    match = {"agent": "Desk", "turn": "h1", "active": True, "matched": True, "score": 8}
+    return [{**match, "guideline": id, **fields} for id in ids]
 
 
-def insight(**fields):
+def make_insight(**fields):
     return {"agent": "Desk", "turn": "h1", "tool": "cancel", **fields}
 
 
-CONFIRM = insight(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
-
-
-def reply(said, *, messages=(ASKED,), active=("G1", "G2"), channels=None, **options):
-    """What the reviser writes, and the model."""
-    model = brain(reply=said)
-    state = {"messages": list(messages), "guideline_matches": matched(*active), **(channels or {})}
+def revise(reply, *, messages=(QUESTION,), active=("G1", "G2"), channels=None, **options):
+    """Return the reviser's update, and the model."""
+    model = brain(reply=reply)
+    state = {"messages": list(messages), "guideline_matches": make_matches(*active), **(channels or {})}
     return MessageReviser(model, DESK, **options).invoke(state), model
 
 
-def text(update):
+def get_text(update):
     return update["messages"][0].text
 
 
-def section(model, name, number=0):
-    return asked_by(model, "message")[number].section(name)
+def read_section(model, name):
+    return asked_by(model, "message")[0].section(name)
 
 
-def test_the_active_guidelines_that_have_an_action_are_in_the_prompt_and_what_they_override():
-    matches = [*matched("G1", "G3", "G4"), *matched("G5", active=False)]
-    matches += matched("G2", active=False, matched=False)
-    _, model = reply("Hello", channels={"guideline_matches": matches})
-    assert section(model, "active_guidelines") == [
+def test_prompt_shows_active_guidelines_with_an_action_and_overridden_ones():
+    matches = [*make_matches("G1", "G3", "G4"), *make_matches("G5", active=False)]
+    matches += make_matches("G2", active=False, matched=False)
+    _, model = revise("Hello", channels={"guideline_matches": matches})
+    assert read_section(model, "active_guidelines") == [
         {"id": "G1", "condition": "they ask", "action": "tell the status", "priority": 2, "score": 8},
         {"id": "G3", "condition": "they are rude", "action": "stay calm", "priority": 0, "score": 8},
     ]
-    assert section(model, "set_aside") == [
+    assert read_section(model, "set_aside") == [
         {"id": "G5", "condition": "they want advice", "action": "offer a call", "replaced_by": ["G3"]}
     ]
     assert "be polite" not in asked_by(model, "message")[0].prompt
-    assert [section(model, "variables")[0][name] for name in ("id", "value")] == ["V1", "gold"]
-    assert (section(model, "glossary")[0]["id"], section(model, "profile")["id"]) == ("K1", "P")
+    (variable,) = read_section(model, "variables")
+    assert (variable["id"], variable["value"]) == ("V1", "gold")
+    assert (read_section(model, "glossary")[0]["id"], read_section(model, "profile")["id"]) == ("K1", "P")
 
 
-def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():
+def test_open_arguments_and_unknown_conditions_are_insights_with_ids():
     insights = [
-        insight(turn="h0", kind="missing", argument="order_id"),
-        *(insight(kind=kind) for kind in ("run", "declined")),
-        insight(kind="invalid", argument="day", problem="not a date"),
+        make_insight(turn="h0", kind="missing", argument="order_id"),
+        make_insight(kind="run"),
+        make_insight(kind="declined"),
+        make_insight(kind="invalid", argument="day", problem="not a date"),
     ]
-    unknown = matched("G5", active=False, matched=False, missing_information="when it was ordered")
-    channels = {"tool_insights": insights, "guideline_matches": [*matched("G1"), *unknown]}
-    _, model = reply("Hello", channels=channels)
-    invalid, undecided = section(model, "insights")
-    told = [invalid[name] for name in ("id", "kind", "argument", "problem")]
-    assert told == ["I1", "invalid", "day", "not a date"]
-    told = [undecided[name] for name in ("id", "kind", "action", "what_would_decide_it")]
-    assert told == ["I2", "not_known_yet", "offer a call", "when it was ordered"]
+    unknown = make_matches("G5", active=False, matched=False, missing_information="when it was ordered")
+    channels = {"tool_insights": insights, "guideline_matches": [*make_matches("G1"), *unknown]}
+    _, model = revise("Hello", channels=channels)
+    invalid, not_known = read_section(model, "insights")
+    fields = ("id", "kind", "argument", "problem")
+    assert [invalid[name] for name in fields] == ["I1", "invalid", "day", "not a date"]
+    fields = ("id", "kind", "action", "what_would_decide_it")
+    assert [not_known[name] for name in fields] == [
+        "I2",
+        "not_known_yet",
+        "offer a call",
+        "when it was ordered",
+    ]
 
 
-def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
-    _, model = reply("Hello", messages=[ASKED, *ran(tool="cancel")])
-    described = {each["name"]: each["description"] for each in section(model, "tool_descriptions")}
-    assert described == {"get_order": "Look up an order. It is free.", "cancel": "Cancel an order. For good."}
+def test_tools_that_ran_or_may_run_are_described():
+    _, model = revise("Hello", messages=[QUESTION, *ran(tool="cancel")])
+    tools = {tool["name"]: tool["description"] for tool in read_section(model, "tool_descriptions")}
+    assert tools == {"get_order": "Look up an order. It is free.", "cancel": "Cancel an order. For good."}
     assert asked_by(model, "message")[0].now == {"turn": "M1", "staged": ["T1"]}
 
 
-PLANNED = {"plan": [{"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}]}
-
-
 @pytest.mark.parametrize(("draft", "sent"), [("It ships on Monday.", "It ships on Monday."), ("", "Hello")])
-def test_a_writer_of_ones_own_leaves_its_draft_in_a_channel(draft, sent):
+def test_draft_can_come_from_another_channel(draft, sent):
     model = brain(reply={"content": ""} if draft else "Hello")
     graph = StateGraph(AgentState)
     graph.add_node("write", lambda _: {"my_draft": draft}, input_schema=AgentState)
     graph.add_node("message", MessageReviser(model, DESK, draft_key="my_draft"))
     graph.add_edge(START, "write")
     graph.add_edge("write", "message")
-    state = graph.compile().invoke({"messages": [ASKED], "guideline_matches": matched("G1"), **PLANNED})
-    assert (section(model, "draft"), state["messages"][-1].text) == (draft or None, sent)
+    state = graph.compile().invoke({"messages": [QUESTION], "guideline_matches": make_matches("G1"), **PLAN})
+    assert (read_section(model, "draft"), state["messages"][-1].text) == (draft or None, sent)
 
 
 @pytest.mark.parametrize("mode", ["arq", "direct"])
-def test_a_draft_that_needs_no_change_is_not_written_again(mode):
-    update, model = reply({"content": "", "followed": ["G1"]}, channels=PLANNED, mode=mode)
-    assert section(model, "draft") == "It ships on Monday."
-    assert text(update) == "It ships on Monday."
-    assert update["revisions"][0]["content"] == "It ships on Monday."
+def test_empty_content_accepts_the_draft(mode):
+    update, model = revise({"content": "", "followed": ["G1"]}, channels=PLAN, mode=mode)
+    assert read_section(model, "draft") == "It ships on Monday."
+    assert get_text(update) == update["revisions"][0]["content"] == "It ships on Monday."
 
 
-def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_worse():
-    leaking = {"plan": [{**PLANNED["plan"][0], "final_answer": "I called get_order."}]}
-    update, _ = reply(["", "It ships."], channels=leaking)
+def test_draft_is_checked_too_and_sent_if_its_replacement_is_worse():
+    leaking = {"plan": [{**PLAN["plan"][0], "final_answer": "I called get_order."}]}
+    update, _ = revise(["", "It ships."], channels=leaking)
     assert "'get_order' is internal" in update["revisions"][0]["violations"][0]
-    assert text(update) == "It ships."
-    assert text(reply("I called get_order.", channels=leaking)[0]) == "I cannot say."
-    update, _ = reply("I called get_order.", channels=PLANNED)
-    assert text(update) == "It ships on Monday."
+    assert get_text(update) == "It ships."
+    assert get_text(revise("I called get_order.", channels=leaking)[0]) == "I cannot say."
+    update, _ = revise("I called get_order.", channels=PLAN)
+    assert get_text(update) == "It ships on Monday."
     assert update["revisions"][-1]["violations"] == ["no candidate was acceptable: the draft was sent"]
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "above", "complaint"),
+    ("reply", "options", "above", "complaint"),
     [
         (["Anything else?", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
-        (["Anything else؟", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
         (["It is final. <!--", "It is < 5."], {}, "It is < 5.\n\n", "could hide code's own question"),
+        ("Anything else؟", {}, "", "code's own question stands below it"),
         ("Anything else&#63;", {}, "", "could hide code's own question"),
         ("```mermaid", {}, "", "could hide code's own question"),
         ("It is final.\u202e", {}, "", "could hide code's own question"),
@@ -146,30 +145,31 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
         ("I ran get_order.", {}, "", "is internal"),
     ],
 )
-def test_what_asks_beside_code_s_own_question_or_hides_it_is_revised_once_then_that_goes_alone(
-    said, options, above, complaint
+def test_reply_that_conflicts_with_the_confirmation_question_is_revised_once_and_then_left_out(
+    reply, options, above, complaint
 ):
-    update, model = reply(said, active=("G3",), channels={"tool_insights": [CONFIRM]}, **options)
-    assert text(update) == above + section(model, "insights")[0]["question"]
+    pending = make_insight(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
+    update, model = revise(reply, active=("G3",), channels={"tool_insights": [pending]}, **options)
+    assert get_text(update) == above + read_section(model, "insights")[0]["question"]
     assert complaint in asked_by(model, "message")[1].complaint
     assert len(model.calls) == 2
     assert bool(update["applied_guidelines"]) is bool(above)
 
 
-def test_what_the_reply_follows_is_remembered_and_counted():
-    once = {"turn": "h0", "message_id": "a0"}
-    before = [
-        {"agent": "Desk", "guideline": "G2", "times": 3, **once},
-        {"agent": "Desk", "guideline": "G3", **once},
-        {"agent": "Shop", "guideline": "G1", **once},
+def test_followed_guidelines_are_stored_and_counted():
+    earlier = {"turn": "h0", "message_id": "a0"}
+    stored = [
+        {"agent": "Desk", "guideline": "G2", "times": 3, **earlier},
+        {"agent": "Desk", "guideline": "G3", **earlier},
+        {"agent": "Shop", "guideline": "G1", **earlier},
     ]
-    said = {"content": "Hello", "followed": ["G2", "G1", "G9", "the insight"]}
-    update, model = reply(said, channels={"applied_guidelines": before})
+    reply = {"content": "Hello", "followed": ["G2", "G1", "G9", "the insight"]}
+    update, model = revise(reply, channels={"applied_guidelines": stored})
     other, *own = update["applied_guidelines"]
-    assert other == before[2]
+    assert other == stored[2]
     sent = update["messages"][0]
-    kept = {record["guideline"]: (record["turn"], record["message_id"], record["times"]) for record in own}
-    assert kept == {"G1": ("h1", sent.id, 1), "G2": ("h1", sent.id, 4), "G3": ("h0", "a0", 1)}
+    records = {record["guideline"]: (record["turn"], record["message_id"], record["times"]) for record in own}
+    assert records == {"G1": ("h1", sent.id, 1), "G2": ("h1", sent.id, 4), "G3": ("h0", "a0", 1)}
     assert (sent.name, len(model.calls)) == ("Desk", 1)
 
 
@@ -177,25 +177,22 @@ DAYS = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "candidates", "sent"),
+    ("reply", "options", "candidates", "sent"),
     [
-        # It is revised once, and shown what was wrong.
         ([DAYS[0], "I do not know."], {}, ["Day 0."], "I do not know."),
-        (DAYS, {"extra_revisions": 0}, [], "Day 0."),  # with its faults on record
+        (DAYS, {"extra_revisions": 0}, [], "Day 0."),  # with its violations in the record
         (DAYS, {"extra_revisions": 3}, ["Day 0.", "Day 1.", "Day 2."], "Day 3."),
         (DAYS, {"on_unsatisfied": "fallback"}, ["Day 0.", "Day 1."], "I cannot say."),
-        ("   \n", {}, ["", ""], "I cannot say."),  # is never sent
-        ("\u200b", {}, ["\u200b"] * 2, "I cannot say."),  # nor is what nobody sees
+        ("\u200b", {}, ["\u200b"] * 2, "I cannot say."),  # invisible text is never sent
         ("See G1 for that.", {}, ["See G1 for that."] * 2, "I cannot say."),
     ],
 )
-def test_a_reply_is_revised_within_bounds_and_what_was_not_sent_is_kept_in_the_trace(
-    said, options, candidates, sent
-):
-    update, model = reply(said, **options)
-    assert text(update) == sent
-    assert [each["content"].strip() for each in update["revisions"] if not each["sent"]] == candidates
-    assert [each["content"] for each in update["revisions"] if each["sent"]] == [sent]
+def test_reply_is_revised_within_bounds_and_rejected_candidates_are_stored(reply, options, candidates, sent):
+    update, model = revise(reply, **options)
+    assert get_text(update) == sent
+    rejected = [record["content"] for record in update["revisions"] if not record["sent"]]
+    assert rejected == candidates
+    assert [record["content"] for record in update["revisions"] if record["sent"]] == [sent]
     assert len(model.calls) == 1 + options.get("extra_revisions", 1)
     for asked in asked_by(model, "message")[1:]:
         assert "MessageBlueprint.revisions[0]." in asked.complaint
@@ -210,22 +207,22 @@ def test_a_reply_is_revised_within_bounds_and_what_was_not_sent_is_kept_in_the_t
         (AIMessage("", additional_kwargs={"refusal": "I will not."}), errors.RefusalError),
     ],
 )
-def test_an_unusable_answer_or_a_refusal_sends_the_fallback_where_that_is_set(answer, error):
+def test_on_unsatisfied_fallback_also_replaces_invalid_answers_and_refusals(answer, error):
     model = ScriptedChatModel(lambda call: answer)
-    state = {"messages": [ASKED], "guideline_matches": matched("G1")}
-    assert text(MessageReviser(model, DESK, on_unsatisfied="fallback").invoke(state)) == "I cannot say."
+    state = {"messages": [QUESTION], "guideline_matches": make_matches("G1")}
+    assert get_text(MessageReviser(model, DESK, on_unsatisfied="fallback").invoke(state)) == "I cannot say."
     with pytest.raises(error):
         MessageReviser(model, DESK).invoke(state)
-    with pytest.raises(errors.ModelUnavailableError):  # whatever is set
-        reply(errors.ModelUnavailableError("down"), on_unsatisfied="fallback")
+    with pytest.raises(errors.ModelUnavailableError):
+        revise(errors.ModelUnavailableError("down"), on_unsatisfied="fallback")
 
 
-def test_the_last_of_several_revisions_is_sent():
-    one = {"revision_number": 1, "content": "Draft", "followed": [], "is_repeat_message": False, **UNSOURCED}
-    one |= {"offered_services": [], "instructions_broken": []}
-    two = {**one, "revision_number": 2, "content": "Better", "factual_information_provided": []}
-    update, model = reply({"revisions": [one, two]})
-    assert (text(update), len(model.calls)) == ("Better", 1)
+def test_last_of_several_revisions_is_sent():
+    first = {"revision_number": 1, "content": "Draft", "followed": [], "is_repeat_message": False}
+    first |= {**UNSOURCED, "offered_services": [], "instructions_broken": []}
+    second = {**first, "revision_number": 2, "content": "Better", "factual_information_provided": []}
+    update, model = revise({"revisions": [first, second]})
+    assert (get_text(update), len(model.calls)) == ("Better", 1)
 
 
 class Clinic(MessageBlueprint):
@@ -235,10 +232,10 @@ class Clinic(MessageBlueprint):
     no_diagnosis: bool = verify("Is the reply free of any diagnosis?", must_be=True)
 
 
-def test_a_domain_subclass_adds_its_queries_into_their_stages_and_holds_the_reply_to_them():
-    bad = {"content": "It is the flu.", "no_diagnosis": False}
-    update, model = reply([bad, {"content": "Come in.", "no_diagnosis": True}], blueprint=Clinic)
-    assert text(update) == "Come in."
+def test_subclass_adds_queries_to_their_stages_and_its_verification_counts():
+    rejected = {"content": "It is the flu.", "no_diagnosis": False}
+    update, model = revise([rejected, {"content": "Come in.", "no_diagnosis": True}], blueprint=Clinic)
+    assert get_text(update) == "Come in."
     names = list(asked_by(model, "message")[0].schema["properties"])
     assert names.index("urgency") < names.index("revisions") < names.index("no_diagnosis")
     assert asked_by(model, "message")[1].complaint.count("Clinic.no_diagnosis") == 1
