@@ -21,7 +21,7 @@ from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import heading, join_parts, name_grid, safe_text, stdout_console, warn
 from arq_graph.cli.turn_view import guideline_text
-from arq_graph.milestones.evaluation.suite import SuiteFile
+from arq_graph.milestones.evaluation.suite_file import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import get_tool_name
 from arq_graph.models.scripted import ScriptedChatModel

@@ -1,8 +1,8 @@
-"""What one answer must be: the guidelines that are active, or the calls and the words of a whole turn.
+"""The expected answer to one message: the active guidelines, or the calls and the words of a whole turn.
 
 An expectation is measured as a milestone graph: each call is a functional milestone, each thing that the reply must
-say a non-functional one, whatever else must not happen is forbidden, and End requires all. So goal completion is
-success (ARQ paper, 6.2), decided by code where code can, and by a judge where only the words of a criterion tell.
+say a non-functional one, other calls are forbidden, and End requires all. So goal completion is success (ARQ paper,
+6.2). Code decides it as far as it can, and a judge decides criteria in words.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from arq_graph.milestones.values import as_text
 
 
 class Before(Part):
-    """Something that was said or done before the message that is to be answered.
+    """A message or a call before the message that is to be answered.
 
     Args:
-        user: What the user said.
-        agent: What the agent said; either of the two, or a call.
+        user: A message of the user.
+        agent: A message of the agent; either of the two, or a call.
         call: The tool that the agent called, with its `arguments`, and its `result` or `error`.
         arguments: The call's arguments.
-        result: What the tool gave back: a text, or anything that JSON can say.
-        error: What a call that failed gave back instead.
+        result: The result of the call: a text, or any JSON value.
+        error: The error of a call that failed.
     """
 
     user: Text | None = None
@@ -48,8 +48,9 @@ class Before(Part):
     error: Text | None = None
 
     @model_validator(mode="after")
-    def _is_one_thing(self) -> Self:
-        if sum(each is not None for each in (self.user, self.agent, self.call)) != 1:
+    def _check_fields(self) -> Self:
+        kinds = [kind for kind in (self.user, self.agent, self.call) if kind is not None]
+        if len(kinds) != 1:
             raise ValueError("must have one of `user`, `agent` and `call`")
         if self.call is None and self.model_fields_set & {"arguments", "result", "error"}:
             raise ValueError("has `arguments`, a `result` or an `error`, and no `call` that they belong to")
@@ -57,7 +58,7 @@ class Before(Part):
             raise ValueError("must have either the call's `result` or its `error`")
         return self
 
-    def unlike(self, schemas: Schemas | None) -> Iterator[tuple[Place, str]]:
+    def find_problems(self, schemas: Schemas | None) -> Iterator[tuple[Place, str]]:
         """Yield what the agent's tools lack or refuse; a failed call may have failed because of its values."""
         if self.call is None:
             return
@@ -73,20 +74,34 @@ class Before(Part):
                 )
 
 
-def messages_before(history: Iterable[Before]) -> Iterator[BaseMessage]:
-    """A history as chat messages; their ids are the same at every start."""
-    for number, one in enumerate(history, start=1):
-        id = f"before-{number}"
-        if one.user is not None:
-            yield HumanMessage(one.user, id=id)
-        elif one.call is None:
-            yield AIMessage(one.agent or "", id=id)
+def make_history_messages(history: Iterable[Before]) -> Iterator[BaseMessage]:
+    """Yield a history as chat messages, whose ids are the same in every run."""
+    for number, step in enumerate(history, start=1):
+        step_id = f"before-{number}"
+        if step.user is not None:
+            yield HumanMessage(step.user, id=step_id)
+        elif step.call is None:
+            yield AIMessage(step.agent or "", id=step_id)
         else:
-            call = {"name": one.call, "args": dict(one.arguments), "id": id, "type": "tool_call"}
-            yield AIMessage("", tool_calls=[call], id=id)
-            text = one.error or (one.result if isinstance(one.result, str) else as_text(one.result))
-            status: Any = "error" if one.error else "success"
-            yield ToolMessage(text, tool_call_id=id, name=one.call, status=status, id=f"{id}-result")
+            call = {"name": step.call, "args": dict(step.arguments), "id": step_id, "type": "tool_call"}
+            yield AIMessage("", tool_calls=[call], id=step_id)
+            yield _make_result_message(step, step_id)
+
+
+def _make_result_message(step: Before, call_id: str) -> ToolMessage:
+    if step.error:
+        text = step.error
+    elif isinstance(step.result, str):
+        text = step.result
+    else:
+        text = as_text(step.result)
+    return ToolMessage(
+        text,
+        tool_call_id=call_id,
+        name=step.call,
+        status="error" if step.error else "success",
+        id=f"{call_id}-result",
+    )
 
 
 class ExpectedCall(Part):
@@ -94,7 +109,7 @@ class ExpectedCall(Part):
 
     Args:
         tool: The tool's name.
-        arguments: What must hold of its arguments, by name, as in a milestone file.
+        arguments: The constraints on its arguments, by name, as in a milestone file.
     """
 
     tool: Text
@@ -102,35 +117,35 @@ class ExpectedCall(Part):
 
 
 class Says(Part):
-    """What the reply must say.
+    """One thing that the reply must say, as a pattern or as a criterion.
 
     Args:
         pattern: A regular expression that occurs in it: code decides.
-        criterion: What must be true of it, in words: a judge decides. Either this or a pattern.
+        criterion: A statement that is true of it: a judge decides.
     """
 
     pattern: PatternText | None = None
     criterion: Text | None = None
 
     @model_validator(mode="after")
-    def _is_one_thing(self) -> Self:
+    def _check_fields(self) -> Self:
         if (self.pattern is None) == (self.criterion is None):
             raise ValueError("must have either a `pattern` or a `criterion`")
         return self
 
 
 class Expectation(Part):
-    """What the answer to one message must be.
+    """The expected answer to one message.
 
     Args:
-        active: Exactly these guidelines are active, by their ids; then nothing but the matcher is run. None: the
-            whole turn is.
-        calls: The calls of the turn, each made once. Others must not be made, but those of tools in `may_call`.
-        may_call: Tools that may be called besides, with any arguments.
-        says: What the reply must say.
+        active: The ids of exactly those guidelines that are active; then only the matcher runs. None: the whole turn
+            runs.
+        calls: The calls of the turn, each made once. Other calls must not be made, except of tools in `may_call`.
+        may_call: Tools that may be called with any arguments.
+        says: The things that the reply must say.
         never: Patterns that the agent must not say in this turn.
-        reply: A reply that fits, or several, as examples.
-        wrong: Replies that make the mistake at stake, as examples.
+        reply: One or several examples of a right reply.
+        wrong: Examples of replies that make the mistake at stake.
 
     Raises:
         SpecError: Guidelines are expected beside a turn, or nothing is expected at all.
@@ -145,7 +160,7 @@ class Expectation(Part):
     wrong: Texts = ()
 
     @model_validator(mode="after")
-    def _expects_one_thing(self) -> Self:
+    def _check_fields(self) -> Self:
         others = self.model_fields_set - {"active"}
         if self.active is not None and others:
             raise ValueError(f"has `active`, for the matcher alone, and `{min(others)}`, for a whole turn")
@@ -153,62 +168,60 @@ class Expectation(Part):
             raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
         return self
 
-    def unlike(self, schemas: Schemas | None, guidelines: Collection[str]) -> Iterator[tuple[Place, str]]:
-        """What is expected and the agent does not have: where it stands, and what is wrong."""
+    def find_problems(
+        self, schemas: Schemas | None, guidelines: Collection[str]
+    ) -> Iterator[tuple[Place, str]]:
+        """Yield what is expected of guidelines and tools that the agent doesn't have, and where that is."""
         for index, name in enumerate(self.active or ()):
             if name not in guidelines:
                 yield ("active", index), f"the agent has no guideline {name!r}{suggestion(name, guidelines)}"
         for index, name in enumerate(self.may_call):
-            for _, said in find_tool_mismatches(schemas, name, {}):
-                yield ("may_call", index), said
+            for _, problem in find_tool_mismatches(schemas, name, {}):
+                yield ("may_call", index), problem
         for index, call in enumerate(self.calls):
-            for place, said in find_tool_mismatches(schemas, call.tool, call.arguments):
-                yield ("calls", index, *place), said
+            for place, problem in find_tool_mismatches(schemas, call.tool, call.arguments):
+                yield ("calls", index, *place), problem
 
-    def graph(self, tools: Iterable[str]) -> MilestoneGraph:
-        """The milestones that the answer is measured on.
+    def make_graph(self, tools: Iterable[str]) -> MilestoneGraph:
+        """Return the milestones on which the answer is measured.
 
         Args:
-            tools: The agent's tools, by name; those that are not expected are forbidden.
+            tools: The names of the agent's tools; those that are not expected are forbidden.
         """
-        steps = [*self._milestones()]
-        end = Milestone(name=END, type="NFC", dependencies=tuple(one.name for one in steps), requires="all")
-        watched = dict.fromkeys((*tools, *(call.tool for call in self.calls)))
-        return MilestoneGraph(
-            [Milestone(name=START, type="NFC"), *steps, end],
-            forbidden=[
-                *(
-                    Forbidden(tool=name, unless=[call.arguments for call in self.calls if call.tool == name])
-                    for name in watched
-                    if name not in self.may_call
-                ),
-                *(Forbidden(pattern=pattern, said_by="agent") for pattern in self.never),
-            ],
-            vetoes=False,
-        )
+        steps = list(self._make_milestones())
+        step_names = tuple(step.name for step in steps)
+        start = Milestone(name=START, type="NFC")
+        end = Milestone(name=END, type="NFC", dependencies=step_names, requires="all")
+        forbidden = []
+        for name in dict.fromkeys([*tools, *(call.tool for call in self.calls)]):
+            if name not in self.may_call:
+                expected = [call.arguments for call in self.calls if call.tool == name]
+                forbidden.append(Forbidden(tool=name, unless=expected))
+        for pattern in self.never:
+            forbidden.append(Forbidden(pattern=pattern, said_by="agent"))
+        return MilestoneGraph([start, *steps, end], forbidden=forbidden, vetoes=False)
 
-    def _milestones(self) -> Iterator[Milestone]:
+    def _make_milestones(self) -> Iterator[Milestone]:
         if self.active is not None:
-            exactly = rf"\A{re.escape(format_active_guidelines(self.active))}\Z"
-            yield _said(f"Exactly {format_active_guidelines(self.active)}", exactly)
+            expected = format_active_guidelines(self.active)
+            yield _make_pattern_milestone(f"Exactly {expected}", rf"\A{re.escape(expected)}\Z")
             return
-        yield _said("Replied", r"\S")
+        yield _make_pattern_milestone("Replied", r"\S")
         for number, call in enumerate(self.calls, start=1):
-            yield Milestone(
-                name=f"Call {number}: {call.tool}", type="FC", tool=call.tool, arguments=call.arguments
-            )
-        for number, each in enumerate(self.says, start=1):
-            if each.pattern is not None:
-                yield _said(f"Says {number}: /{each.pattern.text}/", each.pattern)
+            name = f"Call {number}: {call.tool}"
+            yield Milestone(name=name, type="FC", tool=call.tool, arguments=call.arguments)
+        for number, says in enumerate(self.says, start=1):
+            if says.pattern is not None:
+                yield _make_pattern_milestone(f"Says {number}: /{says.pattern.text}/", says.pattern)
             else:
-                criterion = f"Of the agent's reply this is true: {each.criterion}"
-                yield Milestone(name=f"Says {number}: {each.criterion}", type="NFC", description=criterion)
+                description = f"Of the agent's reply this is true: {says.criterion}"
+                yield Milestone(name=f"Says {number}: {says.criterion}", type="NFC", description=description)
 
 
 def format_active_guidelines(ids: Iterable[str]) -> str:
-    """How an app that runs the matcher alone says which guidelines are active."""
+    """Return the reply of an app that only runs the matcher: "active: A, B", sorted, or "active: none"."""
     return f"active: {', '.join(sorted(ids)) or 'none'}"
 
 
-def _said(name: str, pattern: Any) -> Milestone:
+def _make_pattern_milestone(name: str, pattern: Any) -> Milestone:
     return Milestone(name=name, type="NFC", check=PatternCheck(pattern=pattern, said_by="agent"))

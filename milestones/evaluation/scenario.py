@@ -1,4 +1,4 @@
-"""What an agent is tried on: a user with a goal, the agent's world, what is measured, and how far it may go."""
+"""Scenarios: a user with a goal, an agent, its world, the milestones to measure, and the limits of a conversation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Problem, make_validation_error
 from arq_graph.agent.tools import get_argument_schema, make_tool
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.milestones.evaluation.expectation import Before, Expectation, messages_before
+from arq_graph.milestones.evaluation.expectation import Before, Expectation, make_history_messages
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.goal import with_goal
 from arq_graph.milestones.graph import MilestoneGraph
@@ -32,14 +32,17 @@ from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User,
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
 
+_SIMILAR = 80
+"""The similarity, in percent, from which a name counts as a misspelling of another one."""
+
 
 class Limits(Part):
-    """How far one conversation may go; what ends at a limit is measured all the same.
+    """The limits of one conversation; one that ends at a limit is measured nevertheless.
 
     Args:
-        turns: Messages of the user, 1 or more.
-        calls: Requests of the app to its models, 1 or more; the one that would exceed it is not made.
-        seconds: How long the conversation may take, above 0; null: as long as it does.
+        turns: The number of the user's messages, 1 or more.
+        calls: The number of the app's requests to its models, 1 or more; the one that would exceed it is not made.
+        seconds: The duration, above 0; null: any.
 
     Raises:
         SpecError: A limit is out of its range.
@@ -51,31 +54,31 @@ class Limits(Part):
 
 
 class Scenario(Part):
-    """A kind of conversation that agents are tried on.
+    """A kind of conversation that agents are evaluated in.
 
     Args:
         name: Its name, unique in a suite.
-        user: Who talks to the agent.
-        milestones: What it is measured on.
-        agent: The agent, for the arms that are made of one; None where every arm is an app of its own.
-        world: Makes the world of one conversation. Its methods stand in the place of the agent's tools of the same
-            names; or it is an `Environment`. `seed` is given where it is an argument. What its `outcome()` gives is
-            told in the report. None: all conversations share the agent's own tools, and whatever these change.
-        limits: How far a conversation may go.
-        use_case: What kind of conversation it is, as reports group them.
-        task: What its runs are runs of; the scenario's name unless given.
+        user: The simulated user.
+        milestones: The graph that it is measured on.
+        agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
+        world: Makes the world of one conversation. Its methods replace the agent's tools of the same names; or it is
+            an `Environment`. It gets a `seed` if it has such an argument. The report has what its `outcome()` returns.
+            None: all conversations share the agent's own tools, and whatever these change.
+        limits: The limits of a conversation.
+        use_case: The category by which reports group it.
+        task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
         goal: The milestone that serves what the user came for. The conversation is measured on a graph whose End
-            requires it, too. Reports tell first how often it was reached.
-        says: What the user says, word for word, in a conversation of one message; instead of `user`.
-        history: What was said and done before; nothing in it is measured.
-        expect: What the answer must be, from which the milestones are made.
+            requires it, too. Reports show first how often it was reached.
+        says: The user's only message, instead of `user`.
+        history: The messages and calls before the conversation; they aren't measured.
+        expect: The expected answer, from which the milestones are made.
         variables: Values of the agent's variables, by name.
-        probes: What it is for, in a sentence.
+        probes: Its purpose, in a sentence.
         twin: The scenario that differs in one thing, and in what is expected.
 
     Raises:
-        SpecError: There is neither a user nor what one says, nothing to measure on, or a world and no agent; or what
-            the history, the milestones, the expectation, the variables or the goal name is not there.
+        SpecError: There is neither a user nor what one says, nothing to measure, or a world and no agent; or something
+            is named that isn't there.
     """
 
     name: Text
@@ -96,95 +99,55 @@ class Scenario(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _measured_on_what_is_expected(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or given.get("milestones"):
-            return given
-        if not given.get("expect"):
+    def _make_milestones(cls, fields: Any) -> Any:
+        """Make the milestones from what is expected, if they aren't given."""
+        if not isinstance(fields, dict) or fields.get("milestones"):
+            return fields
+        if not fields.get("expect"):
             raise ValueError("is measured on nothing; give `milestones`, or `says` and what to `expect`")
-        expected, agent = Expectation.model_validate(given["expect"]), given.get("agent")
+        expectation = Expectation.model_validate(fields["expect"])
+        agent = fields.get("agent")
         if not isinstance(agent, Agent):
             raise ValueError("expects something of an agent, and names no `agent`")  # noqa: TRY004
-        return given | {"expect": expected, "milestones": expected.graph(agent.toolbox)}
+        graph = expectation.make_graph(agent.toolbox)
+        return {**fields, "expect": expectation, "milestones": graph}
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if wrong := [*self._wrong(self.milestones, self.agent)]:
-            raise make_validation_error(*wrong)
+    def _check(self) -> Self:
+        problems = list(_find_problems(self, self._get_schemas()))
+        if problems:
+            raise make_validation_error(*problems)
         return self
-
-    def _wrong(self, graph: MilestoneGraph, agent: Agent | None) -> Iterator[Problem]:
-        """What does not fit: where it stands, and what is wrong."""
-        if self.expect is not None and self.says is None:
-            yield (), "has `expect`, and no `says`: the message whose answer is meant"
-        elif (self.user is None) == (self.says is None):
-            yield (), "must have either a `user`, or what one `says`"
-        if self.goal is not None and self.goal not in graph:
-            near = suggestion(self.goal, graph)
-            yield ("goal",), f"the goal {self.goal!r} is no milestone of {graph.file or 'its graph'}{near}"
-        schemas = self._schemas()
-        if self.expect is None and (errors := check_milestones(graph, schemas).errors):
-            told, file = [(one.line, one.message) for one in errors], graph.file or "its graph"
-            yield ("milestones",), SpecError.from_problems(told, file=file)
-        try:
-            load_rules(graph)
-        except SpecError as error:
-            yield ("milestones",), error
-        if agent is None:
-            if self.world is not None:
-                yield (), "has a `world`, whose tools replace those of an agent, and names no `agent`"
-            return
-        settable = [each.name for each in agent.variables if each.settable]
-        for name in (each for each in self.variables if each not in settable):
-            near = suggestion(name, settable)
-            yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
-        yield from self._unused_methods(agent)
-        yield from _misspelt_slots(self.user, schemas or {}) if self.user else ()
-        for index, one in enumerate(self.history):
-            for place, said in one.unlike(schemas):
-                yield ("history", index, *place), said
-        if self.expect is not None:
-            for place, said in self.expect.unlike(schemas, [each.id for each in agent.guidelines]):
-                yield ("expect", *place), said
-
-    def _unused_methods(self, agent: Agent) -> Iterator[Problem]:
-        world = getattr(self.world, "func", self.world)
-        lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world, name)]
-        for name in dir(world):
-            is_other = inspect.isroutine(getattr(world, name)) and name not in agent.toolbox
-            if is_other and name[0] != "_" and (near := suggestion(name, lacking, cutoff=80)):
-                said = f"the world has a method {name!r}, which nothing calls{near}"
-                yield ("world",), f"{said} If it is a helper, begin its name with `_`"
-
-    def _schemas(self) -> dict[str, Schema] | None:
-        """The parameters of each tool or of the world's method for it; empty if only an instance has them."""
-        world = getattr(self.world, "func", self.world)
-        schemas = get_argument_schemas(self.tools or ())
-        for name in schemas if world else ():
-            schemas[name] = {}
-            method: Any = getattr(world, name, None)
-            if inspect.isroutine(method):
-                method = inspect.getattr_static(world, name, method).__get__(world)
-                schemas[name] = get_argument_schema(self._tool(method))
-        return None if self.tools is None else schemas
 
     @property
     def matches_only(self) -> bool:
-        """Whether nothing but the guidelines that are active is expected."""
+        """Whether only the active guidelines are expected, so that nothing but the matcher runs."""
         return self.expect is not None and self.expect.active is not None
 
     @property
     def kind(self) -> Kind | None:
-        """The kind of its user; None where one message is all that is said."""
+        """The kind of its user; None if the user only says one message."""
         return self.user.kind if self.user else None
 
     @property
     def tools(self) -> list[Any] | None:
-        """The agent's tools, for their schemas; None where there are none, but a world to act in, or no agent."""
-        box = self.agent.toolbox if self.agent else {}
-        return None if self.agent is None or (self.world and not box) else list(box.values())
+        """The agent's tools, for their schemas; None without an agent, or if it has no tools but a world."""
+        if self.agent is None or (self.world and not self.agent.toolbox):
+            return None
+        return list(self.agent.toolbox.values())
+
+    @cached_property
+    def measured_graph(self) -> MilestoneGraph:
+        """The milestones, with the goal as one that End requires."""
+        return self.milestones if self.goal is None else with_goal(self.milestones, self.goal)
+
+    @cached_property
+    def messages_before(self) -> tuple[BaseMessage, ...]:
+        """The history as chat messages."""
+        return tuple(make_history_messages(self.history))
 
     def compute_fingerprints(self) -> dict[str, str]:
-        """A digest of each thing that shapes its conversations, by a name that a message can show."""
+        """Return a fingerprint of each thing that shapes its conversations, by its name in messages."""
         parts = {
             "the user": fingerprint(self.user, self.says),
             "the history": fingerprint(self.history, self.variables),
@@ -193,36 +156,26 @@ class Scenario(Part):
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
         if self.agent is not None:
-            fields = {name: getattr(self.agent, name) for name in type(self.agent).model_fields}
-            parts |= {f"the agent's {name}": fingerprint(value) for name, value in fields.items()}
-            parts["the agent's guidelines or their tools"] = parts.pop("the agent's guidelines")
-        return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
-
-    @cached_property
-    def measured_graph(self) -> MilestoneGraph:
-        """The milestones, and the goal as one that End requires."""
-        return self.milestones if self.goal is None else with_goal(self.milestones, self.goal)
-
-    @cached_property
-    def messages_before(self) -> tuple[BaseMessage, ...]:
-        """The history as chat messages."""
-        return tuple(messages_before(self.history))
+            for field in type(self.agent).model_fields:
+                name = "guidelines or their tools" if field == "guidelines" else field
+                parts[f"the agent's {name}"] = fingerprint(getattr(self.agent, field))
+        return {f"{name} of scenario {self.name!r}": value for name, value in parts.items()}
 
     def make_user(self, seed: int, model: Any = None) -> User:
-        """The user of one conversation; see `simulated.make_user`."""
+        """Make the user of one conversation; see `simulated.make_user`."""
         if self.user is None:
             return ScriptedUser(self.says or "")
         return make_user(self.user, seed=seed, model=model)
 
     def make_world(self, seed: int) -> Any:
-        """The world of one conversation; None where the scenario has none.
+        """Make the world of one conversation; None if the scenario has none.
 
-        It is given the seed where `seed` is one of its arguments and the scenario does not say otherwise.
+        The world gets the seed if it has such an argument, which the scenario doesn't set.
         """
         if self.world is None:
             return None
-        set_already = getattr(self.world, "keywords", {})
-        takes_seed = "seed" in inspect.signature(self.world).parameters and "seed" not in set_already
+        arguments_set = getattr(self.world, "keywords", {})
+        takes_seed = "seed" in inspect.signature(self.world).parameters and "seed" not in arguments_set
         try:
             return self.world(seed=seed) if takes_seed else self.world()
         except (Exception, SystemExit) as error:
@@ -231,43 +184,135 @@ class Scenario(Part):
             ) from error
 
     def equip_agent(self, world: Any) -> Agent | None:
-        """The agent with the tools of a world; as it is without a world, or in one that is acted in with texts."""
+        """Return the agent with the tools of a world; without a world, and in an `Environment`, the agent as it is."""
         if self.agent is None or world is None:
             return self.agent
-        tools = {name: getattr(world, name) for name in self.agent.toolbox if hasattr(world, name)}
-        if not tools and not isinstance(world, Environment):
-            parts = ("reset", "step", "actions", "done", "score")
-            raise SpecError(
-                f"the world of scenario {self.name!r}, a {type(world).__qualname__}, has none of the agent's tools as "
-                f"methods ({', '.join(self.agent.toolbox) or 'the agent has none'}), and is no `Environment`: for that "
-                f"it lacks {', '.join(each for each in parts if not hasattr(world, each))}"
-            )
-        if not tools:
-            return self.agent
-        box = dict(self.agent.toolbox)
-        for name, function in tools.items():
-            box[name] = self._tool(function).model_copy(update={"name": name})
-        guidelines = [
-            each.replace(tools=[box[tool.name] for tool in each.tools]) for each in self.agent.guidelines
-        ]
-        return self.agent.replace(guidelines=guidelines, tools=[box[tool.name] for tool in self.agent.tools])
+        toolbox = dict(self.agent.toolbox)
+        world_tools = [name for name in toolbox if hasattr(world, name)]
+        if not world_tools:
+            if isinstance(world, Environment):
+                return self.agent
+            raise self._make_useless_world_error(self.agent, world)
+        for name in world_tools:
+            tool = self._make_world_tool(getattr(world, name))
+            toolbox[name] = tool.model_copy(update={"name": name})
+        guidelines = []
+        for guideline in self.agent.guidelines:
+            tools = [toolbox[tool.name] for tool in guideline.tools]
+            guidelines.append(guideline.replace(tools=tools))
+        tools = [toolbox[tool.name] for tool in self.agent.tools]
+        return self.agent.replace(guidelines=guidelines, tools=tools)
 
-    def _tool(self, method: Any) -> BaseTool:
+    def _get_schemas(self) -> dict[str, Schema] | None:
+        """Return the arguments of each tool, or of the world's method that replaces it.
+
+        They are empty if only an instance of the world has the method.
+        """
+        if self.tools is None:
+            return None
+        schemas = get_argument_schemas(self.tools)
+        if self.world is None:
+            return schemas
+        world_class = getattr(self.world, "func", self.world)
+        for name in schemas:
+            schemas[name] = {}
+            method: Any = getattr(world_class, name, None)
+            if inspect.isroutine(method):
+                bound = inspect.getattr_static(world_class, name, method).__get__(world_class)
+                schemas[name] = get_argument_schema(self._make_world_tool(bound))
+        return schemas
+
+    def _make_world_tool(self, method: Any) -> BaseTool:
         try:
             return make_tool(method)
         except SpecError as error:
             raise SpecError(f"the method of the world of scenario {self.name!r} {error}") from error
 
+    def _make_useless_world_error(self, agent: Agent, world: Any) -> SpecError:
+        tool_names = ", ".join(agent.toolbox) or "the agent has none"
+        missing = [name for name in ("reset", "step", "actions", "done", "score") if not hasattr(world, name)]
+        return SpecError(
+            f"the world of scenario {self.name!r}, a {type(world).__qualname__}, has none of the agent's tools as "
+            f"methods ({tool_names}), and is no `Environment`: for that it lacks {', '.join(missing)}"
+        )
 
-def _misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[Problem]:
-    """Slots whose names are nearly those of arguments that the user lacks."""
-    taken = {name for schema in schemas.values() for name in schema.get("properties", ())}
-    lacking = sorted(taken - {fact.name.replace(" ", "_") for fact in user.facts})
+
+def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> Iterator[Problem]:
+    """Yield parts that don't fit together, and names that don't exist or look misspelt."""
+    yield from _find_missing_parts(scenario)
+    yield from _find_graph_problems(scenario, schemas)
+    agent = scenario.agent
+    if agent is None:
+        return
+    yield from _find_unknown_variables(scenario.variables, agent)
+    yield from _find_misspelt_methods(scenario.world, agent)
+    if scenario.user is not None:
+        yield from _find_misspelt_slots(scenario.user, schemas or {})
+    for index, step in enumerate(scenario.history):
+        for place, message in step.find_problems(schemas):
+            yield ("history", index, *place), message
+    if scenario.expect is not None:
+        guideline_ids = [guideline.id for guideline in agent.guidelines]
+        for place, message in scenario.expect.find_problems(schemas, guideline_ids):
+            yield ("expect", *place), message
+
+
+def _find_missing_parts(scenario: Scenario) -> Iterator[Problem]:
+    if scenario.expect is not None and scenario.says is None:
+        yield (), "has `expect`, and no `says`: the message whose answer is meant"
+    elif (scenario.user is None) == (scenario.says is None):
+        yield (), "must have either a `user`, or what one `says`"
+    if scenario.agent is None and scenario.world is not None:
+        yield (), "has a `world`, whose tools replace those of an agent, and names no `agent`"
+
+
+def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> Iterator[Problem]:
+    graph = scenario.milestones
+    file = graph.file or "its graph"
+    if scenario.goal is not None and scenario.goal not in graph:
+        near = suggestion(scenario.goal, graph)
+        yield ("goal",), f"the goal {scenario.goal!r} is no milestone of {file}{near}"
+    # Milestones that are made from an expectation are checked where it stands.
+    if scenario.expect is None:
+        errors = [(error.line, error.message) for error in check_milestones(graph, schemas).errors]
+        if errors:
+            yield ("milestones",), SpecError.from_problems(errors, file=file)
+    try:
+        load_rules(graph)
+    except SpecError as error:
+        yield ("milestones",), error
+
+
+def _find_unknown_variables(variables: Mapping[str, Any], agent: Agent) -> Iterator[Problem]:
+    settable = [variable.name for variable in agent.variables if variable.settable]
+    for name in variables:
+        if name not in settable:
+            near = suggestion(name, settable)
+            yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
+
+
+def _find_misspelt_methods(world: Any, agent: Agent) -> Iterator[Problem]:
+    """Yield methods of the world that nothing calls, and whose names are nearly those of tools that it lacks."""
+    world_class = getattr(world, "func", world)
+    lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world_class, name)]
+    for name in dir(world_class):
+        is_method = inspect.isroutine(getattr(world_class, name))
+        if not is_method or name.startswith("_") or name in agent.toolbox:
+            continue
+        near = suggestion(name, lacking, cutoff=_SIMILAR)
+        if near:
+            message = f"the world has a method {name!r}, which nothing calls{near}"
+            yield ("world",), f"{message} If it is a helper, begin its name with `_`"
+
+
+def _find_misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[Problem]:
+    """Yield slots whose names are nearly those of arguments that the user doesn't know."""
+    arguments = {name for schema in schemas.values() for name in schema.get("properties", ())}
+    known = {fact.name.replace(" ", "_") for fact in user.facts}
     for index, intent in enumerate(user.intents):
         for name in intent.slots:
             word = name.replace(" ", "_")
-            if word not in taken and (near := suggestion(word, lacking, cutoff=80)):
-                yield (
-                    ("user", "intents", index, "slots", name),
-                    f"the slot {name!r} is no tool's argument{near}",
-                )
+            near = suggestion(word, sorted(arguments - known), cutoff=_SIMILAR)
+            if near and word not in arguments:
+                place = ("user", "intents", index, "slots", name)
+                yield place, f"the slot {name!r} is no tool's argument{near}"

@@ -1,0 +1,327 @@
+"""Suites as YAML files.
+
+```yaml
+name: Order desk
+seed: 7
+defaults:                                # for every scenario that does not say otherwise
+  agent: agent.yaml                      # beside this file
+  milestones: milestones.yaml
+  world: tools:Shop                      # a class in tools.py beside this file, or in an installed module
+  limits: {turns: 12, calls: 200, seconds: 300}
+  use_case: orders
+  kinds: [helpful, perturbed, unhelpful] # one scenario for each kind of user
+  user: {persona: impatient}
+scenarios:
+- name: late boots
+  goal: expedite_shipping                # the milestone that serves what the user came for
+  user:
+    intents:
+    - request: Where is my order?
+      slots: {order_id: ORD-1002}
+      accepts: [expedited shipping]
+include: [more.yaml]                     # further scenarios, of suites beside this one
+```
+
+A scenario that `says` one message and what to `expect` of the answer is shown in `docs/evaluation.md`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from string import Template
+from typing import Any, Self, cast
+
+from pydantic import ConfigDict, JsonValue, PrivateAttr, ValidationError, ValidationInfo, model_validator
+
+from arq_graph.agent.modules import load
+from arq_graph.agent.part import Part
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
+from arq_graph.agent.yaml_file import read_model, read_text
+from arq_graph.errors import SpecError, suggestion
+from arq_graph.milestones.evaluation.expectation import Before, Expectation
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import parse_milestones
+from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
+
+# `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
+_ARGUMENT = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
+
+_REPLACES = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
+
+
+class PartialUser(UserSpec):
+    """A part of a user's specification; the rest is in `defaults`, or the other way round."""
+
+    intents: Intents = ()
+
+
+class WorldEntry(Part):
+    """A class or function "module:name" that makes a world; the other keys are its arguments."""
+
+    model_config = ConfigDict(extra="allow")
+
+    of: Text
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the class or function."""
+        return self.model_extra or {}
+
+    def load(self, folder: Path) -> World:
+        """Return the function that makes the world.
+
+        Raises:
+            SpecError: The module has no such function, or the function does not take these arguments.
+        """
+        world = cast(World, load(self.of, folder))
+        try:
+            signature = inspect.signature(world)
+            seed = {"seed": 0} if "seed" in signature.parameters else {}
+            signature.bind(**seed | self.arguments)
+        except TypeError as error:
+            raise SpecError(
+                f"names {self.of!r}, but a world is a class or function that takes the given arguments: {error}"
+            ) from None
+        return partial(world, **self.arguments) if self.arguments else world
+
+
+class Defaults(Part):
+    """The fields of every scenario that does not have its own.
+
+    Args:
+        agent: The agent's YAML file.
+        milestones: The milestone file; `$name` in it stands for an argument of the world's.
+        world: The class or function that makes the world of one conversation: "module:name"; or a mapping with that
+            under `of`, and its arguments.
+        user: The simulated user.
+        kinds: Kinds of users: one scenario for each.
+        limits: The limits of a conversation.
+        use_case: The category by which reports group it.
+        task: The task that its runs try.
+        goal: The milestone that serves what the user came for.
+    """
+
+    agent: Text | None = None
+    milestones: Text | None = None
+    world: Text | WorldEntry | None = None
+    user: PartialUser = PartialUser()
+    kinds: tuple[Kind, ...] = ()
+    limits: Limits = Limits()
+    use_case: Text | None = None
+    task: Text | None = None
+    goal: Text | None = None
+
+
+class ScenarioEntry(Defaults):
+    """A scenario of a file; its name is unique in the suite.
+
+    Args:
+        says: The user's only message, word for word; instead of `user`.
+        history: The messages and calls before it.
+        expect: The expected answer; instead of `milestones`.
+        variables: Values of the agent's variables, by name.
+        probes: Its purpose, in a sentence.
+        twin: The scenario that differs in one thing, and in what is expected.
+    """
+
+    name: Text
+    says: Text | None = None
+    history: tuple[Before, ...] = ()
+    expect: Expectation | None = None
+    variables: Mapping[str, JsonValue] = {}
+    probes: Text | None = None
+    twin: Text | None = None
+
+
+class SuiteFile(Part):
+    """A suite as a YAML file.
+
+    Args:
+        name: The name of the suite; by default that of the file.
+        seed: The seed of all that is random in its conversations.
+        defaults: The fields of every scenario that does not have its own.
+        scenarios: The scenarios.
+        include: Suite files, beside this one, whose scenarios come after its own.
+    """
+
+    name: Text | None = None
+    seed: int = 0
+    defaults: Defaults = Defaults()
+    scenarios: tuple[ScenarioEntry, ...] = ()
+    include: tuple[Text, ...] = ()
+
+    _loaded: tuple[Scenario, ...] = PrivateAttr()
+
+    @property
+    def all_scenarios(self) -> tuple[Scenario, ...]:
+        """The scenarios of this file, each once for each kind of user, and those of the included files."""
+        return self._loaded
+
+    @model_validator(mode="after")
+    def _load(self, info: ValidationInfo) -> Self:
+        document: Any = info.context
+        loader = _ScenarioLoader(self, document.folder)
+        loader.load()
+        if loader.problems:
+            raise ValidationError.from_exception_data("suite file", loader.problems)
+        self._loaded = tuple(loader.scenarios)
+        if not self._loaded:
+            raise make_validation_error(
+                (("scenarios",), "has no scenario; give one, or `include` a file that has some")
+            )
+        require_unique_names(self._loaded)
+        return self
+
+
+def require_unique_names(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
+    """Return the scenarios, or raise a ValueError if two of them have the same name."""
+    [(name, count)] = Counter(scenario.name for scenario in scenarios).most_common(1)
+    if count > 1:
+        raise ValueError(f"has two scenarios called {name!r}; give each its own name")
+    return scenarios
+
+
+class _ScenarioLoader:
+    """Makes the scenarios of a suite file, and collects the problems of all of them."""
+
+    def __init__(self, file: SuiteFile, folder: Path) -> None:
+        self.file = file
+        self.folder = folder
+        self.scenarios: list[Scenario] = []
+        self.problems: list[Any] = []  # as Pydantic's errors
+        # Several scenarios name the same file.
+        self._read_agent = cache(lambda name: Agent.from_yaml(folder / name))
+        self._parse_milestones = cache(lambda text, file: parse_milestones(text, file=str(file)))
+
+    def load(self) -> None:
+        included = self._load_included()
+        name_counts = Counter(entry.name for entry in self.file.scenarios)
+        known_names = None
+        if not self.problems:  # or all names are unknown
+            known_names = {*name_counts, *(scenario.name for scenario in included)}
+        for index, entry in enumerate(self.file.scenarios):
+            place: Place = ("scenarios", index)
+            doubts = make_validation_error(*_find_doubts(entry, known_names, name_counts[entry.name]))
+            self._add_problem(place, doubts)
+            self._load_entry(entry, place)
+        self.scenarios += included
+
+    def _load_included(self) -> list[Scenario]:
+        scenarios: list[Scenario] = []
+        for index, name in enumerate(self.file.include):
+            try:
+                included_file = read_model(self.folder / name, SuiteFile, what="suite file")
+                scenarios += included_file.all_scenarios
+            except SpecError as error:
+                self._add_problem(("include", index), error)
+        return scenarios
+
+    def _load_entry(self, entry: ScenarioEntry, place: Place) -> None:
+        fields = _merge_defaults(self.file.defaults, entry)
+        problems_before = len(self.problems)
+        for key in ("agent", "milestones", "world"):
+            if not fields.get(key):
+                continue
+            try:
+                fields[key] = self._load_field(key, fields)
+            except (SpecError, ValidationError) as error:
+                is_own = key in entry.model_fields_set
+                self._add_problem((*place, key) if is_own else ("defaults", key), error)
+        if len(self.problems) > problems_before:
+            return
+        try:
+            self.scenarios += _make_scenarios(fields)
+        except (SpecError, ValidationError) as error:
+            self._add_problem(place, error)
+
+    def _load_field(self, key: str, fields: Mapping[str, Any]) -> Agent | MilestoneGraph | World:
+        if key == "agent":
+            return self._read_agent(fields["agent"])
+        world = fields.get("world")
+        if isinstance(world, str):
+            world = WorldEntry(of=world)
+        if key == "world":
+            return cast(WorldEntry, world).load(self.folder)
+        file = self.folder / fields["milestones"]
+        arguments = world.arguments if isinstance(world, WorldEntry) else {}
+        return self._parse_milestones(_read_template(file, arguments), file)
+
+    def _add_problem(self, place: Place, error: SpecError | ValidationError) -> None:
+        if isinstance(error, SpecError):
+            error = make_validation_error(((), error))
+        for detail in error.errors():
+            self.problems.append({**detail, "loc": (*place, *detail["loc"])})
+
+
+def _merge_defaults(defaults: Defaults, entry: ScenarioEntry) -> dict[str, Any]:
+    """Return the fields of an entry, with the defaults for those that it leaves out."""
+    fields: dict[str, Any] = {}
+    for source in (defaults, entry):
+        for name in source.model_fields_set:
+            fields[name] = getattr(source, name)
+    for name in ("user", "limits"):
+        merged: dict[str, Any] = {}
+        for source in (defaults, entry):
+            merged.update(getattr(source, name).model_dump(exclude_unset=True))
+        fields[name] = merged
+    own_fields = entry.model_fields_set
+    for name, replaced in _REPLACES:
+        if name in own_fields:
+            fields.pop(replaced, None)
+    # Defaults alone make no user.
+    if "user" not in own_fields and not fields.get("user", {}).get("intents"):
+        fields.pop("user", None)
+    return fields
+
+
+def _make_scenarios(fields: Mapping[str, Any]) -> Iterator[Scenario]:
+    """Yield the scenario of an entry, or one for each kind of user."""
+    fields = dict(fields)
+    kinds = fields.pop("kinds", ())
+    if not kinds:
+        yield Scenario.model_validate(fields)
+    for kind in kinds:
+        of_kind = {**fields, "name": f"{fields['name']} ({kind})"}
+        if fields.get("task"):
+            of_kind["task"] = f"{fields['task']} ({kind})"
+        if "user" in fields:
+            of_kind["user"] = {**fields["user"], "kind": kind}
+        yield Scenario.model_validate(of_kind)
+
+
+def _find_doubts(entry: ScenarioEntry, known_names: set[str] | None, count: int) -> Iterator[Problem]:
+    """Yield mistakes that would otherwise pass: repeated and unknown names, and fields that are not used."""
+    if count > 1:
+        yield ("name",), f"is {entry.name!r}, as is that of another scenario; give each its own"
+    if known_names and entry.twin:
+        other_names = known_names - {entry.name}
+        if entry.twin not in other_names:
+            near = suggestion(entry.twin, other_names)
+            yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{near}"
+    for name, replaced in _REPLACES:
+        if {name, replaced} <= entry.model_fields_set:
+            yield (replaced,), f"stands beside `{name}`, which takes its place; leave one of them out"
+    if entry.expect and (match := _ARGUMENT.search(entry.expect.model_dump_json())):
+        yield (
+            ("expect",),
+            f"has `{match[0]}`, which is replaced by a world's argument only in milestone files; write the value",
+        )
+
+
+def _read_template(file: Path, arguments: Mapping[str, Any]) -> str:
+    """Return the text of a milestone file, with the world's arguments in place of their names."""
+    text = read_text(file, what="milestone file")
+    for match in _ARGUMENT.finditer(text):
+        if match[1] not in arguments:
+            near = suggestion(match[1], arguments)
+            line = text.count("\n", 0, match.start()) + 1
+            message = f"`{match[0]}` stands for an argument that the world is not given{near}"
+            raise SpecError(message, file=str(file), line=line)
+    return Template(text).safe_substitute(arguments)
