@@ -27,8 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         package = _EXTRA_PACKAGES.get(error.name or "")
         if package is None:
             raise
-        message = f'the command needs the package {package}: pip install "arq_graph[cli]"'
-        print(f"error: {message}", file=sys.stderr)
+        print(f'error: arq-graph needs the package {package}: pip install "arq_graph[cli]"', file=sys.stderr)
         raise SystemExit(WRONG_INPUT) from None
     except KeyboardInterrupt:
         # The libraries are still loading, so nothing else handles it yet.

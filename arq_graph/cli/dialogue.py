@@ -64,29 +64,17 @@ class DialogueOptions:
             words += ["--strategy", self.strategy]
         return words
 
-    def chat_command(self, thread: str) -> list[str]:
-        """Return the command that continues a thread in a chat."""
-        return ["arq-graph", "chat", str(self.agent_file), "--thread", thread, *self.resume_options]
-
-    def run_command(self, thread: str, conversation: Path) -> list[str]:
-        """Return the command that continues a thread with the rest of a conversation."""
-        command = ["arq-graph", "run", str(self.agent_file), "--conversation", str(conversation)]
+    def resume_command(self, thread: str, conversation: Path | None = None) -> list[str]:
+        """Return the command that continues a thread in a chat, or with the rest of a conversation."""
+        command = ["arq-graph", "chat", str(self.agent_file)]
+        if conversation:
+            command = ["arq-graph", "run", str(self.agent_file), "--conversation", str(conversation)]
         return [*command, "--thread", thread, *self.resume_options]
 
 
 @dataclass
 class Dialogue:
-    """A conversation with an agent in one thread.
-
-    Attributes:
-        app: The compiled agent.
-        agent: Its specification.
-        thread: The thread's id.
-        thread_note: What is noted about the thread.
-        threads: The file of threads.
-        operator: Decides on calls that wait for an operator; None leaves them waiting.
-        resume_command: The command that continues the thread.
-    """
+    """A conversation with an agent in one thread; `resume_command` continues it."""
 
     app: CompiledStateGraph[Any, Any, Any, Any]
     agent: Agent
@@ -125,7 +113,7 @@ class Dialogue:
 
     @property
     def is_turn_unfinished(self) -> bool:
-        """Whether a turn was begun and not ended."""
+        """True if a turn was begun and not ended."""
         return bool(self._state.tasks)  # `next` leaves out tasks whose results are saved
 
     @property
@@ -198,16 +186,13 @@ def open_dialogue(
 
     Args:
         options: The agent, its model, and the thread.
-        operator: Decides on calls that wait for an operator; None leaves them waiting.
+        operator: Decides on calls that wait for an operator; without one they stay pending.
         conversation: The file of the customer's messages, if they come from a file.
     """
     agent = Agent.from_yaml(options.agent_file)
     milestones = read_milestones(options.milestones_file) if options.milestones_file else None
     thread = options.thread or _new_thread_id(agent.name)
-    if conversation is None:
-        resume_command = options.chat_command(thread)
-    else:
-        resume_command = options.run_command(thread, conversation)
+    resume_command = options.resume_command(thread, conversation)
     model = options.model.chat_model()
     thread_note = ThreadNote(
         agent=agent.name,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from arq_graph.cli.progress_display import resumable_progress_bar
+from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import format_count, incomplete_exit, show_broken, show_report
 from arq_graph.cli.screen import warn
 from arq_graph.errors import InputError
@@ -37,7 +37,7 @@ def show_conversations(
 ) -> Iterator[OnConversation]:
     """Show a progress bar inside the block; yield a function to call after each conversation."""
     count = sum(1 for _ in suite.plan_conversations(list(arms), runs))
-    with resumable_progress_bar(resume_hint, "conversing", count, "went wrong") as advance:
+    with progress_bar("conversing", count, "went wrong", resume_hint) as advance:
         yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
 
 

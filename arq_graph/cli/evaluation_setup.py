@@ -50,7 +50,7 @@ class EvaluationModels:
 
     @property
     def has_judge(self) -> bool:
-        """Whether a judge is asked."""
+        """True if a judge is asked."""
         return "judge" in self.by_role
 
     @property

@@ -119,16 +119,18 @@ def leave_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(activity: str, total: int | None, failure: str) -> Iterator[Callable[[bool], None]]:
+def progress_bar(
+    activity: str, total: int | None, failure: str, resume_hint: str = ""
+) -> Iterator[Callable[[bool], None]]:
     """Show a bar, or print a line for each tenth where there is no terminal.
+
+    The block gets a function to call after each item, with whether it failed.
 
     Args:
         activity: The activity under way, such as "scoring".
         total: The number of items, if it is known.
         failure: What failed items are called, such as "broken".
-
-    Yields:
-        A function to call after each item, with whether it failed.
+        resume_hint: How to resume the command after Ctrl-C or an error of the model.
     """
     console = stderr_console()
     bar = Progress(
@@ -156,20 +158,10 @@ def progress_bar(activity: str, total: int | None, failure: str) -> Iterator[Cal
             line = f"{activity}: {done_count:,} of {total:,}"
             note(f"{line}, {failures}" if failures else line)
 
-    with bar, _stoppable(bar.stop):
-        yield advance
-
-
-@contextmanager
-def resumable_progress_bar(
-    resume_hint: str, activity: str, total: int | None, failure: str
-) -> Iterator[Callable[[bool], None]]:
-    """Show a progress bar; after Ctrl-C or an error of the model, also say how to resume."""
-
     def announce() -> None:
         note(f"Interrupted. {resume_hint}".strip())
 
-    with leave_on_ctrl_c(announce), progress_bar(activity, total, failure) as advance:
+    with leave_on_ctrl_c(announce), bar, _stoppable(bar.stop):
         try:
             yield advance
         except ReasoningError as error:

@@ -57,7 +57,7 @@ def run(
     with open_dialogue(settings, operator=operator, conversation=conversation) as dialogue:
         note(f"{dialogue.agent.name} · {model_choice.name} · thread {dialogue.thread}")
         remaining = _skip_sent_messages(messages, dialogue.customer_texts)
-        chat_command = settings.chat_command(dialogue.thread)
+        chat_command = settings.resume_command(dialogue.thread)
         dialogue.run([None, *remaining], lambda outcome: _print_outcome(outcome, dialogue, chat_command))
 
 

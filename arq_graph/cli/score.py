@@ -16,7 +16,7 @@ from arq_graph.cli.conversation_files import read_conversations
 from arq_graph.cli.exit_codes import NO_ANSWER
 from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
 from arq_graph.cli.model_choice import choose_model
-from arq_graph.cli.progress_display import resumable_progress_bar
+from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import (
     format_count,
     incomplete_exit,
@@ -163,7 +163,7 @@ def _score(run: ScoringRun, total: int | None) -> Report:
         if run.kept:
             count = format_count(len(run.kept), "conversation")
             note(f"Continuing: {run.store.file} holds {count} of an earlier run.")
-    with resumable_progress_bar(resume_hint, "scoring", total, "broken") as advance:
+    with progress_bar("scoring", total, "broken", resume_hint) as advance:
         scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
         return run_in_loop(scoring, "areport")
 

@@ -77,14 +77,14 @@ def simulate(
     note_limitations(agent_model, [arm], [])
     arms = Arms(load_arms([arm], folder=suite.absolute().parent), agent_model)
     arms.select_comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
-    made = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))
+    prepared = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))
     user = chosen.make_user(seed, user_choice.chat_model() if user_choice else None)
     stdout_console().print(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
     display = StepDisplay()
     view = _ConversationView(chosen, display)
     with leave_on_ctrl_c(lambda: note("Interrupted.")), display.show("conversing"), track_usage() as usage:
         conversation = converse(
-            made.app,
+            prepared.app,
             user,
             limits=chosen.limits,
             on_change=view.show_new_events,

@@ -23,19 +23,9 @@ class ToolRun(BaseModel):
 
 
 class Turn(BaseModel, frozen=True):
-    """One turn of a thread; `run` and `explain --json` print it as JSON.
+    """One turn of a thread, as `run` and `explain --json` print it.
 
-    Attributes:
-        turn: Its number, from 1.
-        customer: The customer's message.
-        reply: The agent's reply, or None if the turn is unfinished.
-        guidelines: The result of the matching for each guideline.
-        tool_calls: The tool calls with their results.
-        tool_decisions: The decisions on each tool that was considered.
-        revisions: The candidates for the reply.
-        plan: The last plan, if the strategy makes plans.
-        moves: The moves, if the strategy speaks and acts in turns.
-        progress: The progress on the milestones, if they are measured.
+    Without a reply it is unfinished; `tool_decisions` and `revisions` hold the rejected ones, too.
     """
 
     turn: int
@@ -72,14 +62,7 @@ class Turn(BaseModel, frozen=True):
 
 @dataclass(frozen=True)
 class TurnOutcome:
-    """The result of running a turn.
-
-    Attributes:
-        turn: The turn as it is now.
-        waiting_calls: The calls that wait for an operator.
-        usage: The model calls that it took.
-        seconds: The time that it took.
-    """
+    """A turn that was run, the calls that wait for an operator, and the model calls and seconds that it took."""
 
     turn: Turn
     waiting_calls: Sequence[Mapping[str, Any]]
@@ -95,9 +78,7 @@ def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
 def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | None:
     """Return the last turn in the state of a thread, or None before the first.
 
-    Args:
-        values: The values of the state.
-        agent: The agent whose records are read; None reads those of all agents.
+    Only the records of one agent are read, if it is named.
     """
     questions = customer_messages(values)
     if not questions:

@@ -142,8 +142,8 @@ def plan_lines(plan: Plan) -> Iterator[Text]:
     if plan.previous_steps:
         yield safe_text(f"so far: {make_printable(plan.previous_steps, _LONG)}", "dim")
     for change in plan.changes:
-        what = make_printable(change.what, _SHORT).rstrip(".")
-        yield safe_text(f"changed: {what}, as {make_printable(change.why, _SHORT)}", "yellow")
+        description = make_printable(change.what, _SHORT).rstrip(".")
+        yield safe_text(f"changed: {description}, as {make_printable(change.why, _SHORT)}", "yellow")
     for number, step in enumerate(plan.steps, start=1):
         tool = safe_text(f"  {step.tool}", "bold") if step.tool else ""
         yield join_parts(f"{number}. ", safe_text(step.description, limit=_SHORT), tool)

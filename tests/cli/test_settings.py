@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,10 @@ def test_arguments_of_the_model_reach_each_call_as_text_or_json(cli, shop):
     wanted = {"reasoning_effort": "low", "temperature": 0.5, "seed": 7}
     assert all(wanted.items() <= request.body.items() for request in endpoint.requests)
     assert '(reasoning_effort="low", temperature=0.5' in done.words
+
+
+def test_an_installation_without_the_extra_names_the_package_that_is_missing(folder):
+    without_typer = "import sys; sys.modules['typer'] = None; from arq_graph.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", without_typer], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'error: arq-graph needs the package typer: pip install "arq_graph[cli]"\n'
