@@ -39,8 +39,10 @@ try:
     )
     from langchain.agents.middleware.types import OmitFromInput
 except ImportError as error:
-    why = "arq_graph.middleware is for LangChain's create_agent, which is not installed or too old"
-    raise ImportError(f'{why}: pip install "arq_graph[middleware]"') from error
+    raise ImportError(
+        "arq_graph.middleware is for LangChain's create_agent, which is not installed or too old: "
+        'pip install "arq_graph[middleware]"'
+    ) from error
 
 __all__ = ["GuidelineMiddleware"]
 

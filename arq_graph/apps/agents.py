@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from langgraph.graph.state import CompiledStateGraph
@@ -95,14 +96,14 @@ def create_guided_agent(
     require_type("revising", revising, Revising, "give settings such as Revising(extra_revisions=2)")
     models = _choose_models(model, preset)
     channels = collect_channels(options.get("state_schema", AgentState))
-    reviser = revising.make_node(models["message"], agent, mode=mode)
-    reviser.streams = stream or revising.stream
+    if stream:
+        revising = replace(revising, stream=True)
     return compile_guided_graph(
         agent,
         chosen,
         matcher=matching.make_node(models["matcher"], agent, mode=mode, reads=channels),
         strategy_node=chosen.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True),
-        reviser=reviser,
+        reviser=revising.make_node(models["message"], agent, mode=mode),
         tracker=_make_tracker(agent, milestones, judge),
         eager=eager,
         options=options,

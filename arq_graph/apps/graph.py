@@ -27,7 +27,7 @@ Builder = StateGraph[Any, Any, Any, Any]
 
 
 class GraphOptions(TypedDict, total=False):
-    """What belongs to LangGraph, passed on as it is.
+    """Options that belong to LangGraph and are passed on as they are.
 
     `state_schema`: `AgentState`, or a subclass with channels of your own. `context_schema`: the run's context.
     `input_schema`: what a run is given; unless set, the messages, and those variables that the specification declares
@@ -89,8 +89,8 @@ def compile_strategy_graph(
         _wire_speaker(builder, agent, strategy)
     else:
         builder.add_edge(START, strategy.node_name)
-        targets = [END, *_add_tools(builder, agent, [strategy.node_name])]
-        builder.add_conditional_edges(strategy.node_name, route_calls(agent, otherwise=END), targets)
+        builder.add_conditional_edges(strategy.node_name, route_calls(agent, otherwise=END))
+        _add_tools(builder, agent, next_nodes=[strategy.node_name])
     return _compile(builder, agent, options)
 
 
@@ -112,10 +112,9 @@ def _wire_rounds(builder: Builder, agent: Agent, matcher: BlueprintNode[Any], ca
     builder.add_edge(START, "match")
     builder.add_edge("match", "call_tools")
     builder.add_edge(["match_again", "call_tools_again"], "next_round")
-    targets = ["message", *_add_tools(builder, agent, ["match_again", "call_tools_again"])]
-    builder.add_conditional_edges("call_tools", route_calls(agent), targets)
-    route_next_round = route_calls(agent, again="call_tools")
-    builder.add_conditional_edges("next_round", route_next_round, [*targets, "call_tools"])
+    builder.add_conditional_edges("call_tools", route_calls(agent))
+    builder.add_conditional_edges("next_round", route_calls(agent, again="call_tools"))
+    _add_tools(builder, agent, next_nodes=["match_again", "call_tools_again"])
 
 
 def _wire_eager_turn(
@@ -130,10 +129,9 @@ def _wire_eager_turn(
     builder.add_node("match_and_act", Parallel(matcher, caller))
     builder.add_node("match_and_act_again", Parallel(matcher, caller, reviser))
     builder.add_edge(START, "match_and_act")
-    tools = _add_tools(builder, agent, ["match_and_act_again"])
-    builder.add_conditional_edges("match_and_act", route_calls(agent), ["message", *tools])
-    route_again = route_calls(agent, otherwise=after_draft)
-    builder.add_conditional_edges("match_and_act_again", route_again, [after_draft, *tools])
+    builder.add_conditional_edges("match_and_act", route_calls(agent))
+    builder.add_conditional_edges("match_and_act_again", route_calls(agent, otherwise=after_draft))
+    _add_tools(builder, agent, next_nodes=["match_and_act_again"])
 
 
 def _wire_actions(
@@ -144,11 +142,11 @@ def _wire_actions(
     builder.add_node(name, strategy_node)
     builder.add_edge(START, "match")
     builder.add_edge("match", name)
+    builder.add_conditional_edges(name, route_calls(agent))
     if agent.toolbox:
         builder.add_node("match_again", matcher)
         builder.add_edge("match_again", name)
-    targets = ["message", *_add_tools(builder, agent, ["match_again"])]
-    builder.add_conditional_edges(name, route_calls(agent), targets)
+    _add_tools(builder, agent, next_nodes=["match_again"])
 
 
 def _wire_progress(builder: Builder, agent: Agent, tracker: Node) -> None:
@@ -167,7 +165,9 @@ def _wire_speaker(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     from arq_graph.nodes.speaking.move_schema import ACT
     from arq_graph.nodes.speaking.world import ActInWorld
 
-    targets = [END, *_add_tools(builder, agent, ["speak"])]
+    _add_tools(builder, agent, next_nodes=["speak"])
+    destinations = [END]
+    destinations += [name for name in ("tools", "approve") if name in builder.nodes]
     if strategy.environment is None:
         builder.add_edge(START, "speak")
     else:
@@ -177,28 +177,25 @@ def _wire_speaker(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
         builder.add_edge(START, "look")
         builder.add_edge("look", "speak")
         builder.add_edge(ACT, "speak")
-        targets.append(ACT)
+        destinations.append(ACT)
     if strategy.is_task:
         builder.add_node("listen", Listen())
         builder.add_edge("listen", "speak")
-        targets.append("listen")
-    builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), targets)
+        destinations.append("listen")
+    builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), destinations)
 
 
-def _add_tools(builder: Builder, agent: Agent, next_nodes: list[str]) -> list[str]:
-    """Add the nodes that run calls and ask an operator about them; return the names that a route needs."""
+def _add_tools(builder: Builder, agent: Agent, next_nodes: list[str]) -> None:
+    """Add the node that runs calls, and the one that asks an operator about them, if the agent needs them."""
     if not agent.toolbox:
-        return []
+        return
     # A tool may have any channel injected.
     builder.add_node("tools", guarded_tools(agent), input_schema=builder.state_schema)
     for node in next_nodes:
         builder.add_edge("tools", node)
-    if not agent.confirmed_by("operator", "interrupt"):
-        return ["tools"]
-    builder.add_node("approve", ApproveCalls(agent))
-    route_approved = route_calls(agent, approve=None, otherwise=next_nodes)
-    builder.add_conditional_edges("approve", route_approved, ["tools", *next_nodes])
-    return ["tools", "approve"]
+    if agent.confirmed_by("operator", "interrupt"):
+        builder.add_node("approve", ApproveCalls(agent))
+        builder.add_conditional_edges("approve", route_calls(agent, approve=None, otherwise=next_nodes))
 
 
 def _create_builder(agent: Agent, options: GraphOptions) -> Builder:

@@ -240,19 +240,19 @@ class ModelCall(Strategy):
         return message.model_copy(update=changes)
 
     def _write_reply(
-        self, gate: Gate, update: Update, message: AIMessage, to_confirm: Sequence[ToolInsight]
+        self, gate: Gate, decided: Update, message: AIMessage, to_confirm: Sequence[ToolInsight]
     ) -> Steps:
-        """Revise the model's text, or only put code's question below it."""
+        """Revise the model's text, or only put code's question below it; `decided` is the update so far."""
         if self.revise:
-            state = {**gate.state.state, **update, DRAFT_CHANNEL: message.text.strip()}
-            written = yield partial(self.revise, state)
+            state = {**gate.state.state, **decided, DRAFT_CHANNEL: message.text.strip()}
+            update = yield partial(self.revise, state)
         else:
             fallback = "" if to_confirm else self.agent.fallback
             text = message.text or fallback
             reply, agreements, event = ask_for_confirmation(self.agent, gate.state, text, to_confirm)
             gate.state.emit(event)
-            written = {self.messages_key: [reply], **agreements}
-        (reply,) = written[self.messages_key]
+            update = {self.messages_key: [reply], **agreements}
+        (reply,) = update[self.messages_key]
         metadata = _drop_keys(message.response_metadata, "id")
         metadata |= reply.response_metadata
         changes = {
@@ -260,7 +260,7 @@ class ModelCall(Strategy):
             "usage_metadata": message.usage_metadata,
             "response_metadata": metadata,
         }
-        return {**written, self.messages_key: [reply.model_copy(update=changes)]}
+        return {**update, self.messages_key: [reply.model_copy(update=changes)]}
 
 
 def _append_rules(prompt: SystemMessage | None, rules: str) -> SystemMessage:

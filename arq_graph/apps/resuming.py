@@ -83,7 +83,7 @@ def _require_thread(app: CompiledStateGraph[Any, Any, Any, Any], config: Runnabl
 
 
 def _has_unfinished_turn(snapshot: StateSnapshot, input: Any) -> bool:
-    """Whether a turn broke off that is to be finished first; one that waits for an answer is not finished."""
+    """Return whether a turn broke off and has to be finished first; a turn that waits for an answer does not."""
     if snapshot.interrupts or isinstance(input, Command):
         return False
     for task in snapshot.tasks:
@@ -97,7 +97,7 @@ def _has_unfinished_turn(snapshot: StateSnapshot, input: Any) -> bool:
 
 
 def _is_new(input: Any, snapshot: StateSnapshot) -> bool:
-    """Whether an input brings anything; messages that the thread holds already, as they are, do not."""
+    """Return whether the input holds anything that the thread doesn't hold already."""
     if not isinstance(input, Mapping) or not input.get("messages"):
         return input is not None
     messages = add_messages([], snapshot.values.get("messages", []))

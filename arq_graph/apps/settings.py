@@ -66,7 +66,7 @@ class StepSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Matching(StepSettings):
-    """How guidelines are matched; its temperature is 0.15.
+    """Settings of the guideline matcher, whose usual temperature is 0.15.
 
     Args:
         batch_size: Guidelines that one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
@@ -87,7 +87,7 @@ class Matching(StepSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class Revising(StepSettings):
-    """How the reply is written and revised; its temperature is 0.1.
+    """Settings of the message reviser, whose usual temperature is 0.1.
 
     Args:
         blueprint: What is asked: `MessageBlueprint`, or a subclass with queries of your own.
@@ -106,7 +106,7 @@ class Revising(StepSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class StrategySettings(StepSettings):
-    """Settings that all strategies share; their temperature is 0.05.
+    """Settings that all strategies share; the usual temperature is 0.05.
 
     Args:
         agrees: What else is a yes to code's question than the shipped list has: a function of the customer's message

@@ -143,7 +143,7 @@ class StrategyArm:
         strategy = self.strategy
         if isinstance(world, Environment) and isinstance(strategy, ReAct | ReSpAct):
             agent = _require_agent(scenario, agent)
-            strategy = self._settings_in(world)
+            strategy = self._make_world_settings(world)
         else:
             agent = _require_tool_agent(scenario, agent, world)
         models = _choose_models(model, self.response_only, self.without)
@@ -151,7 +151,7 @@ class StrategyArm:
             return create_guided_agent(models, agent, strategy=strategy, checkpointer=InMemorySaver())
         return create_tool_agent(models["strategy"], agent, strategy=strategy, checkpointer=InMemorySaver())
 
-    def _settings_in(self, world: Environment) -> ReSpAct:
+    def _make_world_settings(self, world: Environment) -> ReSpAct:
         """Return settings for a world of text, without policies, which are about tools."""
         if isinstance(self.strategy, ReSpAct):
             return replace(self.strategy, environment=world, policies=())

@@ -50,14 +50,14 @@ class ReasonSheet:
     """Asks for what no record tells: why each step was planned, and what was expected of each call.
 
     Args:
-        written: Answers by question, as a person or a model wrote them.
+        stored_answers: Answers by question, as a person or a model wrote them.
 
     Attributes:
         answers: The answers by question, in the order in which they were asked for; empty where nobody wrote one.
     """
 
-    def __init__(self, written: Mapping[str, str]) -> None:
-        self._written = written
+    def __init__(self, stored_answers: Mapping[str, str]) -> None:
+        self._stored_answers = stored_answers
         self._step_count = 0
         self.answers: dict[str, str] = {}
 
@@ -66,14 +66,14 @@ class ReasonSheet:
         self._step_count += 1
         place = f"{self._step_count}. {text}"
         arguments = f" {as_json(call['args'])}" if call else ""
-        known = planned_after.id if planned_after else "nothing"
-        reason = self._ask(f"{place}{arguments}, planned after {known}: why, and why at this place?")
+        last_id = planned_after.id if planned_after else "nothing"
+        reason = self._ask(f"{place}{arguments}, planned after {last_id}: why, and why at this place?")
         if call is None:
             return PlanStep(text, reason)
         return PlanStep(text, reason, call, self._ask(f"{place}: what is its result expected to tell?"))
 
     def _ask(self, question: str) -> str:
-        self.answers[question] = self._written.get(question, "").strip()
+        self.answers[question] = self._stored_answers.get(question, "").strip()
         return self.answers[question] or UNFILLED
 
 
