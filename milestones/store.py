@@ -1,10 +1,10 @@
-"""The one store of runs that can go on after they were stopped or killed: a JSON Lines file of what is done so far.
+"""The store of runs that are resumed after they were stopped or killed: a JSON Lines file of their entries.
 
     {"arq_graph": "score", "version": 1, "of": {"the judge": "none", …}, "parts": {}}
     {…an entry, one a line…}
 
-The first line names everything that shapes the run, each with a fingerprint. A run that is shaped by anything else
-is refused, and the message says which of these changed.
+The first line is the header. It names everything that shapes the run, each with a fingerprint. A run that is shaped
+by anything else is refused, and the message says what has changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -26,11 +26,11 @@ if sys.platform != "win32":
     import fcntl
 
 MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
-"""What is asked, by the argument of `aevaluate`, as the head of a results file and messages name it."""
+"""The name of a model in headers and messages, by the argument of `aevaluate`."""
 VERSION = 1
-_BEGINNING = b'{"arq_graph": "'
-_INSTEAD = "name another file, or move this one away"
-_ANEW = (
+_HEADER_START = b'{"arq_graph": "'
+_OTHER_FILE = "name another file, or move this one away"
+_REPLAY = (
     ". To score recorded answers by what is expected now, without a model: `arq-graph experiment SUITE --replay DIR "
     "--record DIR2`"
 )
@@ -39,11 +39,18 @@ _ANEW = (
 class RunStore:
     """The entries of a run, each appended to a file by one write; a context manager, which closes the file.
 
-    A kill leaves at most the last line cut off; it is dropped, and what it was about is done again. One run at a
-    time has the file, where the system can lock files. Making a store locks and reads the file; entering it writes.
+    A kill leaves at most the last line cut off. It is dropped, so that its work is done again. Only one run at a time
+    can use the file, if the system can lock files. Making a store locks and reads the file; entering it writes.
 
-    Every entry depends on all that `of` names; `parts` name what only some entries depend on, such as single scenarios:
-    another run may leave parts out or add some. `resume` goes on with what is there; otherwise there must be nothing.
+    Args:
+        file: The file.
+        kind: The kind of run, such as "evaluation".
+        of: What all entries depend on, by its name in messages.
+        parts: What only some entries depend on, such as single scenarios. Another run may leave parts out, or add some.
+        resume: Continue the run in the file; otherwise the file must not have one.
+
+    Raises:
+        InputError: The file can't be used, or another run uses it; or it holds another run, or one that isn't resumed.
     """
 
     def __init__(
@@ -56,176 +63,195 @@ class RunStore:
         resume: bool = True,
     ) -> None:
         self.file = Path(file)
-        self._place = f"results cannot be kept in {file}"
-        self._head: dict[str, Any] = {"arq_graph": kind, "version": VERSION, "of": dict(of)}
-        self._head["parts"] = dict(parts or {})
-        self.parts_before: dict[str, str] = {}
+        self._problem = f"results cannot be kept in {file}"
+        self._header: dict[str, Any] = {
+            "arq_graph": kind,
+            "version": VERSION,
+            "of": dict(of),
+            "parts": dict(parts or {}),
+        }
+        self._earlier_parts: dict[str, str] = {}
         self._resume = resume
         self._size = 0
-        with convert_file_errors(self._place):
+        with convert_file_errors(self._problem):
             # A device may have no end, and a pipe may never have a beginning.
             if self.file.exists() and not self.file.is_file():
-                raise InputError(f"{self._place}: it is no regular file")
-            # Without a buffer, nothing is left over that a close would write again.
+                raise InputError(f"{self._problem}: it is no regular file")
+            # Without a buffer, nothing is left that a close would write again.
             self._stream = self.file.open("ab", buffering=0)
             try:
                 _lock(self._stream, self.file)
-                self._read()
+                self._read_headers()
             except BaseException:
                 self.close()
                 raise
 
     def __enter__(self) -> Self:
-        if not self._size or not self._head["parts"].keys() <= self.parts_before.keys():
-            self.append(self._head)
+        has_new_parts = not self._header["parts"].keys() <= self._earlier_parts.keys()
+        if not self._size or has_new_parts:
+            self.append(self._header)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """The entries of the earlier run, in order; memory holds one. A line that cannot be read is left out."""
-        return (entry for entry in read_records(self.file) if not is_header(entry))
+        """Yield the entries of the earlier run, in order; memory holds one. Unreadable lines are left out."""
+        for record in read_records(self.file):
+            if not is_header(record):
+                yield record
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry; the system has it when this returns, so that a kill does not lose it."""
-        # Pure ASCII JSON can hold lone surrogates, too.
-        line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
+        """Append an entry; when this returns, the system has it, so that a kill doesn't lose it."""
         if self.file.suffix == ".gz":
             raise InputError(f"{self.file} is compressed: unpack it to continue it, or name another file")
-        before = os.fstat(self._stream.fileno()).st_size
-        with convert_file_errors(self._place):
+        # ASCII, because that can hold lone surrogates, too.
+        line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
+        size_before = os.fstat(self._stream.fileno()).st_size
+        with convert_file_errors(self._problem):
             try:
-                # One write for one line; only a full disk takes less than all of it.
-                left = memoryview(line)
-                while left:
-                    left = left[self._stream.write(left) or 0 :]
+                self._write(line)
             except OSError:
                 with suppress(OSError):
-                    self._stream.truncate(before)
+                    self._stream.truncate(size_before)
                 raise
 
     def remove(self) -> None:
-        """Take the file away: all that it holds is elsewhere now."""
+        """Delete the file, because all that it holds is elsewhere now."""
         self.close()
         self.file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file."""
-        with convert_file_errors(self._place):
+        with convert_file_errors(self._problem):
             self._stream.close()
 
-    def _read(self) -> None:
-        """Check the heads, and cut off what follows the last whole line."""
+    def _write(self, line: bytes) -> None:
+        # One write for one line; only a full disk takes less than all of it.
+        rest = memoryview(line)
+        while rest:
+            written = self._stream.write(rest) or 0
+            rest = rest[written:]
+
+    def _read_headers(self) -> None:
+        """Compare the headers with that of this run, and drop what follows the last whole line."""
         with open_lines(self.file) as lines:
             for line in lines:
-                if not self._size and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
-                    self._compare({})
+                is_first_line = self._size == 0
+                if is_first_line and not _HEADER_START.startswith(line[: len(_HEADER_START)]):
+                    self._compare_header({})
                 if not line.endswith(b"\n"):
                     break
-                if line.startswith(_BEGINNING):
-                    self._compare(_object(line))
+                if line.startswith(_HEADER_START):
+                    self._compare_header(_parse_object(line))
                 self._size += len(line)
         if self.file.suffix != ".gz":
             self._stream.truncate(self._size)
 
-    def _compare(self, head: Mapping[str, Any]) -> None:
-        if [head.get("arq_graph"), head.get("version")] != [self._head["arq_graph"], VERSION]:
+    def _compare_header(self, header: Mapping[str, Any]) -> None:
+        if (header.get("arq_graph"), header.get("version")) != (self._header["arq_graph"], VERSION):
             raise InputError(
-                f"{self.file} holds no results of this kind and version of arq_graph; {_INSTEAD}"
+                f"{self.file} holds no results of this kind and version of arq_graph; {_OTHER_FILE}"
             )
         if not self._resume:
             raise InputError(
                 f"{self.file} holds results already: continue them with --resume (in Python, resume=True), or name "
                 "another file with --results (for `experiment`, another folder with --record)"
             )
-        self.parts_before |= head["parts"]
-        both = head["parts"].keys() & self._head["parts"].keys()
-        shaped = (each["of"] | {name: each["parts"][name] for name in both} for each in (head, self._head))
-        if others := describe_changes(*shaped):
-            told = ", ".join(_told_once(others))
-            way = _ANEW if all(each.startswith("the milestones of ") for each in others) else ""
+        self._earlier_parts.update(header["parts"])
+        shared_parts = header["parts"].keys() & self._header["parts"].keys()
+        before = header["of"] | {name: header["parts"][name] for name in shared_parts}
+        now = self._header["of"] | {name: self._header["parts"][name] for name in shared_parts}
+        changes = describe_changes(before, now)
+        if changes:
+            is_replay_useful = all(change.startswith("the milestones of ") for change in changes)
             raise InputError(
-                f"{self.file} holds the results of another run: {told} changed since. Give what was "
-                f"given then, or {_INSTEAD}{way}"
+                f"{self.file} holds the results of another run: {', '.join(_group_changes(changes))} changed since. "
+                f"Give what was given then, or {_OTHER_FILE}{_REPLAY if is_replay_useful else ''}"
             )
 
 
-def _told_once(names: list[str]) -> Iterator[str]:
-    """The changes, each of them once, even if several scenarios share it."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(name.partition(" of scenario ")[0], []).append(name)
-    for what, each in groups.items():
-        yield each[0] if len(each) == 1 else f"{what} of {len(each)} scenarios"
-
-
 def read_records(file: Path) -> Iterator[dict[str, Any]]:
-    """What the lines of a file hold, heads included; it may be compressed. A line that cannot be read is left out.
+    """Yield the objects in the lines of a file, headers included. The file may be compressed.
+
+    Unreadable lines are left out.
 
     Raises:
         InputError: The file cannot be read.
     """
     with convert_file_errors(f"{file} cannot be read"), open_lines(file) as lines:
-        yield from filter(None, map(_object, lines))
+        for line in lines:
+            record = _parse_object(line)
+            if record:
+                yield record
 
 
-def find_record_files(named: Iterable[str | Path]) -> list[Path]:
-    """Files as they are named, and of each folder its JSON Lines files, compressed or not, by name; each once.
+def find_record_files(paths: Iterable[str | Path]) -> list[Path]:
+    """Return files, and of each folder its JSON Lines files of conversations by name, each once.
 
-    Single turns and model answers that an experiment saved in a folder are left out.
+    The single turns and model answers that an experiment saves in its folder are left out.
     """
-    found: list[Path] = []
-    for one in map(Path, named):
-        inside = one.iterdir() if one.is_dir() else ()
-        lines = sorted(each for each in inside if each.name.endswith((".jsonl", ".jsonl.gz")))
-        found += [
-            each
-            for each in lines
-            if not any(kind in each.name for kind in (".turns.jsonl", ".recording.jsonl"))
-        ] or [one]
-    return list(dict.fromkeys(found))
+    files: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        conversations = [file for file in inside if _may_hold_conversations(file.name)]
+        files += conversations or [path]
+    return list(dict.fromkeys(files))
 
 
 @contextmanager
-def convert_file_errors(place: str) -> Iterator[None]:
-    """What fails while a file is read or written becomes an `InputError` that says where."""
+def convert_file_errors(problem: str) -> Iterator[None]:
+    """Turn errors of reading and writing inside the block into an `InputError` that begins with the problem."""
     try:
         yield
     except (OSError, EOFError) as error:
         # The errors of a broken compressed file have no `strerror`.
-        raise InputError(f"{place}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"{problem}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def open_lines(file: Path) -> BinaryIO:
-    """A file that is read, unpacked where its name ends with .gz."""
+    """Open a file for reading; it is decompressed if its name ends with .gz."""
     return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
 
 
 def is_header(record: Any) -> bool:
-    """Whether a record of a JSON Lines file is no entry but names what the entries after it depend on."""
+    """Return whether a record of a JSON Lines file is a header, not an entry."""
     return isinstance(record, Mapping) and isinstance(record.get("arq_graph"), str)
+
+
+def _may_hold_conversations(name: str) -> bool:
+    is_other = ".turns.jsonl" in name or ".recording.jsonl" in name
+    return name.endswith((".jsonl", ".jsonl.gz")) and not is_other
+
+
+def _group_changes(changes: Sequence[str]) -> Iterator[str]:
+    """Yield the changes, each of them once even if several scenarios share it."""
+    groups: dict[str, list[str]] = {}
+    for change in changes:
+        groups.setdefault(change.partition(" of scenario ")[0], []).append(change)
+    for name, group in groups.items():
+        yield group[0] if len(group) == 1 else f"{name} of {len(group)} scenarios"
 
 
 def _lock(stream: FileIO, file: Path) -> None:
     """Lock the file, if the file system can."""
     if sys.platform == "win32":
         return
-    taken = InputError(f"{file} is in use by another run: wait for its end, or name another file")
+    in_use = InputError(f"{file} is in use by another run: wait for its end, or name another file")
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise taken from None
+        raise in_use from None
     except OSError:
         return
-    # The run that held it may have removed it meanwhile.
+    # The run that had locked it may have removed it meanwhile.
     if not os.path.samestat(os.fstat(stream.fileno()), file.stat()):
-        raise taken
+        raise in_use
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _parse_object(line: bytes) -> dict[str, Any]:
     try:
-        read = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return read if isinstance(read, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Arms: the apps that are tried, each by a name, and how one is made for a scenario."""
+"""Arms: the apps that are compared, each with a name, and how an app is made for a scenario."""
 
 from __future__ import annotations
 
@@ -24,67 +24,75 @@ if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
 MakeApp = Callable[..., App]
-"""Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model.
+"""Makes the app of a scenario from the scenario, its agent with the tools of a fresh world, and the model.
 
-The world itself is given where `world` is one of its arguments. With an argument `matches_only`, which is true for the
-cases of a matcher alone, it is tried on these, too: the app replies `active: A, B`, sorted, or `active: none`. One that
-has `again(model, messages, outcome)` is asked after each trial, async, for what makes the app of another one, in a
-world made anew; None ends it.
+It gets the world, too, if it has an argument `world`. If it has an argument `matches_only`, which is true for cases of
+the matcher alone, it also runs these: the app then replies `active: A, B`, sorted, or `active: none`. If it has an
+attribute `again(model, messages, outcome)`, this is awaited after each trial and returns what makes the app of another
+trial, in a new world, or None.
 """
 
 Arm = App | MakeApp
 _OUTCOME = TypeAdapter(dict[str, bool | int | float])
 _SUCCESS = TypeAdapter(bool)
 _IN_MEMORY = ("InMemorySaver", "MemorySaver")
+_MAX_NAMES = 3
 
 
 @dataclass(frozen=True)
 class PreparedApp:
-    """An app for one conversation, the function that made it here, and the agent and the world that it was made of."""
+    """An app that is ready for one conversation.
+
+    Args:
+        app: The app.
+        make_app: The function that made it; None if the arm is an app.
+        agent: The agent that it was made from.
+        world: Its world.
+    """
 
     app: App
-    made_by: MakeApp | None = None
+    make_app: MakeApp | None = None
     agent: Agent | None = None
     world: Any = None
 
     def read_outcome(self) -> Mapping[str, bool | int | float]:
-        """What the world says of how it ended; nothing where there is none, or it says nothing.
+        """Return what the world's `outcome()` returns; empty without it.
 
         Raises:
-            InputError: It fails, or gives no numbers and truth values by name, or a `success` that is a number.
+            InputError: It fails, or returns something other than numbers and truth values by name, or a `success`
+                that is a number.
         """
-        outcome = getattr(self.world, "outcome", None)
+        function = getattr(self.world, "outcome", None)
+        if not callable(function):
+            return {}
         name = f"{type(self.world).__qualname__}.outcome()"
         try:
-            said = outcome() if callable(outcome) else {}
+            returned = function()
         except (Exception, SystemExit) as error:
             raise InputError(f"{name} fails with {describe_error(error)}") from error
+        place = describe_location(function)
         try:
-            found = _OUTCOME.validate_python(said)
-            _SUCCESS.validate_python(found.get("success", True), strict=True)
+            outcome = _OUTCOME.validate_python(returned)
+            _SUCCESS.validate_python(outcome.get("success", True), strict=True)
         except ValidationError:
-            way = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
-            raise InputError(f"{name} gave {said!r:.80}{describe_location(outcome)}: {way}") from None
-        for key, value in found.items() if "success" not in found else ():
-            if isinstance(value, bool) and (near := suggestion(key, ["success"], cutoff=85)):
-                raise InputError(
-                    f"{name} gave {key!r}{describe_location(outcome)}, which decides nothing{near}"
-                )
-        return found
+            advice = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
+            raise InputError(f"{name} gave {returned!r:.80}{place}: {advice}") from None
+        if "success" not in outcome:
+            _refuse_misspelt_success(outcome, name, place)
+        return outcome
 
     async def delete_thread(self, thread_id: str) -> None:
-        """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""
+        """Delete a thread that is only in memory, so that memory does not grow with every conversation."""
         checkpointer: Any = getattr(self.app, "checkpointer", None)
-        if self.made_by is not None and type(checkpointer).__name__ in _IN_MEMORY:
+        if self.make_app is not None and type(checkpointer).__name__ in _IN_MEMORY:
             await checkpointer.adelete_thread(thread_id)
 
 
 class Arms:
-    """The arms of a run, by name: an app, which all conversations share, or a function that makes one.
+    """The arms of a run: apps, which all conversations share, and functions that make one.
 
-    What a function makes for a scenario without a world is shared by its conversations; with a world, each has its
-    own. The model is handed to the functions; a string is made a chat model first, so that a missing key is told
-    before anything is held.
+    The conversations of a scenario without a world share the app that a function makes; with a world, each has its
+    own. A model string becomes a chat model at once, so that a missing key is reported before any conversation.
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
@@ -95,133 +103,145 @@ class Arms:
         self.names = tuple(arms)
         self._arms = dict(arms)
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
-        for name, arm in self._functions.items():
-            try:
-                inspect.signature(arm).bind(
-                    None, None, None, **select_accepted_arguments(arm, world=None, matches_only=False)
-                )
-            except TypeError as error:
-                raise InputError(
-                    f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
-                    f"(scenario, agent, model) that makes one: {error}"
-                ) from None
-        self._given = model
-        self._shared: dict[tuple[str, str], PreparedApp] = {}
-        self._model  # noqa: B018  # told before anything is held: a missing key
-
-    @cached_property
-    def _model(self) -> Any:
-        return (
-            make_chat_model(self._given) if self._functions and isinstance(self._given, str) else self._given
-        )
+        for name, function in self._functions.items():
+            _require_makes_apps(name, function)
+        self._model_or_name = model
+        self._shared_apps: dict[tuple[str, str], PreparedApp] = {}
+        self._model  # noqa: B018  # reports a missing key
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to a worker: a model that is a string is made there, and so is every app of a function's."""
-        return {name: value for name, value in vars(self).items() if name != "_model"} | {"_shared": {}}
+        """Return what is sent to a worker, which makes the model and the apps itself."""
+        state = {name: value for name, value in vars(self).items() if name != "_model"}
+        state["_shared_apps"] = {}
+        return state
 
     def compute_fingerprints(self) -> dict[str, str]:
-        """A digest of the source of each arm that has one, by a name that a message can show.
+        """Return a fingerprint of the code of each arm, by its name in messages.
 
-        An app has none, unless it was named as "module:app": then it is the module's.
+        Only functions have one, and apps that were named as "module:app", which have that of the module.
         """
-        sources = {
-            name: find_module_file(arm) or self._functions.get(name) for name, arm in self._arms.items()
-        }
-        return {code_of(name): fingerprint(source) for name, source in sources.items() if source}
+        fingerprints = {}
+        for name, arm in self._arms.items():
+            source = find_module_file(arm) or self._functions.get(name)
+            if source:
+                fingerprints[f"the code of the arm {name!r}"] = fingerprint(source)
+        return fingerprints
 
     def select_comparable(self, suite: Suite) -> Suite:
-        """The suite with the scenarios that all arms can answer; a warning says what was left out.
+        """Return the suite with the scenarios that all arms can run; a warning says what is left out.
 
         Raises:
             InputError: All of them are for the matcher alone, and an arm has none.
         """
-        turns = [one for one in suite.scenarios if not one.matches_only]
-        able = [
-            name
-            for name, make in self._functions.items()
-            if select_accepted_arguments(make, matches_only=True)
-        ]
-        unable = [name for name in self.names if name not in able]
+        turns = [scenario for scenario in suite.scenarios if not scenario.matches_only]
+        unable = [name for name in self.names if not self._runs_matcher(name)]
         left_out = len(suite.scenarios) - len(turns)
         if not left_out or not unable:
             return suite
-        named = ", ".join(unable[:3]) + (f" and {len(unable) - 3} more" if len(unable) > 3 else "")
-        why = f"ask a matcher which guidelines are active, and {named} cannot say that"
+        names = ", ".join(unable[:_MAX_NAMES])
+        if len(unable) > _MAX_NAMES:
+            names += f" and {len(unable) - _MAX_NAMES} more"
+        reason = f"ask a matcher which guidelines are active, and {names} cannot say that"
         if not turns:
-            raise InputError(f"all scenarios of {suite.name} {why}: compare arms with a matcher")
+            raise InputError(f"all scenarios of {suite.name} {reason}: compare arms with a matcher")
         warnings.warn(
             f"{left_out} scenario{'s' if left_out > 1 else ''} of {suite.name} left out for all arms, because all are "
-            f"compared on the same scenarios: these {why}. Arms with a matcher run them if they are compared alone.",
+            f"compared on the same scenarios: these {reason}. Arms with a matcher run them if they are compared alone.",
             stacklevel=2,
         )
         return suite.replace(scenarios=turns)
 
-    def prepare_app(self, one: PlannedConversation, make: MakeApp | None = None) -> PreparedApp:
-        """The app for one conversation, or for another trial; raises whatever the function or the world raises."""
-        make = make or self._functions.get(one.arm)
-        if make is None:
-            return PreparedApp(_remembering(self._arms[one.arm]), agent=one.scenario.agent)
-        key = (one.arm, one.scenario.name)
-        if key in self._shared:
-            return self._shared[key]
-        world = one.scenario.make_world(one.seed)
-        agent, matches = one.scenario.equip_agent(world), one.scenario.matches_only
-        app = make(
-            one.scenario,
-            agent,
-            self._model,
-            **select_accepted_arguments(make, world=world, matches_only=matches),
-        )
+    def prepare_app(self, planned: PlannedConversation, make_app: MakeApp | None = None) -> PreparedApp:
+        """Return the app of a conversation; raises what the function or the world raises.
+
+        Args:
+            planned: The conversation.
+            make_app: Makes the app of another trial; None: the arm makes it.
+        """
+        scenario = planned.scenario
+        make_app = make_app or self._functions.get(planned.arm)
+        if make_app is None:
+            return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
+        key = (planned.arm, scenario.name)
+        if key in self._shared_apps:
+            return self._shared_apps[key]
+        world = scenario.make_world(planned.seed)
+        agent = scenario.equip_agent(world)
+        optional = select_accepted_arguments(make_app, world=world, matches_only=scenario.matches_only)
+        app = make_app(scenario, agent, self._model, **optional)
         if not _is_app(app):
             raise InputError(
-                f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
+                f"the arm {planned.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        made = PreparedApp(_remembering(app), made_by=make, agent=agent, world=world)
-        if one.scenario.world is None:
-            self._shared[key] = made
-        return made
+        prepared = PreparedApp(_add_checkpointer(app), make_app, agent, world)
+        if scenario.world is None:
+            self._shared_apps[key] = prepared
+        return prepared
 
-    async def find_next_trial(self, made: PreparedApp, said: Sequence[BaseMessage]) -> MakeApp | None:
-        """What makes the app of another trial; None where its arm tries no more."""
-        again = getattr(made.made_by, "again", None)
-        return await again(self._model, said, made.read_outcome) if again else None
+    async def find_next_trial(self, prepared: PreparedApp, messages: Sequence[BaseMessage]) -> MakeApp | None:
+        """Return what makes the app of another trial; None if the arm makes no other."""
+        again = getattr(prepared.make_app, "again", None)
+        return await again(self._model, messages, prepared.read_outcome) if again else None
+
+    @cached_property
+    def _model(self) -> Any:
+        if self._functions and isinstance(self._model_or_name, str):
+            return make_chat_model(self._model_or_name)
+        return self._model_or_name
+
+    def _runs_matcher(self, name: str) -> bool:
+        function = self._functions.get(name)
+        return function is not None and "matches_only" in inspect.signature(function).parameters
 
 
-def code_of(name: str) -> str:
-    """What a message, and the head of a results file, calls the code of an arm."""
-    return f"the code of the arm {name!r}"
-
-
-def select_accepted_arguments(make: MakeApp, **given: Any) -> dict[str, Any]:
-    """Of what is given, that which a function takes by these names."""
-    return {name: value for name, value in given.items() if name in inspect.signature(make).parameters}
+def select_accepted_arguments(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
+    """Return those arguments that a function accepts by name."""
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in arguments.items() if name in parameters}
 
 
 def describe_instructions(agent: Agent) -> str:
-    """What an agent is told, in words."""
-    rules = [
-        f"- {f'when {each.condition_text}' if each.condition else 'always'}: {each.action}"
-        for each in agent.guidelines
-        if each.action is not None
-    ]
-    return "\n".join([agent.profile.strip(), "", *rules]).strip()
+    """Return the profile and the guidelines of an agent as a text."""
+    lines = [agent.profile.strip(), ""]
+    for guideline in agent.guidelines:
+        if guideline.action is None:
+            continue
+        condition = f"when {guideline.condition_text}" if guideline.condition else "always"
+        lines.append(f"- {condition}: {guideline.action}")
+    return "\n".join(lines).strip()
 
 
-def _remembering(app: App) -> App:
+def _require_makes_apps(name: str, function: Any) -> None:
+    try:
+        optional = select_accepted_arguments(function, world=None, matches_only=False)
+        inspect.signature(function).bind(None, None, None, **optional)
+    except TypeError as error:
+        raise InputError(
+            f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
+            f"(scenario, agent, model) that makes one: {error}"
+        ) from None
+
+
+def _refuse_misspelt_success(outcome: Mapping[str, Any], name: str, place: str) -> None:
+    for key, value in outcome.items():
+        near = suggestion(key, ["success"], cutoff=85)
+        if near and isinstance(value, bool):
+            raise InputError(f"{name} gave {key!r}{place}, which decides nothing{near}")
+
+
+def _add_checkpointer(app: App) -> App:
     """Give a graph without a checkpointer one in memory, so that it remembers its state between turns."""
-    # If messages do not add up, a graph with a checkpointer would see only the last one.
-    if (
-        not is_graph(app)
-        or app.checkpointer is not None
-        or not hasattr(app.channels.get("messages"), "operator")
-    ):
+    if not is_graph(app) or app.checkpointer is not None:
         return app
-    # By name: evaluation needs LangGraph only where an app is made of it.
+    # If messages are not added up, a graph with a checkpointer would see only the last one.
+    if not hasattr(app.channels.get("messages"), "operator"):
+        return app
+    # By name, because evaluation needs LangGraph only for apps that are made with it.
     return app.copy({"checkpointer": import_module("langgraph.checkpoint.memory").InMemorySaver()})
 
 
 def _is_app(value: object) -> bool:
-    """Whether it can be invoked or awaited; a class cannot, because it only makes such an app."""
-    return not isinstance(value, type) and any(
-        callable(getattr(value, name, None)) for name in ("invoke", "ainvoke")
-    )
+    """Return whether a value can be invoked; a class can't, because it only makes such an app."""
+    if isinstance(value, type):
+        return False
+    return callable(getattr(value, "invoke", None)) or callable(getattr(value, "ainvoke", None))
