@@ -1,1 +1,1 @@
-"""Transcripts from records: a format is a file that makes LangChain messages of a record, and a line in a table."""
+"""Reading transcripts: a format is a module that turns a record into chat messages, and its name in a list."""

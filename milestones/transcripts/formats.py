@@ -1,4 +1,4 @@
-"""Transcripts from files and from data in memory, in any format that is known; the format recognises itself."""
+"""Reading transcripts from files and from data in memory; the format of each record is recognized."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
 
-READERS = (messages, glaive, tau_bench, preact)
-"""Every format, a module with two functions: `fits(record)`, and `read(record)` where that is true.
+FORMATS = (messages, glaive, tau_bench, preact)
+"""Every format: a module with two functions, `can_read(record)` and `read(record)`.
 
-The first that fits a record reads it: it gives an object with what was said as chat messages under `messages`, each
-perhaps with its own `step`. Of the other keys `id`, `task_id`, `use_case` and `tools` are known; the rest is kept
-beside them. It raises `InputError` where the record is broken.
+A record is read by the first format that can. `read` returns an object with chat messages under `messages`, each
+perhaps with its own `step`. Of the other keys `id`, `task_id`, `use_case` and `tools` are known; the rest becomes
+`Transcript.extra`. It raises `InputError` if the record is broken.
 """
+
+MAX_KEYS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A record out of which no transcript can be read.
+    """A record from which no transcript can be read.
 
     Args:
-        index: Its position, from 0; None where the file itself cannot be read on.
+        index: Its position, from 0; None if the rest of the file can't be read.
         error: What is wrong with it, with file and index.
         source: The file that it was read from, if any.
     """
@@ -41,53 +43,75 @@ class BrokenRecord:
 
 
 def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript | BrokenRecord]:
-    """The conversations of a file, one at a time; a broken one is given as such and does not stop the rest.
+    """Yield the conversations of a file, one at a time; a broken one becomes a `BrokenRecord`, and the rest follow.
 
     Known are chat messages of OpenAI and LangChain, tau-bench result files, the step format of the Pre-Act authors, and
     the texts of the Glaive function-calling dataset; as a JSON list of conversations, as JSON Lines, or as one
     conversation. Of JSON Lines, memory holds one conversation at a time.
 
     Args:
-        source: A file, or what such a file holds, already read.
+        source: A file, or the content of such a file, already parsed.
 
     Raises:
         InputError: The file cannot be read at all.
     """
-    file = Path(source) if isinstance(source, str | Path) else None
-    named = str(source) if file else None
-    whole = [source] if isinstance(source, Mapping) else source
-    stand_ins: tuple[str, ...] = ()
-
-    def entries() -> Iterator[Any]:
-        nonlocal stand_ins
-        record: Any
-        for record in _records_in(file) if file else whole:  # type: ignore[union-attr]
-            if not is_header(record):
-                yield record
-            elif isinstance(of := record.get("of"), Mapping):
-                from arq_graph.models.resolve import is_offline  # most files do not need it
-
-                stand_ins = tuple(what for what in MODEL_ROLES.values() if is_offline(of.get(what)))
-
-    records = entries()
-    first = list(islice(records, 1))
-    # A list of messages is one conversation.
-    found = [[*first, *records]] if any(map(messages.is_message, first)) else chain(first, records)
-    for index, record in enumerate(found):
+    file = None
+    if isinstance(source, str | Path):
+        file = Path(source)
+        stream = _RecordStream(_read_records(file))
+    else:
+        stream = _RecordStream([source] if isinstance(source, Mapping) else source)
+    file_name = str(source) if file else None
+    for index, record in enumerate(_split_into_conversations(stream)):
         try:
             if isinstance(record, InputError):
                 raise record
-            read = read_transcript(record, id=str(index))
-            yield replace(read, stand_ins=stand_ins, source=named, record=index)
+            transcript = read_transcript(record, id=str(index))
+            yield replace(transcript, stand_ins=stream.stand_ins, source=file_name, record=index)
         except InputError as error:
             place = f"{file}: record {index}" if file else f"record {index}"
-            yield BrokenRecord(index, InputError(f"{place}: {error}"), named)
+            yield BrokenRecord(index, InputError(f"{place}: {error}"), file_name)
 
 
-def _records_in(path: Path) -> Iterator[Any]:
-    """The records of a UTF-8 file: its lines, the elements of its JSON list, or its one JSON value.
+class _RecordStream:
+    """The records of a source without the headers that the files of a run begin with.
 
-    What cannot be read is given as an `InputError` in its place: a broken line does not stop the rest.
+    `stand_ins` are the models of the run that were stand-ins, as the last header says.
+    """
+
+    def __init__(self, records: Iterable[Any]) -> None:
+        self._records = records
+        self.stand_ins: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        for record in self._records:
+            if is_header(record):
+                self._read_header(record)
+            else:
+                yield record
+
+    def _read_header(self, header: Mapping[str, Any]) -> None:
+        models = header.get("of")
+        if isinstance(models, Mapping):
+            from arq_graph.models.resolve import is_offline  # most files do not need it
+
+            self.stand_ins = tuple(role for role in MODEL_ROLES.values() if is_offline(models.get(role)))
+
+
+def _split_into_conversations(stream: Iterable[Any]) -> Iterable[Any]:
+    """Return the records; if they are chat messages, they are together one conversation."""
+    records = iter(stream)
+    first_records = list(islice(records, 1))
+    all_records = chain(first_records, records)
+    if first_records and messages.is_message(first_records[0]):
+        return [list(all_records)]
+    return all_records
+
+
+def _read_records(path: Path) -> Iterator[Any]:
+    """Yield the records of a UTF-8 file: its lines, the elements of its JSON list, or its one JSON value.
+
+    A line that can't be parsed becomes an `InputError` in its place, and the rest follow.
     """
     try:
         with (
@@ -95,79 +119,97 @@ def _records_in(path: Path) -> Iterator[Any]:
             TextIOWrapper(open_lines(path), encoding="utf-8-sig") as stream,
         ):
             lines = filter(str.strip, stream)
-            begins = [*islice(lines, 2)]
-            if not begins:
+            first_lines = list(islice(lines, 2))
+            if not first_lines:
                 raise InputError(f"{path} is empty: it holds no conversation")
-            is_json = len(begins) == 1 or isinstance(_load(begins[0]), InputError)
-            suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-            if suffix.lower() not in (".jsonl", ".ndjson") and is_json:
-                whole = _load("".join([*begins, stream.read()]))
-                yield from whole if isinstance(whole, list) else [whole]
-            else:
-                yield from map(_load, chain(begins, lines))
+            if _is_json_lines(path, first_lines):
+                yield from map(_parse_json, chain(first_lines, lines))
+                return
+            data = _parse_json("".join(first_lines) + stream.read())
+            yield from data if isinstance(data, list) else [data]
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path} is no UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "
+            f"{path} is not UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "
             "file of threads only by `arq-graph score` and `finetune-data`"
         ) from None
 
 
-def _load(text: str) -> Any:
+def _is_json_lines(path: Path, first_lines: list[str]) -> bool:
+    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() in (".jsonl", ".ndjson"):
+        return True
+    return len(first_lines) > 1 and not isinstance(_parse_json(first_lines[0]), InputError)
+
+
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
         return InputError("nested too deeply to be a conversation")
     except ValueError as error:
-        return InputError(f"no JSON: {error}")
+        return InputError(f"not JSON: {error}")
 
 
 def read_transcript(record: Any, *, id: str = "") -> Transcript:
-    """The conversation of one record, in whichever format it is.
+    """Read the conversation of one record, in whichever format it is.
 
     Args:
-        record: What was recorded: a list of messages, or an object that holds one.
-        id: The conversation's id where the record has none.
+        record: A list of messages, or an object that holds one.
+        id: The conversation's id if the record has none.
 
     Raises:
-        InputError: The format is not recognised, or the record is broken; what and where is said.
+        InputError: The format is not recognized, or the record is broken; the message says what and where.
     """
-    reader = next((reader for reader in READERS if reader.fits(record)), None)
-    if reader is None:
-        raise InputError(_unknown(record))
-    held = reader.read(record)
-    said = list(held.pop("messages"))
-    events, instructions = messages.parse_messages(said)
-    # The results of an evaluation say how many messages were there before it began.
-    before = held.get("history")
-    history = len(messages.parse_messages(said[:before])[0]) if isinstance(before, int) else 0
-    named = held.get("id", held.get("conversation_id", held.get("thread_id")))
-    task, use_case = held.get("task_id"), held.get("use_case")
+    record_format = next((format for format in FORMATS if format.can_read(record)), None)
+    if record_format is None:
+        raise InputError(_describe_unknown_format(record))
+    fields = record_format.read(record)
+    chat = list(fields.pop("messages"))
+    events, instructions = messages.parse_messages(chat)
+    record_id = _get_text(fields, "id", "conversation_id", "thread_id")
     return Transcript(
         tuple(events),
-        id=str(named) if named is not None else id,
-        task=str(task) if task is not None else None,
-        use_case=str(use_case) if use_case is not None else None,
+        id=id if record_id is None else record_id,
+        task=_get_text(fields, "task_id"),
+        use_case=_get_text(fields, "use_case"),
         instructions=instructions,
-        tools=_tools(held.get("tools")),
-        extra=held,
-        history=history,
+        tools=_parse_tools(fields.get("tools")),
+        extra=fields,
+        history=_count_history(chat, fields.get("history")),
     )
 
 
-def _unknown(record: Any) -> str:
-    found = messages.listed(record)
-    if found is not None and not found:
+def _get_text(fields: Mapping[str, Any], *keys: str) -> str | None:
+    """Return the value of the first key that is there, as text."""
+    for key in keys:
+        if key in fields:
+            return None if fields[key] is None else str(fields[key])
+    return None
+
+
+def _count_history(chat: list[Any], message_count: Any) -> int:
+    """Return how many events an evaluation found in the conversation when it began, given the number of messages."""
+    if not isinstance(message_count, int):
+        return 0
+    events, _ = messages.parse_messages(chat[:message_count])
+    return len(events)
+
+
+def _describe_unknown_format(record: Any) -> str:
+    items = messages.get_message_list(record)
+    if items is not None and not items:
         return "the conversation is empty: its list of messages holds none"
-    held = f"a list of {type(found[0]).__name__}" if found else type(record).__name__
+    description = f"a list of {type(items[0]).__name__}" if items else type(record).__name__
     if isinstance(record, Mapping):
-        held = f"an object with the keys {', '.join(map(repr, list(record)[:8])) or '(none)'}"
+        keys = ", ".join(map(repr, list(record)[:MAX_KEYS_SHOWN])) or "(none)"
+        description = f"an object with the keys {keys}"
     return (
-        f"no known format: {held}; known are chat messages of OpenAI and LangChain (a list, or an object with "
+        f"unknown format: {description}; known are chat messages of OpenAI and LangChain (a list, or an object with "
         "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`), and Glaive texts (`chat`)"
     )
 
 
-def _tools(tools: Any) -> Mapping[str, Mapping[str, Any]]:
+def _parse_tools(tools: Any) -> Mapping[str, Mapping[str, Any]]:
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
         return {}
     try:

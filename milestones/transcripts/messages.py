@@ -1,8 +1,8 @@
-"""Chat messages, the form into which every format is brought, and what happened in them.
+"""Chat messages, the form into which every format is brought, and the events in them.
 
-They may be LangChain's objects (anything with `type` and `content`), or what `model_dump()`, `messages_to_dict()`,
-`dumpd()` or LangGraph's API write of them; or OpenAI's, as the chat completions API takes and gives them. The arguments
-of a call may be an object or the text that a model wrote.
+They may be LangChain's objects (anything with `type` and `content`), or their serialized form from `model_dump()`,
+`messages_to_dict()`, `dumpd()` or LangGraph's API; or OpenAI's, as the chat completions API takes and returns them.
+The arguments of a call may be an object or the text that a model wrote.
 """
 
 from __future__ import annotations
@@ -25,150 +25,175 @@ _SPEAKERS: dict[str, Any] = {
     "tool": "tool",
     "function": "tool",
 }
+_CALL_KEYS = ("tool_calls", "invalid_tool_calls", "function_call")
 _TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
 
 
 def is_message(value: Any) -> bool:
-    """Whether this is a chat message, or one written down."""
-    return _speaker(_fields(value)) is not None
+    """Return whether this is a chat message, as an object or serialized."""
+    return _get_speaker(_get_fields(value)) is not None
 
 
-def listed(record: Any) -> Sequence[Any] | None:
-    """The list that a record is, or has under `messages`; None where there is none."""
-    found = record.get("messages") if isinstance(record, Mapping) else record
-    return found if isinstance(found, list | tuple) else None
+def get_message_list(record: Any) -> Sequence[Any] | None:
+    """Return the list that a record is, or has under `messages`; None if there is none."""
+    messages = record.get("messages") if isinstance(record, Mapping) else record
+    return messages if isinstance(messages, list | tuple) else None
 
 
-def fits(record: Any) -> bool:
-    """Whether a record is a list of chat messages, or an object that has one under `messages`."""
-    messages = listed(record)
+def can_read(record: Any) -> bool:
+    """Return whether a record is a list of chat messages, or an object that has one under `messages`."""
+    messages = get_message_list(record)
     return messages is not None and len(messages) > 0 and is_message(messages[0])
 
 
 def read(record: Any) -> dict[str, Any]:
-    """The record itself; a list alone becomes its `messages`."""
+    """Return the record itself; a list alone becomes its `messages`."""
     return dict(record) if isinstance(record, Mapping) else {"messages": record}
 
 
 def parse_messages(messages: Iterable[Any]) -> tuple[list[Event], str]:
-    """What happened in chat messages, and what the agent was instructed before."""
+    """Return the events in chat messages, and the agent's instructions: the system messages before the first event.
+
+    Raises:
+        InputError: An item isn't a chat message, or is broken.
+    """
     events: list[Event] = []
     instructions: list[str] = []
-    waiting: dict[int, Call] = {}
+    unanswered_calls: dict[int, Call] = {}
     for index, message in enumerate(messages):
-        fields = _fields(message)
-        speaker, step = _speaker(fields), fields.get("step", index)
+        fields = _get_fields(message)
+        speaker = _get_speaker(fields)
+        step = fields.get("step", index)
         if speaker is None:
             known = ", ".join(_SPEAKERS)
-            raise InputError(f"message {index} is no chat message: its `type` or `role` is none of {known}")
+            raise InputError(
+                f"message {index} is not a chat message: its `type` or `role` is none of {known}"
+            )
         if speaker == "tool":
-            number = _answered(fields, waiting)
-            tool = waiting.pop(number).tool if number else fields.get("name")
-            failed = fields.get("status") == "error"
-            text = result_text(fields.get("content"))
-            events.append(Result(number, tool if isinstance(tool, str) else "", text, failed, step))
+            events.append(_parse_result(fields, unanswered_calls, step))
             continue
-        text = text_of(fields.get("content") or fields.get("refusal"), step)
-        calls = list(_calls(fields, step)) if speaker == "agent" else []
+        text = _get_text(fields.get("content") or fields.get("refusal"), step)
+        calls = list(_parse_calls(fields, step)) if speaker == "agent" else []
         if speaker == "system" and not events:
             instructions.append(text)
         elif text or not calls:
             events.append(Message(speaker, text, step))
         for call in calls:
             events.append(call)
-            waiting[len(events)] = call
+            unanswered_calls[len(events)] = call
     return events, "\n\n".join(filter(None, instructions))
 
 
-def _fields(message: Any) -> Mapping[str, Any]:
-    if isinstance(message, Mapping):
-        if isinstance(message.get("kwargs"), Mapping) and message.get("lc") is not None:
-            path = message.get("id") or [""]
-            return {"type": path[-1], **message["kwargs"]}
-        if isinstance(message.get("data"), Mapping):
-            return {**message["data"], "type": message.get("type")}
-        return message
-    fields: Mapping[str, Any] = getattr(message, "__dict__", {})
-    return fields
+def _get_fields(message: Any) -> Mapping[str, Any]:
+    if not isinstance(message, Mapping):
+        fields: Mapping[str, Any] = getattr(message, "__dict__", {})
+        return fields
+    if isinstance(message.get("kwargs"), Mapping) and message.get("lc") is not None:
+        class_path = message.get("id") or [""]
+        return {"type": class_path[-1], **message["kwargs"]}
+    if isinstance(message.get("data"), Mapping):
+        return {**message["data"], "type": message.get("type")}
+    return message
 
 
-def _speaker(fields: Mapping[str, Any]) -> Any:
-    for name in (fields.get("type") if "content" in fields else None, fields.get("role")):
+def _get_speaker(fields: Mapping[str, Any]) -> Any:
+    message_type = fields.get("type") if "content" in fields else None
+    for name in (message_type, fields.get("role")):
         if isinstance(name, str):
-            known = _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
-            if known is not None:
-                return known
+            speaker = _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
+            if speaker is not None:
+                return speaker
     return None
 
 
-def _answered(fields: Mapping[str, Any], waiting: dict[int, Call]) -> int | None:
-    """The call that a result answers: the newest open one of its id, or the first open one of its tool."""
-    id, tool = fields.get("tool_call_id"), fields.get("name")
-    if id is not None:
-        return next((number for number in reversed(waiting) if waiting[number].id == str(id)), None)
-    return next((number for number, call in waiting.items() if not tool or call.tool == tool), None)
+def _parse_result(fields: Mapping[str, Any], unanswered_calls: dict[int, Call], step: Any) -> Result:
+    """Return the result in a tool's message, and take the call that it answers out of the unanswered ones."""
+    number = _find_answered_call(fields, unanswered_calls)
+    tool = unanswered_calls.pop(number).tool if number else fields.get("name")
+    return Result(
+        call=number,
+        tool=tool if isinstance(tool, str) else "",
+        text=_get_result_text(fields.get("content")),
+        failed=fields.get("status") == "error",
+        step=step,
+    )
 
 
-def _calls(fields: Mapping[str, Any], step: Any) -> Iterator[Call]:
-    for given in (fields.get("tool_calls"), fields.get("invalid_tool_calls"), fields.get("function_call")):
-        for call in given if isinstance(given, list | tuple) else [given] if given else []:
-            # OpenAI keeps name and arguments in `function`, LangChain and some recorders in the call itself.
-            function = call.get("function", call) if isinstance(call, Mapping) else None
-            if not isinstance(function, Mapping):
-                raise InputError(f"message {step}: a tool call is no object")
-            tool, arguments = function.get("name"), function.get("args", function.get("arguments"))
-            if not isinstance(tool, str) or not tool:
-                raise InputError(f"message {step}: a tool call without a name")
-            if arguments is None:
-                raise InputError(
-                    f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}"
-                )
-            id = None if call.get("id") is None else str(call["id"])
-            read = _arguments(arguments)
-            malformed = None if isinstance(read, Mapping) else str(arguments)
-            yield Call(tool, {} if malformed is not None else read, id, malformed, step)
+def _find_answered_call(fields: Mapping[str, Any], unanswered_calls: dict[int, Call]) -> int | None:
+    """Return the newest unanswered call with the result's id; without an id, the first one of its tool."""
+    if fields.get("tool_call_id") is not None:
+        id = str(fields["tool_call_id"])
+        newest_first = reversed(unanswered_calls)
+        return next((number for number in newest_first if unanswered_calls[number].id == id), None)
+    tool = fields.get("name")
+    return next((number for number, call in unanswered_calls.items() if not tool or call.tool == tool), None)
 
 
-def _arguments(written: Any) -> Any:
-    if not isinstance(written, str):
-        return written
+def _parse_calls(fields: Mapping[str, Any], step: Any) -> Iterator[Call]:
+    for key in _CALL_KEYS:
+        calls = fields.get(key) or []
+        for call in calls if isinstance(calls, list | tuple) else [calls]:
+            yield _parse_call(call, step)
+
+
+def _parse_call(call: Any, step: Any) -> Call:
+    # OpenAI has name and arguments in `function`, LangChain and some recorders in the call itself.
+    function = call.get("function", call) if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        raise InputError(f"message {step}: a tool call is not an object")
+    tool = function.get("name")
+    arguments = function.get("args", function.get("arguments"))
+    if not isinstance(tool, str) or not tool:
+        raise InputError(f"message {step}: a tool call without a name")
+    if arguments is None:
+        raise InputError(f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}")
+    id = None if call.get("id") is None else str(call["id"])
+    parsed = _parse_arguments(arguments)
+    if isinstance(parsed, Mapping):
+        return Call(tool, parsed, id, step=step)
+    return Call(tool, {}, id, malformed=str(arguments), step=step)
+
+
+def _parse_arguments(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
     try:
         # Several providers write nothing at all for a tool without arguments.
-        return json.loads(written) if written.strip() else {}
+        return json.loads(arguments) if arguments.strip() else {}
     except (ValueError, RecursionError):
         return None
 
 
-def text_of(content: Any, step: Any) -> str:
-    """The text of a message's content: a text, nothing, or a list of content blocks."""
+def _get_text(content: Any, step: Any) -> str:
+    """Return the text of a message's content: a text, nothing, or a list of content blocks."""
     if isinstance(content, str):
         return content
     if not content:
         return ""
     if isinstance(content, list | tuple):
-        return "\n".join(filter(None, map(_block_text, content)))
+        return "\n".join(filter(None, map(_get_block_text, content)))
     raise InputError(
         f"message {step}: the content is {type(content).__name__}, not text and not a list of blocks"
     )
 
 
-def result_text(content: Any) -> str:
-    """What a tool gave back, as text; what is no text, as JSON."""
+def _get_result_text(content: Any) -> str:
+    """Return the content of a tool's message as text; what isn't text, as JSON."""
     if content is None:
         return ""
     if isinstance(content, list | tuple) and content and all(map(_is_block, content)):
-        return text_of(content, None)
+        return "\n".join(filter(None, map(_get_block_text, content)))
     try:
         return as_text(content)
     except (ValueError, RecursionError):
-        raise InputError("what a tool gave back is nested too deep, or holds itself") from None
+        raise InputError("what a tool returned is nested too deep, or contains itself") from None
 
 
 def _is_block(block: Any) -> bool:
     return isinstance(block, str) or (isinstance(block, Mapping) and isinstance(block.get("type"), str))
 
 
-def _block_text(block: Any) -> str:
+def _get_block_text(block: Any) -> str:
     if isinstance(block, str):
         return block
     if not isinstance(block, Mapping) or block.get("type") not in _TEXT_BLOCKS:

@@ -92,8 +92,8 @@ def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(score, fo
     (folder / "chats.jsonl").write_text("\n".join([*records, odd]))
     done, report = score("chats.jsonl", code=1)
     assert "chats.jsonl: record 1: message 1: the call of 'find' has no arguments" in done.words
-    assert "chats.jsonl: record 2: no known format" in done.words
-    assert "chats.jsonl: record 3: no JSON" in done.words
+    assert "chats.jsonl: record 2: unknown format" in done.words
+    assert "chats.jsonl: record 3: not JSON" in done.words
     assert "2 conversations, 3 records could not be scored" in done.out
     assert [one.record for one in report.conversations] == [0, 4]
     assert [one.record for one in report.broken] == [1, 2, 3]
@@ -107,7 +107,7 @@ def test_a_file_or_a_thread_that_cannot_be_read_does_not_stop_the_others(score, 
     done, report = score("cut.json", "other.sqlite", chats, code=1)
     assert len(report.conversations) == 3
     assert [(one.source, one.record) for one in report.broken] == [("cut.json", None), ("other.sqlite", 0)]
-    assert "cut.json is no UTF-8 text" in done.words and "thread 'odd'" in done.words
+    assert "cut.json is not UTF-8 text" in done.words and "thread 'odd'" in done.words
 
 
 def test_several_files_and_several_use_cases(cli, chats, folder):

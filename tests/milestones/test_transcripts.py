@@ -230,23 +230,26 @@ def test_arguments_are_read_however_they_are_quoted_or_the_call_is_malformed(wri
         ([{"role": "system", "content": "be nice"}], "empty"),
         (assistant([{"id": "c", "function": {"name": "get"}}]), "message 0.*no arguments"),
         (assistant([{"function": {"arguments": "{}"}}]), "message 0.*without a name"),
-        (assistant(["get"]), "message 0.*no object"),
-        ([*OPENAI, {"role": "clerk", "content": "x"}], "message 6 is no chat message"),
-        ([*LANGCHAIN, "bye"], "message 6 is no chat message"),
+        (assistant(["get"]), "message 0.*not an object"),
+        ([*OPENAI, {"role": "clerk", "content": "x"}], "message 6 is not a chat message"),
+        ([*LANGCHAIN, "bye"], "message 6 is not a chat message"),
         ([{"role": "user", "content": 5}], "message 0: the content is int"),
-        ("hello", "no known format: str"),
-        ({"dialog": []}, "no known format: an object with the keys 'dialog'"),
-        ([["hi"]], "no known format: a list of list"),
-        ({"traj": "x"}, "`traj` is no list"),
+        ("hello", "unknown format: str"),
+        ({"dialog": []}, "unknown format: an object with the keys 'dialog'"),
+        ([["hi"]], "unknown format: a list of list"),
+        ({"traj": "x"}, "`traj` is not a list"),
         ({"messages": OPENAI, "tools": [{}]}, "its `tools`"),
         ({"Conversation": {"Step 1": "Human: hi"}}, "'Step 1' is none of"),
-        ({"Conversation": {"Step 1_H": ["hi"]}}, "Step 1_H is no text"),
+        ({"Conversation": {"Step 1_H": ["hi"]}}, "Step 1_H is not text"),
         ({"Conversation": {"Int_Step 1.1": "I wonder"}}, "Int_Step 1.1 is not of the form"),
         ({"Int_Step 1.1": "Tool: a, Tool_Inputs: {'x': datetime(2024)}"}, "Int_Step 1.1: the tool's"),
-        ({"chat": "USER: hi\nASSISTANT: <functioncall> nothing"}, "part 1: the function call cannot be read"),
+        (
+            {"chat": "USER: hi\nASSISTANT: <functioncall> nothing"},
+            "part 1: the function call cannot be parsed",
+        ),
         ({"chat": """USER: hi\nASSISTANT: <functioncall> {"arguments": {}}"""}, "without a name"),
         ({"chat": "hello USER: hi"}, "does not begin with `USER:`"),
-        ({"system": 'Use {"name": ', "chat": CHAT}, "SYSTEM: function 1 is no JSON"),
+        ({"system": 'Use {"name": ', "chat": CHAT}, "SYSTEM: function 1 is not JSON"),
     ],
 )
 def test_a_broken_record_is_told_and_does_not_stop_the_rest(record, said):
@@ -301,9 +304,9 @@ def test_a_broken_line_does_not_stop_the_rest(tmp_path, name, broken):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"[{A}, {B}"[:-9], "record 0: no JSON"),
-        (json.dumps(TALK)[:-1], "record 0: no JSON"),
-        (json.dumps([*TALK, "bye"]), "message 2 is no chat message"),
+        (f"[{A}, {B}"[:-9], "record 0: not JSON"),
+        (json.dumps(TALK)[:-1], "record 0: not JSON"),
+        (json.dumps([*TALK, "bye"]), "message 2 is not a chat message"),
         ("id,text\n1,hello\n", "record 0: no"),
     ],
 )
@@ -313,7 +316,10 @@ def test_half_a_file_or_another_kind_is_never_scored_as_a_whole(tmp_path, text, 
 
 
 def test_a_file_that_cannot_be_read_at_all_is_refused(tmp_path):
-    for text, encoding, said in ((" \n ", "utf-8", "empty: it holds no"), ("[ÿ]", "utf-16", "no UTF-8 text")):
+    for text, encoding, said in (
+        (" \n ", "utf-8", "empty: it holds no"),
+        ("[ÿ]", "utf-16", "not UTF-8 text"),
+    ):
         with pytest.raises(InputError, match=said):
             read(tmp_path / "talks.json", text, encoding)
     with pytest.raises(InputError, match="No such file"):
