@@ -132,7 +132,7 @@ def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -
     how_to_agree = (confirmation and confirmation.reply) or HOW_TO_AGREE
     if confirmation and confirmation.ask:
         return confirmation.ask.format_map(values), how_to_agree
-    labelled = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in values.items())
+    labelled = ", ".join(f"{label.replace('_', ' ')}: {value}" for label, value in values.items())
     return f"{tool.title} ({labelled})" if labelled else tool.title, how_to_agree
 
 
@@ -240,8 +240,8 @@ def resolve_agreement(
     answer_id = gate.conversation.turn
     answer_text = "\n".join(message.text for message in answers)
     # A message that was edited keeps its id, so the text is compared, too.
-    was_resolved = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
-    if not was_resolved:
+    was_agreed_to = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
+    if not was_agreed_to:
         if gate.state.is_ahead:
             agrees = None  # a function of the user's is called once
         has_agreed = yield from _has_agreed(agreement, pending, answers, answer_text, agrees)
