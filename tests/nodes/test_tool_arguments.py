@@ -1,4 +1,4 @@
-"""Whatever a tool's argument schema is, it is asked for strictly, and the tool gets what was meant."""
+"""A tool's arguments: asked for strictly, whatever their schema is, and passed as they were meant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, Field, field_validator
 
-from arq_graph import Agent, Guideline, create_guided_agent
+from arq_graph import Agent, Guideline, ReAct, ToolCalling, create_guided_agent
 from arq_graph.nodes import ToolCaller
 from tests.brain import Raw, act, asked_by, brain, say
 from tests.order_tools import called
@@ -122,18 +122,18 @@ def injected(
     return repr((order, len(state["messages"]), call_id.startswith("call_"), store is not None, secret))
 
 
-def mcp(name: str, properties: dict[str, Any], **further: Any) -> StructuredTool:
+def make_mcp_tool(name: str, properties: dict[str, Any], **keywords: Any) -> StructuredTool:
     """A tool that comes with a JSON schema, as MCP servers give it."""
 
     def run(**arguments: Any) -> str:
         return repr(arguments)
 
-    schema = {"type": "object", "properties": properties, **further}
+    schema = {"type": "object", "properties": properties, **keywords}
     return StructuredTool(name=name, description="From a server.", args_schema=schema, func=run)
 
 
 TEXT = {"type": "string"}
-SERVED = mcp(
+SERVED = make_mcp_tool(
     "served",
     {
         "order-id": {"type": "string", "pattern": "^A-", "description": "The order."},
@@ -146,80 +146,97 @@ SERVED = mcp(
     required=["order-id"],
     **{"$defs": {"Filter": {"type": "object", "properties": {"late": {"type": "boolean"}}}}},
 )
-OLD_DRAFT = mcp(
+OLD_DRAFT = make_mcp_tool(
     "old_draft",
     {"unit": {"$ref": "#/definitions/Unit"}},
     definitions={"Unit": {"type": "object", "properties": {"code": TEXT}, "required": ["code"]}},
     additionalProperties=False,
     **{"$schema": "http://json-schema.org/draft-07/schema#"},
 )
-CLASH = mcp("clash", {"argument_2": TEXT, "B": TEXT})
+CLASH = make_mcp_tool("clash", {"argument_2": TEXT, "B": TEXT})
 
 SCALARS = {"days": 2, "weight": 1.5, "fast": True, "on": "2026-03-01", "price": "1.10", "either": "x"}
 LINES = [{"product": "tea", "count": 2, "default": True}]
-CHOSEN = {"size": "large", "speed": "fast", "level": None, "tags": []}
+CHOICES = {"size": "large", "speed": "fast", "level": None, "tags": []}
 TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
 NESTED = {"lines": LINES, "category": TREE, "point": {"x": 1, "y": 2}, "several": [1, 2]}
 OPEN = {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}
-GIVEN = {"order-id": "A-1", "Mode": "b", "filter": {"late": True}, "where": None, "free": [1], "any": 2}
+SERVED_ARGUMENTS = {
+    "order-id": "A-1",
+    "Mode": "b",
+    "filter": {"late": True},
+    "where": None,
+    "free": [1],
+    "any": 2,
+}
 CALLS: list[tuple[Any, dict[str, Any], str]] = [
+    (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
     (scalars, SCALARS, "(2, 1.5, True, datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"),
     (nested, NESTED, f"({LINES}, 'b', Point(x=1.0, y=2.0), {{1, 2}})"),
-    (choices, CHOSEN, "(<Size.LARGE: 'large'>, 'fast', None, [])"),
+    (choices, CHOICES, "(<Size.LARGE: 'large'>, 'fast', None, [])"),
     (open_ended, OPEN, "({'a': [1, None]}, {'b': 2}, (1, 'x'))"),
     (no_arguments, {}, "done"),
     (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
     (final_answer, {"last_customer_message": "Hi"}, "Hi"),
     (last_customer_message, {"number": 1}, "1"),
     (dashed, {"order": "A-1"}, "A-1"),
-    (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
-    (SERVED, GIVEN, repr(GIVEN)),
+    (SERVED, SERVED_ARGUMENTS, repr(SERVED_ARGUMENTS)),
     (CLASH, {"argument_2": "x", "B": "y"}, "{'argument_2': 'x', 'B': 'y'}"),
     (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),
 ]
-"""A tool, the arguments it is called with, and what it should say that it received."""
-SHAPES = [pytest.param(*call, id=f"{call[0].name}-{number}") for number, call in enumerate(CALLS)]
+"""A tool, the arguments it is called with, and the result that shows what it received."""
+TOOLS = [tool for tool, _, _ in CALLS]
 pytestmark = pytest.mark.filterwarnings("ignore:Field name .* shadows")
 
 
-def decided(tool, args):
-    """What the tool caller makes of a proposed call: the arguments of calls, the insights, and what it asked."""
+def propose(tool, args):
+    """Propose a call to the tool caller; return the arguments of its calls, its insights, and its prompt."""
     model = brain(call={tool.name: args})
     node = ToolCaller(model, Agent("Desk", "You help.", tools=[tool]), mode="direct")
     update = node.invoke({"messages": [HumanMessage("Go", id="h1")]})
     return [args for _, args in called(update)], update["tool_insights"], asked_by(model, "tools")[0]
 
 
-def refused(tool, args):
-    """The kind and the argument of each insight into a call that is not made."""
-    calls, insights, _ = decided(tool, args)
+def propose_refused(tool, args):
+    """Propose a call that is not made; return the kind and the argument of each insight."""
+    calls, insights, _ = propose(tool, args)
     assert calls == []
     return [(insight["kind"], insight.get("argument")) for insight in insights]
 
 
-def shown(tool):
+def describe_arguments(tool):
     """The arguments of a tool as the prompt shows them, by name."""
-    _, _, asked = decided(tool, [])
-    return {argument["name"]: argument for argument in asked.section("tools")[0]["arguments"]}
+    _, _, prompt = propose(tool, [])
+    return {argument["name"]: argument for argument in prompt.section("tools")[0]["arguments"]}
 
 
-@pytest.mark.parametrize(("tool", "args", "result"), SHAPES)
-def test_a_tool_is_asked_for_strictly_and_gets_what_was_given(tool, args, result):
-    agent = Agent("Desk", "You help.", tools=[tool])
-    for strategy, mode in (("tools", "arq"), ("react", "direct")):
-        model = brain(moves=[act(tool.name, args), say()])
-        app = create_guided_agent(model, agent, strategy=strategy, mode=mode, store=InMemoryStore())
-        messages = app.invoke({"messages": [("user", "Go")]})["messages"]
-        assert [message.text for message in messages if message.type == "tool"] == [result]
-        for call in model.calls:
-            assert_strict(call.schema)
+MOVES = [act(tool.name, args) for tool, args, _ in CALLS]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "mode", "answers"),
+    [
+        (ToolCalling(), "arq", {"call": {move.tool: move.args for move in MOVES}}),
+        (ReAct(max_steps=20), "direct", {"moves": [*MOVES, say()]}),
+    ],
+    ids=["tools", "react"],
+)
+def test_every_tool_is_asked_for_strictly_and_gets_its_arguments(strategy, mode, answers):
+    model = brain(**answers)
+    agent = Agent("Desk", "You help.", tools=TOOLS)
+    app = create_guided_agent(model, agent, strategy=strategy, mode=mode, store=InMemoryStore())
+    messages = app.invoke({"messages": [("user", "Go")]}, {"recursion_limit": 100})["messages"]
+    results = {message.name: message.text for message in messages if message.type == "tool"}
+    assert results == {tool.name: result for tool, _, result in CALLS}
+    for call in model.calls:
+        assert_strict(call.schema)
 
 
 def test_the_prompt_names_types_in_words_and_required_arguments_and_none_that_are_injected():
-    assert list(shown(injected)) == ["order"]
-    speed = shown(choices)["speed"]
+    assert list(describe_arguments(injected)) == ["order"]
+    speed = describe_arguments(choices)["speed"]
     assert (speed["type"], speed["required"]) == ('one of "slow", "fast"', True)
-    served = shown(SERVED)
+    served = describe_arguments(SERVED)
     assert served["where"]["type"] == "string or null"
     assert (served["order-id"]["key"], served["where"].get("key")) == ("argument_1", None)
 
@@ -230,14 +247,14 @@ def test_given_and_null_is_not_the_same_as_not_given():
         """Note something."""
         return repr(text)
 
-    assert decided(note, {"text": None})[0] == [{"text": None}]
-    assert decided(note, {})[0] == [{}]
-    assert refused(dashed, {"order": None}) == [("missing", "order")]
+    assert propose(note, {"text": None})[0] == [{"text": None}]
+    assert propose(note, {})[0] == [{}]
+    assert propose_refused(dashed, {"order": None}) == [("missing", "order")]
 
 
 def test_every_missing_argument_is_an_insight_of_its_own_that_says_what_it_means():
-    assert refused(choices, {"level": 2}) == [("missing", each) for each in ("size", "speed")]
-    _, insights, _ = decided(injected, {})
+    assert propose_refused(choices, {"level": 2}) == [("missing", each) for each in ("size", "speed")]
+    _, insights, _ = propose(injected, {})
     assert (insights[0]["arguments"], insights[0]["description"]) == ({}, "order")
 
 
@@ -259,7 +276,7 @@ def book(guests: int) -> str:
 
 
 ONE_OF = [{"required": ["mail"]}, {"required": ["phone"]}]
-EITHER = mcp("either", {"mail": TEXT, "phone": TEXT}, anyOf=ONE_OF)
+EITHER = make_mcp_tool("either", {"mail": TEXT, "phone": TEXT}, anyOf=ONE_OF)
 LOST, ODD = {"$ref": "data:application/json,{}"}, {"type": "string", "pattern": "("}  # nothing is fetched
 
 
@@ -268,7 +285,7 @@ LOST, ODD = {"$ref": "data:application/json,{}"}, {"type": "string", "pattern": 
     [
         (scalars, {**SCALARS, "on": "soon"}, "on", "valid date"),
         (nested, {**NESTED, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
-        (choices, {**CHOSEN, "tags": None}, "tags", "valid list"),
+        (choices, {**CHOICES, "tags": None}, "tags", "valid list"),
         (open_ended, {**OPEN, "pair": [1]}, "pair", "required"),
         (open_ended, {**OPEN, "data": Raw("{no json")}, "data", "not JSON"),
         (open_ended, {**OPEN, "data": Raw("[" * 100_000)}, "data", "not JSON"),
@@ -276,18 +293,21 @@ LOST, ODD = {"$ref": "data:application/json,{}"}, {"type": "string", "pattern": 
         (OLD_DRAFT, {"unit": {}}, "unit", "code"),
         (book, {"guests": 3}, "guests", "tables are for two"),  # the tool's own validator
         (EITHER, {}, None, "is not valid under any"),  # a rule between arguments
-        (mcp("broken", {"a": LOST}), {"a": "x"}, None, "schema cannot be used"),
-        (mcp("broken", {"a": ODD}), {"a": "x"}, None, "schema cannot be used"),
+        (make_mcp_tool("broken", {"a": LOST}), {"a": "x"}, None, "schema cannot be used"),
+        (make_mcp_tool("broken", {"a": ODD}), {"a": "x"}, None, "schema cannot be used"),
     ],
 )
 def test_an_invalid_argument_says_why_in_the_tool_s_own_words(tool, args, argument, problem):
-    calls, (insight,), _ = decided(tool, args)
+    calls, (insight,), _ = propose(tool, args)
     assert (calls, insight["kind"], insight["argument"]) == ([], "invalid", argument)
     assert problem in insight["problem"]
 
 
-LASTING = (None, True, False)
-KINDS = [Guideline(when, "do it", continuous=lasts) for when in ("x", None) for lasts in LASTING]
+GUIDELINES = [
+    Guideline(condition, "do it", continuous=continuous)
+    for condition in ("x", None)
+    for continuous in (None, True, False)
+]
 KEYS = {
     "matcher": {"score", "should_apply"},
     "tools": {"should_run", "score", "repeat_is_justified"},
@@ -304,14 +324,12 @@ KEYS = {
         pytest.param("react", "direct", marks=pytest.mark.slow),
     ],
 )
-def test_what_is_asked_for_an_agent_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
-    agent = Agent(
-        "Desk", "You help.", KINDS, tools=[tool for tool, *_ in CALLS], confirm={"scalars": "customer"}
-    )
+def test_every_schema_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
+    agent = Agent("Desk", "You help.", GUIDELINES, tools=TOOLS, confirm={"scalars": "customer"})
     model = brain(moves=[say("Hello.")], reply="Hello.")
     create_guided_agent(model, agent, strategy=strategy, mode=mode).invoke({"messages": [("user", "Hi")]})
     for call in model.calls:
         assert_strict(call.schema)
         assert all(f"'{key}'" in str(call.schema) for key in KEYS.get(call.module, ()))
-    judged = asked_by(model, "matcher")[0]
-    assert set(judged.schema["required"]) - {"reasoning"} == set(judged.now["judge"])
+    matching = asked_by(model, "matcher")[0]
+    assert set(matching.schema["required"]) - {"reasoning"} == set(matching.now["judge"])

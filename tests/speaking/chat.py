@@ -1,9 +1,9 @@
-"""Conversations with a speaker: what was said, what was done, what the model was asked.
+"""Conversations with a speaker whose model makes the moves of a script.
 
-    desk = Chat([think("It is late."), act("get_order", A1), say("It is late.")])
-    desk.hear("Where is A-1?")
+    chat = Chat([think("It is late."), act("get_order", A1), say("It is late.")])
+    chat.send("Where is A-1?")
 
-Each move is one answer of the model; the last one is given again and again.
+Each move is one answer of the model; the last one is repeated.
 """
 
 from __future__ import annotations
@@ -59,27 +59,27 @@ DESK = Agent(
 
 
 class Chat:
-    """A conversation with a speaker whose model makes the moves of a script; settings are those of `ReSpAct`."""
+    """A conversation; the settings are those of `ReSpAct` and of `create_respact_agent`."""
 
     def __init__(self, script: Sequence[Any], agent: Any = DESK, **settings: Any) -> None:
-        names = {each.name for each in dataclasses.fields(ReSpAct)}
-        strategy = ReSpAct(**{name: settings.pop(name) for name in list(settings) if name in names})
+        fields = {field.name for field in dataclasses.fields(ReSpAct)}
+        strategy = ReSpAct(**{name: settings.pop(name) for name in list(settings) if name in fields})
         settings = {"mode": "direct", "checkpointer": MemorySaver(), **settings}
         self.model = brain(moves=script)
         self.app = create_respact_agent(self.model, agent, strategy=strategy, **settings)
-        self.waits: Any = None
+        self.interrupt: Any = None
 
-    def hear(self, text: Any, **channels: Any) -> str:
-        """What the agent says, in a chat or to a new task."""
+    def send(self, text: Any, **channels: Any) -> str:
+        """Send a message, which begins a new task; return the reply."""
         return self._run({"messages": [HumanMessage(text)], **channels})
 
     def answer(self, text: Any) -> str:
-        """What the agent says to an answer that it waits for."""
+        """Answer an utterance that waits; return the reply."""
         return self._run(Command(resume=text))
 
-    def _run(self, given: Any) -> str:
-        state = self.app.invoke(given, THREAD)
-        self.waits = state["__interrupt__"][0].value if "__interrupt__" in state else None
+    def _run(self, input: Any) -> str:
+        state = self.app.invoke(input, THREAD)
+        self.interrupt = state["__interrupt__"][0].value if "__interrupt__" in state else None
         return str(self.messages[-1].text)
 
     @property
@@ -92,19 +92,22 @@ class Chat:
 
     @property
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
-        made = [each for m in self.messages if isinstance(m, AIMessage) for each in m.tool_calls]
-        return [(each["name"], each["args"]) for each in made]
+        calls = []
+        for message in self.messages:
+            if isinstance(message, AIMessage):
+                calls += [(call["name"], call["args"]) for call in message.tool_calls]
+        return calls
 
     @property
     def results(self) -> list[str]:
-        return [m.text for m in self.messages if isinstance(m, ToolMessage)]
+        return [message.text for message in self.messages if isinstance(message, ToolMessage)]
 
     @property
     def moves(self) -> list[tuple[str, str]]:
-        """The moves of the turn or task: what each was, and its words."""
+        """The kind and the text of each move of the turn or task."""
         return [(move["kind"], move["text"]) for move in self.state["moves"]]
 
     @property
-    def asked(self) -> list[Asked]:
+    def prompts(self) -> list[Asked]:
         """What the model was asked."""
         return asked_by(self.model, "speaker")

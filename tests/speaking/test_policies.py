@@ -1,4 +1,4 @@
-"""Policies: rules that are switched on one by one, in the prompt and held by code."""
+"""Policies: rules that are switched on one by one, in the prompt, and enforced by code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HALF = {"half_request": True}
 PROMISE = say("I refund it.", promises=[{"what": "a refund", "tool": None}])
 UNSOURCED = say("It cannot be undone.", facts=[{"fact": "it cannot be undone", "source": None}])
 
-HELD = {
+COMPLAINTS = {
     "narrow_many_results": ([THAI, say("Six."), ask("Six. Which part of town?")], "ask what narrows it down"),
     "widen_no_results": ([NONE, say("There is none."), ask("Elsewhere?")], "offer an alternative"),
     "weigh_requirements": ([NONE, NONE_FOR_4, say("None."), ask("Food or guests?")], "matters more"),
@@ -26,86 +26,85 @@ HELD = {
     "decline_unserved": ([PROMISE, say("I cannot refund it.")], "decline it"),
     "attributes_from_calls": ([LOOK, UNSOURCED, say("I do not know.")], "it has no source in this prompt"),
 }
-HEARD = "A-1 is for a table at the owl, thai or none, for 4"
+REQUEST = "A-1 is for a table at the owl, thai or none, for 4"
 
 
-@pytest.mark.parametrize("policy", HELD)
-def test_what_breaks_a_policy_is_asked_for_again_while_it_is_on(policy):
-    script, complaint = HELD[policy]
-    desk = Chat(script, policies=[policy])
-    assert desk.hear(HEARD) == script[-1].text
-    assert complaint in desk.asked[-1].complaint
-    off = Chat(script, policies=[name for name in POLICIES if name != policy])
-    off.hear(HEARD)
-    assert not any(complaint in asked.complaint for asked in off.asked)
+@pytest.mark.parametrize("policy", COMPLAINTS)
+def test_a_move_that_breaks_a_policy_is_asked_for_again_while_it_is_on(policy):
+    script, complaint = COMPLAINTS[policy]
+    chat = Chat(script, policies=[policy])
+    assert chat.send(REQUEST) == script[-1].text
+    assert complaint in chat.prompts[-1].complaint
+    without = Chat(script, policies=[name for name in POLICIES if name != policy])
+    without.send(REQUEST)
+    assert not any(complaint in prompt.complaint for prompt in without.prompts)
 
 
-def test_what_is_untrue_is_never_said_and_what_is_only_unkind_is_in_the_end():
-    assert Chat([PROMISE]).hear(HEARD) == DESK.fallback
-    desk = Chat([NONE, say("None.")])
-    assert desk.hear(HEARD) == "None."
-    assert "offer an alternative" in desk.asked[-1].complaint  # of one search, nothing is weighed yet
+def test_what_is_untrue_is_never_said_but_what_is_only_unkind_may_be():
+    assert Chat([PROMISE]).send(REQUEST) == DESK.fallback
+    chat = Chat([NONE, say("None.")])
+    assert chat.send(REQUEST) == "None."
+    assert "offer an alternative" in chat.prompts[-1].complaint  # of one search, nothing is weighed yet
 
 
-def test_all_shipped_ones_are_on_unless_said():
+def test_all_shipped_policies_are_on_by_default():
     for policies, names in ((None, list(POLICIES)), (["name_or_type"], ["name_or_type"]), ([], None)):
-        desk = Chat([say("Hello.")], policies=policies)
-        desk.hear("Hi")
-        shown = desk.asked[0].section("policies")
-        assert (shown and [each["name"] for each in shown]) == names
-        asked = str(desk.asked[0].schema)
+        chat = Chat([say("Hello.")], policies=policies)
+        chat.send("Hi")
+        section = chat.prompts[0].section("policies")
+        assert (section and [policy["name"] for policy in section]) == names
+        schema = str(chat.prompts[0].schema)
         for query in ("promises", "facts", "half_request", "choice_is_left_to_you"):
-            assert (query in asked) is (policies is None)
+            assert (query in schema) is (policies is None)
     assert len(POLICIES) == 10
 
 
-@pytest.mark.parametrize(
-    ("result", "listed"),
-    [
-        ('{"items": [1, 2, 3, 4, 5, 6], "page": 1}', "too_many"),
-        ("[1, 2, 3, 4, 5]", None),
-        ("six tables", None),
-        ("[" * 100_000, None),
-        ("[]", "empty"),
-    ],
-)
-def test_entries_of_a_result_are_counted_by_its_form(result, listed):
+def test_entries_of_a_result_are_counted_by_its_form():
+    results = iter(['{"items": [1, 2, 3, 4, 5, 6], "page": 1}', "[1, 2, 3, 4, 5]", "[" * 100_000, "[]"])
+
     def find(word: str) -> str:
         """Find."""
-        return result
+        return next(results)
 
-    desk = Chat([act("find", {"word": "thai"}), say("Here.", choice_is_left_to_you=True)], [find])
-    assert desk.hear("thai, surprise me") == "Here."
-    for name in ("too_many", "empty"):
-        assert desk.asked[1].now.get(name) == (["T1"] if name == listed else None)
-    assert (len(desk.asked) == 2) is (listed != "empty")
+    left_to_us = say("Here.", choice_is_left_to_you=True)
+    for section in ("too_many", None, None, "empty"):
+        chat = Chat([act("find", {"word": "thai"}), left_to_us], [find])
+        assert chat.send("thai, surprise me") == "Here."
+        for name in ("too_many", "empty"):
+            assert chat.prompts[1].now.get(name) == (["T1"] if name == section else None)
+        assert (len(chat.prompts) == 2) is (section != "empty")
 
 
 def test_a_request_is_whole_once_something_was_found():
-    desk = Chat([LOOK, say("It is late.", **HALF)])
-    desk.hear("A-1 is for")
-    assert len(desk.asked) == 2
+    chat = Chat([LOOK, say("It is late.", **HALF)])
+    chat.send("A-1 is for")
+    assert len(chat.prompts) == 2
+
+
+NORTH = {"food": "whatever", "area": "north"}
 
 
 @pytest.mark.parametrize(
-    ("given", "basis", "policies", "put"),
+    ("arguments", "basis", "policies", "is_confirmed"),
     [
         (A1, "inferred", None, True),
         (A1, "another_request", None, True),
         (A1, "inferred", [], False),
-        ({"food": "whatever", "area": "north"}, "does_not_matter", None, False),
+        (NORTH, "does_not_matter", None, False),
         ({"food": "whatever", "guests": 9}, "does_not_matter", None, True),
-        ({"food": "whatever", "area": "north"}, "known", None, True),
-        ({"food": "whatever", "area": "north"}, "does_not_matter", [], True),
+        (NORTH, "known", None, True),
+        (NORTH, "does_not_matter", [], True),
     ],
 )
-def test_a_guess_is_put_to_the_customer_but_the_tools_own_word_for_any_value_is_none(
-    given, basis, policies, put
+def test_the_customer_confirms_a_guess_except_for_the_tools_own_word_for_any_value(
+    arguments, basis, policies, is_confirmed
 ):
-    tool = "get_order" if given is A1 else "find_table"
-    desk = Chat([act(tool, given, bases=dict.fromkeys(given, basis)), say("Well.")], policies=policies)
-    said = desk.hear("And A-1? A table, I do not mind which")
-    assert (said.endswith("Reply yes to go ahead."), desk.calls == []) == (put, put)
+    tool = "get_order" if arguments is A1 else "find_table"
+    call = act(tool, arguments, bases=dict.fromkeys(arguments, basis))
+    chat = Chat([call, say("Well.")], policies=policies)
+    reply = chat.send("And A-1? A table, I do not mind which")
+    assert reply.endswith("Reply yes to go ahead.") is is_confirmed
+    assert (chat.calls == []) is is_confirmed
 
 
 class Books(AgentState, total=False):
@@ -131,48 +130,48 @@ def frozen(script):
 
 
 def test_a_policy_forbids_a_tool_by_state_and_says_why():
-    desk = frozen([LOOK, say("The books are closed.")])
-    assert desk.hear("Where is A-1?", closed=True) == "The books are closed."
-    assert desk.calls == []
-    assert desk.asked[0].now["candidates"] == ["find_table"]
-    assert desk.asked[0].now["forbidden"] == {"get_order": "frozen", "cancel_order": "frozen"}
-    assert FROZEN.rule in desk.asked[1].complaint
-    assert FROZEN.rule in desk.state["tool_insights"][-1]["problem"]
-    desk = frozen([LOOK, say("Late.")])
-    desk.hear("Where is A-1?", closed=False)
-    assert desk.calls == [("get_order", A1)]
+    chat = frozen([LOOK, say("The books are closed.")])
+    assert chat.send("Where is A-1?", closed=True) == "The books are closed."
+    assert chat.calls == []
+    assert chat.prompts[0].now["candidates"] == ["find_table"]
+    assert chat.prompts[0].now["forbidden"] == {"get_order": "frozen", "cancel_order": "frozen"}
+    assert FROZEN.rule in chat.prompts[1].complaint
+    assert FROZEN.rule in chat.state["tool_insights"][-1]["problem"]
+    chat = frozen([LOOK, say("Late.")])
+    chat.send("Where is A-1?", closed=False)
+    assert chat.calls == [("get_order", A1)]
 
 
-def test_what_was_agreed_to_is_refused_where_a_policy_forbids_it_by_then_and_it_is_said_why():
-    desk = frozen([*[CANCEL] * 3, say("It is too late.")])
-    desk.hear("Cancel A-1", closed=False)
-    assert desk.hear("Yes", closed=True) == "It is too late."
-    assert desk.calls == []
-    now = desk.asked[-1].now
+def test_a_policy_forbids_a_call_that_was_agreed_to_and_the_model_is_told_why():
+    chat = frozen([*[CANCEL] * 3, say("It is too late.")])
+    chat.send("Cancel A-1", closed=False)
+    assert chat.send("Yes", closed=True) == "It is too late."
+    assert chat.calls == []
+    now = chat.prompts[-1].now
     assert now["refused"][0]["tool"] == "cancel_order"
     assert FROZEN.rule in now["refused"][0]["why"]
     assert "asked_about_again" not in now
 
 
-def test_a_policy_requires_a_tool_before_anything_else_save_questions():
-    desk = Chat([GREEK, say("Fine."), LOOK, GREEK, say("The Owl.")], policies=[FIRST])
-    desk.hear("greek for A-1")
-    assert desk.asked[0].now["required_first"] == ["get_order"]
-    assert "requires get_order first" in desk.asked[1].complaint
-    assert "requires get_order first" in desk.asked[2].complaint
-    assert [tool for tool, _ in desk.calls] == ["get_order", "find_table"]
-    assert Chat([ask("Which order?")], policies=[FIRST]).hear("Hi") == "Which order?"
+def test_a_policy_requires_a_tool_before_anything_else_except_questions():
+    chat = Chat([GREEK, say("Fine."), LOOK, GREEK, say("The Owl.")], policies=[FIRST])
+    chat.send("greek for A-1")
+    assert chat.prompts[0].now["required_first"] == ["get_order"]
+    assert "requires get_order first" in chat.prompts[1].complaint
+    assert "requires get_order first" in chat.prompts[2].complaint
+    assert [tool for tool, _ in chat.calls] == ["get_order", "find_table"]
+    assert Chat([ask("Which order?")], policies=[FIRST]).send("Hi") == "Which order?"
     never = Policy("never", "Nothing is looked up.", forbids=lambda state: ["get_order"])
-    assert Chat([say("Closed.")], policies=[FIRST, never]).hear("Hi") == "Closed."
+    assert Chat([say("Closed.")], policies=[FIRST, never]).send("Hi") == "Closed."
 
 
 def test_a_policy_opens_no_gate_and_names_no_tool_that_does_not_exist():
     first = Policy("first", "Cancel first.", requires=lambda state: ["cancel_order"])
-    desk = Chat([CANCEL], policies=[first])
-    assert desk.hear("A-1").endswith("Reply yes to go ahead.")
-    assert desk.calls == []
+    chat = Chat([CANCEL], policies=[first])
+    assert chat.send("A-1").endswith("Reply yes to go ahead.")
+    assert chat.calls == []
     with pytest.raises(errors.InputError, match="did you mean `name_or_type`"):
         Chat([], policies=["name_or_tipe"])
     wrong = Policy("p", "r", forbids=lambda state: ["get_ordr"])
     with pytest.raises(errors.InputError, match="did you mean `get_order`"):
-        Chat([say("Hi.")], [get_order], policies=[wrong]).hear("Hi")
+        Chat([say("Hi.")], [get_order], policies=[wrong]).send("Hi")

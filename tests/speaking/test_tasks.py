@@ -23,20 +23,20 @@ def task(script, **settings):
 
 
 def test_an_utterance_waits_and_its_answer_joins_the_context():
-    desk = task([ask("Which order?"), LOOK, DONE])
-    desk.hear("Look it up.")
-    assert desk.waits == {"type": "speak", "text": "Which order?", "category": "probing_question"}
-    assert desk.answer("A-1") == "All is done."
-    assert [message.type for message in desk.messages] == ["human", "ai", "human", "ai", "tool", "ai"]
-    assert desk.asked[1].lines[-1]["text"] == "A-1"
-    assert not desk.app.get_state(THREAD).next
+    chat = task([ask("Which order?"), LOOK, DONE])
+    chat.send("Look it up.")
+    assert chat.interrupt == {"type": "speak", "text": "Which order?", "category": "probing_question"}
+    assert chat.answer("A-1") == "All is done."
+    assert [message.type for message in chat.messages] == ["human", "ai", "human", "ai", "tool", "ai"]
+    assert chat.prompts[1].lines[-1]["text"] == "A-1"
+    assert not chat.app.get_state(THREAD).next
 
 
 class Mood(TypedDict):
     mood: str
 
 
-def test_its_nodes_bring_the_channels_that_a_graph_lacks():
+def test_its_nodes_declare_the_channels_that_a_graph_lacks():
     builder = StateGraph(Mood, input_schema=MessagesState)
     builder.add_node("speak", Speaker(brain(moves=[ask("Which order?"), DONE]), DESK, setting="task"))
     builder.add_node("listen", Listen())
@@ -46,46 +46,45 @@ def test_its_nodes_bring_the_channels_that_a_graph_lacks():
     app = builder.compile(checkpointer=MemorySaver())
     app.invoke({"messages": [("user", "Look it up.")]}, THREAD)
     app.invoke(Command(resume="A-1"), THREAD)
-    said = [message.text for message in app.get_state(THREAD).values["messages"]]
-    assert said == ["Look it up.", "Which order?", "A-1", "All is done."]
+    texts = [message.text for message in app.get_state(THREAD).values["messages"]]
+    assert texts == ["Look it up.", "Which order?", "A-1", "All is done."]
 
 
 @pytest.mark.parametrize("answer", ["  ", 7])
 def test_an_answer_that_says_nothing_can_be_given_again(answer):
-    desk = task([ask("Which order?"), DONE])
-    desk.hear("Look it up.")
+    chat = task([ask("Which order?"), DONE])
+    chat.send("Look it up.")
     with pytest.raises(errors.InputError, match="a text that says something"):
-        desk.answer(answer)
-    assert desk.answer("A-1") == "All is done."
+        chat.answer(answer)
+    assert chat.answer("A-1") == "All is done."
 
 
-def test_what_waits_counts_as_a_question_and_it_never_waits_for_ever():
-    desk = task([say(f"I am at {n}.") for n in range(99)], max_questions=3)
-    desk.hear("Look it up.")
+def test_an_utterance_that_waits_counts_as_a_question_so_waiting_ends():
+    chat = task([say(f"I am at {n}.") for n in range(99)], max_questions=3)
+    chat.send("Look it up.")
     for _ in range(3):
-        assert desk.waits["category"] == "status_update"
-        desk.answer("Hm.")
-    assert desk.waits is None
-    assert desk.messages[-1].text == DESK.fallback
+        assert chat.interrupt["category"] == "status_update"
+        chat.answer("Hm.")
+    assert chat.interrupt is None
+    assert chat.messages[-1].text == DESK.fallback
 
 
-@pytest.mark.parametrize("name", [None, "Front desk"])
-def test_steps_are_counted_across_answers_and_a_new_message_is_a_new_task(name):
-    desk = task([ask("One?"), LOOK, ask("Two?"), ask("Three?"), DONE, DONE], max_steps=3, name=name)
-    desk.hear("Look up A-1.")
-    desk.answer("Yes.")
-    assert desk.answer("Go on.") == "All is done."
-    assert "end the task, and say how far it got" in desk.asked[-1].complaint
-    assert [asked.now["steps_left"] for asked in desk.asked] == [3, 2, 1, 0, 0]
-    desk.hear("And another thing.")
-    assert desk.asked[-1].now["steps_left"] == 3
+def test_steps_are_counted_across_answers_and_a_new_message_is_a_new_task():
+    chat = task([ask("One?"), LOOK, ask("Two?"), ask("Three?"), DONE, DONE], max_steps=3, name="Front desk")
+    chat.send("Look up A-1.")
+    chat.answer("Yes.")
+    assert chat.answer("Go on.") == "All is done."
+    assert "end the task, and say how far it got" in chat.prompts[-1].complaint
+    assert [prompt.now["steps_left"] for prompt in chat.prompts] == [3, 2, 1, 0, 0]
+    chat.send("And another thing.")
+    assert chat.prompts[-1].now["steps_left"] == 3
 
 
 @pytest.mark.parametrize(("answer", "done"), [("Yes.", ["A-1 is cancelled"]), ("Hm.", [])])
 def test_a_call_is_agreed_to_within_a_task(answer, done):
     # Code's question waits for its answer, also where the model takes the task for done.
     script = [act("cancel_order", A1), say("Gladly.", ends_task=True), say("Well.", ends_task=True)]
-    desk = task(script, max_questions=0)
-    assert desk.hear("Cancel A-1") == 'Gladly.\n\nCancel order (order id: "A-1")\nReply yes to go ahead.'
-    desk.answer(answer)
-    assert desk.results == done
+    chat = task(script, max_questions=0)
+    assert chat.send("Cancel A-1") == 'Gladly.\n\nCancel order (order id: "A-1")\nReply yes to go ahead.'
+    chat.answer(answer)
+    assert chat.results == done

@@ -1,4 +1,4 @@
-"""The speaking agent in a world that is no set of tools."""
+"""The speaking agent in a world that isn't a set of tools."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Kitchen:
             self.open, self.score = True, 0.5
         if action == "wash the mug":
             self.done, self.score = True, 1.0
-        seen = {"open the cupboard": "There is a mug.", "wash the mug": "The mug is clean."}
-        return Observation(seen.get(action, "A kitchen."))
+        observations = {"open the cupboard": "There is a mug.", "wash the mug": "The mug is clean."}
+        return Observation(observations.get(action, "A kitchen."))
 
 
 def household(script, world=None, **settings):
@@ -58,13 +58,13 @@ def household(script, world=None, **settings):
 def test_it_acts_until_the_world_has_ended_and_says_so(setting):
     end = END if setting == "task" else say("It is clean.")
     home = household([think("Where is it?"), *WASHED, do("look"), end], setting=setting)
-    assert (home.hear(TASK), home.waits) == ("It is clean.", None)
+    assert (home.send(TASK), home.interrupt) == ("It is clean.", None)
     assert home.calls == [("act", {"action": "open the cupboard"}), ("act", {"action": "wash the mug"})]
-    assert "the world's task has ended" in home.asked[4].complaint
+    assert "the world's task has ended" in home.prompts[4].complaint
     world = home.state["world"][-1]
-    taken = [["open the cupboard", "There is a mug."], ["wash the mug", "The mug is clean."]]
-    assert (world["done"], world["score"], world["steps"], world["invalid"]) == (True, 1.0, taken, 0)
-    assert home.asked[0].section("world") == {
+    steps = [["open the cupboard", "There is a mug."], ["wash the mug", "The mug is clean."]]
+    assert (world["done"], world["score"], world["steps"], world["invalid"]) == (True, 1.0, steps, 0)
+    assert home.prompts[0].section("world") == {
         "beginning": "You are in a kitchen. There are a cupboard and a sink.",
         "actions": ["look", "open the cupboard"],
         "score": 0.0,
@@ -77,29 +77,29 @@ def test_it_acts_until_the_world_has_ended_and_says_so(setting):
 def test_what_cannot_be_done_is_observed_and_counted(free):
     world = Kitchen(free=free)
     home = household([do("fly"), *WASHED, END], world)
-    told = list(home.app.stream({"messages": [("user", TASK)]}, THREAD, stream_mode="custom"))
-    assert {each.agent for each in told} == {"Agent"}
-    refused, opened, _ = [each for each in told if isinstance(each, events.ToolCalled)]
+    stream = list(home.app.stream({"messages": [("user", TASK)]}, THREAD, stream_mode="custom"))
+    assert {event.agent for event in stream} == {"Agent"}
+    refused, opened, _ = [event for event in stream if isinstance(event, events.ToolCalled)]
     assert refused.status == "error"
-    can = "this cannot be done now; what can: look, open the cupboard"
-    assert refused.result == ("Nothing happens." if free else can)
+    possible = "this cannot be done now; what can: look, open the cupboard"
+    assert refused.result == ("Nothing happens." if free else possible)
     assert (opened.status, opened.result) == ("success", "There is a mug.")
     assert opened.arguments["action"] == "open the cupboard"
     assert world.steps == [*(["fly"] if free else []), "open the cupboard", "wash the mug"]
     assert (home.state["world"][-1]["invalid"], len(home.state["world"][-1]["steps"])) == (1, 2)
-    assert ("actions" in home.asked[0].section("world")) is not free
+    assert ("actions" in home.prompts[0].section("world")) is not free
 
 
 def test_actions_are_bounded_and_the_end_is_told():
     world = Kitchen()
     home = household([do("look")], world, max_steps=4)
-    assert home.hear(TASK) == DESK.fallback
-    assert (len(world.steps), home.waits) == (4, None)
+    assert home.send(TASK) == DESK.fallback
+    assert (len(world.steps), home.interrupt) == (4, None)
 
 
 def test_in_another_process_the_actions_are_repeated():
     saver, fresh = MemorySaver(), Kitchen()
-    household([WASHED[0], ask("This mug?")], checkpointer=saver).hear(TASK)
+    household([WASHED[0], ask("This mug?")], checkpointer=saver).send(TASK)
     home = household([WASHED[1], END], fresh, checkpointer=saver)
     home.answer("Yes.")
     assert home.state["world"][-1]["score"] == 1.0
@@ -110,16 +110,16 @@ class Fickle(Kitchen):
     """A world that shows something else each time."""
 
     def step(self, action):
-        seen = super().step(action)
-        return Observation(f"{seen.text} ({self.resets})", seen.valid)
+        observation = super().step(action)
+        return Observation(f"{observation.text} ({self.resets})", observation.valid)
 
 
 @pytest.mark.parametrize("kind", [Kitchen, Fickle])
 def test_threads_take_turns_in_one_world_which_has_to_repeat_itself(kind):
-    world, two = kind(), {"configurable": {"thread_id": "2"}}
+    world, second_thread = kind(), {"configurable": {"thread_id": "2"}}
     home = household([WASHED[0], ask("This mug?"), ask("Which mug?"), WASHED[1], END], world)
-    home.hear(TASK)
-    home.app.invoke({"messages": [("user", TASK)]}, two)
+    home.send(TASK)
+    home.app.invoke({"messages": [("user", TASK)]}, second_thread)
     assert world.steps == []
     if kind is Fickle:
         with pytest.raises(errors.StateError, match="does not repeat itself"):
@@ -136,26 +136,13 @@ class Silent(Kitchen):
         pass
 
 
-class Plain(Kitchen):
-    """A world that shows a text alone."""
-
-    def step(self, action):
-        return "You see a mug."
-
-
-@pytest.mark.parametrize(
-    ("kind", "told"),
-    [
-        (Silent, r"Silent.reset\(\) returned \(line \d+ of .*test_worlds.py\) is a NoneType: .* type str"),
-        (Plain, r"Plain.step\(\) returned \(line \d+ of .*\) is a str: it must be of the type Observation"),
-    ],
-)
-def test_what_a_world_must_show_is_told_with_its_class_and_line(kind, told):
-    with pytest.raises(errors.InputError, match=told):
-        household([WASHED[0], END], kind()).hear(TASK)
+def test_what_a_world_must_return_is_named_with_its_class_and_line():
+    problem = r"Silent.reset\(\) returned \(line \d+ of .*test_worlds.py\) is a NoneType: .* type str"
+    with pytest.raises(errors.InputError, match=problem):
+        household([WASHED[0], END], Silent()).send(TASK)
 
 
-def test_actions_that_come_with_the_input_are_not_taken_whether_they_wait_or_seem_to_be_done():
+def test_actions_that_come_with_the_input_are_not_taken():
     world, opens = Kitchen(), {"action": "open the cupboard"}
     done, waiting = (
         AIMessage("", tool_calls=[{"name": "act", "args": opens, "id": id}]) for id in ("x", None)
@@ -172,7 +159,7 @@ def test_a_world_and_tools_go_together_but_no_tool_is_called_like_acting():
         return f"{name} is on the phone"
 
     home = Chat([act("ring", {"name": "Ann"}), *WASHED, END], [ring], environment=Kitchen())
-    home.hear("Wash the mug and ring Ann.")
+    home.send("Wash the mug and ring Ann.")
     assert home.results == ["Ann is on the phone", "There is a mug.", "The mug is clean."]
     ring.__name__ = "act"
     with pytest.raises(errors.InputError, match="rename it"):
@@ -185,8 +172,8 @@ def test_the_node_acts_by_itself_sync_and_async_until_the_end_and_leaves_other_c
     state = {"messages": [HumanMessage(TASK, id="h1"), AIMessage("", id="a1", tool_calls=calls)]}
     node = ActInWorld(Kitchen())
     graph = StateGraph(MessagesState).add_node("act", node).add_edge(START, "act").compile()
-    *_, kept = graph.stream(state, stream_mode="values")
-    for update in (node.invoke(state), asyncio.run(node.ainvoke(state)), kept):
+    *_, values = graph.stream(state, stream_mode="values")
+    for update in (node.invoke(state), asyncio.run(node.ainvoke(state)), values):
         results = [m for m in update["messages"] if m.type == "tool"]
         assert [m.tool_call_id for m in results] == ["open the cupboard", "wash the mug", "look"]
         assert [m.status for m in results] == ["success", "success", "error"]
