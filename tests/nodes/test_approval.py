@@ -53,8 +53,8 @@ class Desk:
         return [(m.text, m.status) for m in self.state["messages"] if m.type == "tool"]
 
     @property
-    def shown(self):
-        """The calls as the transcript has them."""
+    def transcript_calls(self):
+        """The arguments of the calls as the transcript has them."""
         return [call["args"] for m in self.state["messages"] if m.type == "ai" for call in m.tool_calls]
 
 
@@ -66,8 +66,8 @@ def test_one_interrupt_asks_about_all_calls_in_langchains_shape():
     desk = Desk()
     assert desk.ran == []
     request = TypeAdapter(HITLRequest).validate_python(desk.request)
-    asked = [(each["name"], each["args"]) for each in request["action_requests"]]
-    assert asked == [("refund", order) for order in ORDERS]
+    requests = [(action["name"], action["args"]) for action in request["action_requests"]]
+    assert requests == [("refund", order) for order in ORDERS]
     (review,) = request["review_configs"]
     assert review["action_name"] == "refund"
     assert set(review["allowed_decisions"]) == {"approve", "edit", "reject", "respond"}
@@ -82,18 +82,18 @@ def test_decisions_are_taken_by_position_and_the_transcript_shows_what_ran():
     results = desk.answer({"type": "reject", "message": "too much"}, edit(edited))
     assert desk.ran == [("A-2", 1)]
     assert set(results) == {(f"{NOT_ALLOWED}: too much", "error"), ("1 refunded for A-2", "success")}
-    assert desk.shown == [ORDERS[0], edited]
+    assert desk.transcript_calls == [ORDERS[0], edited]
     assert [message.type for message in desk.state["messages"]] == ["human", "ai", "tool", "tool", "ai"]
     assert edited in [line["arguments"] for line in asked_by(desk.model, "message")[0].results("refund")]
 
 
-def test_an_edited_call_is_not_put_again_though_the_model_goes_on_proposing_it_as_it_was():
+def test_an_edited_call_is_not_asked_about_again_though_the_model_still_proposes_it():
     desk = Desk(refund=lambda _: act("refund", ORDERS[0]))
     desk.answer(edit({"order_id": "A-1", "euros": 1}))
     assert ("__interrupt__" in desk.state, desk.ran) == (False, [("A-1", 1)])
 
 
-def test_calls_that_need_no_approval_wait_for_the_others_and_a_response_is_taken_for_the_result():
+def test_calls_that_need_no_approval_wait_for_the_others_and_a_response_is_the_result():
     desk = Desk(refund=ORDERS[:1], look=[{"order_id": "A-1"}])
     assert (len(desk.request["action_requests"]), desk.ran) == (1, [])
     results = desk.answer({"type": "respond", "message": "already refunded"})

@@ -66,8 +66,8 @@ def match(active=True, turn="h1", guideline="G1", agent="Desk"):
 MATCHED = (match(),)
 
 
-def graph(agent=DESK, state_schema: Any = AgentState, sends=True, messages_key="messages"):
-    """A graph of somebody else's that lets a model's calls run behind our gate."""
+def make_graph(agent=DESK, state_schema: Any = AgentState, sends=True, messages_key="messages"):
+    """Make a graph of somebody else's, in which a model's calls run behind our gate."""
     builder = StateGraph(state_schema)
     builder.add_node("model", lambda state: {})
     builder.add_node("tools", guarded_tools(agent, messages_key=messages_key))
@@ -81,18 +81,18 @@ def graph(agent=DESK, state_schema: Any = AgentState, sends=True, messages_key="
     return builder.compile()
 
 
-def ask(*calls, matches=MATCHED):
-    asking = [HumanMessage("Hi", id="h1"), AIMessage("", tool_calls=list(calls))]
-    return {"messages": asking, "guideline_matches": list(matches)}
+def make_input(*calls, matches=MATCHED):
+    messages = [HumanMessage("Hi", id="h1"), AIMessage("", tool_calls=list(calls))]
+    return {"messages": messages, "guideline_matches": list(matches)}
 
 
-def results(*calls, matches=MATCHED, **options):
-    state = graph(**options).invoke(ask(*calls, matches=matches))
+def run_calls(*calls, matches=MATCHED, **options):
+    state = make_graph(**options).invoke(make_input(*calls, matches=matches))
     return [(m.status, m.text) for m in state["messages"] if m.type == "tool"]
 
 
 def test_a_graph_draws_the_destinations_of_its_router_and_no_others():
-    drawn = graph().get_graph()
+    drawn = make_graph().get_graph()
     assert {edge.target for edge in drawn.edges if edge.source == "model"} == {"tools", END}
     assert "model -.-> tools;" in drawn.draw_mermaid()
 
@@ -104,7 +104,7 @@ def test_a_graph_draws_the_destinations_of_its_router_and_no_others():
 
 @pytest.mark.parametrize("sends", [True, False])
 def test_a_granted_call_runs_and_gets_its_id_as_an_idempotency_key(sends):
-    assert results(call("get_order", order_id="A-1"), sends=sends) == [("success", "A-1 by c1")]
+    assert run_calls(call("get_order", order_id="A-1"), sends=sends) == [("success", "A-1 by c1")]
 
 
 @pytest.mark.filterwarnings("ignore:guidelines were not matched")
@@ -114,14 +114,14 @@ def test_a_granted_call_runs_and_gets_its_id_as_an_idempotency_key(sends):
 def test_a_call_that_no_active_guideline_of_this_agent_and_turn_grants_is_refused(other):
     matches = [] if other is None else [match(**other)]
     for sends in (True, False):
-        ((status, said),) = results(call("get_order", order_id="A-1"), matches=matches, sends=sends)
+        ((status, text),) = run_calls(call("get_order", order_id="A-1"), matches=matches, sends=sends)
         assert (status, RAN) == ("error", [])
-        assert "no active guideline grants it" in said
+        assert "no active guideline grants it" in text
 
 
 def test_a_tool_that_is_always_available_needs_no_guideline_and_one_the_agent_does_not_have_is_refused():
-    assert results(call("search", words="x"), matches=[match(active=False)]) == [("success", "x")]
-    assert results(call("format_disk"))[0][0] == "error"
+    assert run_calls(call("search", words="x"), matches=[match(active=False)]) == [("success", "x")]
+    assert run_calls(call("format_disk"))[0][0] == "error"
 
 
 def test_where_nothing_was_matched_only_guidelines_without_a_condition_grant_tools():
@@ -129,20 +129,20 @@ def test_where_nothing_was_matched_only_guidelines_without_a_condition_grant_too
     agent = Agent("Desk", "You help.", [always, Guideline("they search", "search", tools=[search])])
     calls = [call("get_order", order_id="A-1"), call("search", id="c2", words="x")]
     with pytest.warns(UserWarning, match="guidelines were not matched .*'Desk'.*GuidelineMatcher"):
-        found = results(*calls, agent=agent, matches=())
-    assert [status for status, _ in found] == ["success", "error"]
+        results = run_calls(*calls, agent=agent, matches=())
+    assert [status for status, _ in results] == ["success", "error"]
 
 
 def test_an_error_of_a_tool_and_wrong_arguments_become_short_messages():
-    (first, failed), (second, misread) = results(call("fail"), call("get_order", id="c2", number=1))
+    (first, failed), (second, misread) = run_calls(call("fail"), call("get_order", id="c2", number=1))
     assert (first, second, len(failed) <= 500) == ("error", "error", True)
-    (told,) = graph().stream(ask(call("fail")), stream_mode="custom")
-    assert (told.status, told.result) == ("error", failed)
+    (event,) = make_graph().stream(make_input(call("fail")), stream_mode="custom")
+    assert (event.status, event.result) == ("error", failed)
     assert failed.startswith("ValueError: xxx")
     assert "order_id" in misread
 
 
-def test_the_gate_stands_around_a_tool_node_with_tools_of_ones_own_which_pass(runs):
+def test_a_tool_gate_lets_tools_of_ones_own_pass(runs):
     gate = ToolGate(DESK)
 
     @tool
@@ -157,19 +157,20 @@ def test_the_gate_stands_around_a_tool_node_with_tools_of_ones_own_which_pass(ru
     builder.add_node("tools", tools)
     builder.add_edge(START, "tools")
     for active, status in ((True, "success"), (False, "error")):
-        given = ask(call("weather", id="c2"), call("get_order", order_id="A-1"), matches=[match(active)])
-        told, order = runs.invoke(builder.compile(), given)["messages"][-2:]
-        assert (told.text, order.status, len(RAN)) == ("sunny", status, 1)
+        calls = [call("weather", id="c2"), call("get_order", order_id="A-1")]
+        input = make_input(*calls, matches=[match(active)])
+        own_result, order = runs.invoke(builder.compile(), input)["messages"][-2:]
+        assert (own_result.text, order.status, len(RAN)) == ("sunny", status, 1)
 
 
-def test_a_prompt_of_ones_own_is_told_the_active_guidelines():
-    state = ask(matches=[match(), match(guideline="G2", active=False)])
-    assert [each.action for each in active_guidelines(DESK, state)] == ["look it up"]
+def test_active_guidelines_are_there_for_a_prompt_of_ones_own():
+    state = make_input(matches=[match(), match(guideline="G2", active=False)])
+    assert [guideline.action for guideline in active_guidelines(DESK, state)] == ["look it up"]
 
 
 def test_a_tool_may_write_to_the_state():
-    given = ask(call("remember", name="Ada"))
-    *events, (_, state) = graph().stream(given, stream_mode=["custom", "values"])
+    input = make_input(call("remember", name="Ada"))
+    *events, (_, state) = make_graph().stream(input, stream_mode=["custom", "values"])
     assert (state["messages"][-1].text, state["variables"]) == ("remembered", {"name": "Ada"})
     assert [event.result for mode, event in events if mode == "custom"] == ["remembered"]
 
@@ -180,9 +181,9 @@ def test_an_async_only_tool_runs_in_a_sync_run_too(runs):
         await asyncio.sleep(0)
         return f"found {words}"
 
-    app = graph(Agent("Desk", "You help.", tools=[look]))
-    given = ask(call("look", words="x"), matches=())
-    assert runs.invoke(app, given)["messages"][-1].text == "found x"
+    app = make_graph(Agent("Desk", "You help.", tools=[look]))
+    input = make_input(call("look", words="x"), matches=())
+    assert runs.invoke(app, input)["messages"][-1].text == "found x"
 
 
 def test_a_sync_run_inside_of_an_async_tool_may_have_async_tools_of_its_own():
@@ -190,14 +191,14 @@ def test_a_sync_run_inside_of_an_async_tool_may_have_async_tools_of_its_own():
         """Look inside."""
         return "found"
 
-    app = graph(Agent("Inner", "You help.", tools=[inner]))
+    app = make_graph(Agent("Inner", "You help.", tools=[inner]))
 
     async def outer() -> str:
         """Look."""
-        return str(app.invoke(ask(call("inner"), matches=()))["messages"][-1].text)
+        return str(app.invoke(make_input(call("inner"), matches=()))["messages"][-1].text)
 
-    outside = graph(Agent("Desk", "You help.", tools=[outer]))
-    assert outside.invoke(ask(call("outer"), matches=()))["messages"][-1].text == "found"
+    outside = make_graph(Agent("Desk", "You help.", tools=[outer]))
+    assert outside.invoke(make_input(call("outer"), matches=()))["messages"][-1].text == "found"
 
 
 class Chat(TypedDict, total=False):
@@ -206,6 +207,6 @@ class Chat(TypedDict, total=False):
 
 
 def test_messages_may_stand_in_another_channel():
-    given = ask(call("get_order", order_id="A-1"))
-    state = graph(state_schema=Chat, messages_key="chat").invoke({**given, "chat": given["messages"]})
+    input = make_input(call("get_order", order_id="A-1"))
+    state = make_graph(state_schema=Chat, messages_key="chat").invoke({**input, "chat": input["messages"]})
     assert state["chat"][-1].text == "A-1 by c1"

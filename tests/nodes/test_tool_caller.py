@@ -1,4 +1,4 @@
-"""Which of the proposed calls are made, and what becomes of the others."""
+"""The tool caller: which of the proposed calls are made, and what becomes of the others."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ DESK = Agent("Desk", "You help with orders.", [LATE, CANCEL], tools=[search])
 
 
 def decide(call, *, active=("G1", "G2"), messages=(ASKED,), insights=(), mode="direct", **options):
-    """The calls, what is kept about them, and the model."""
+    """Run a tool caller once; return its calls, its insights, and the model."""
     model = brain(call=call)
-    found = [(id, id in active) for id in ("G1", "G2")]
     matches = [
-        {"agent": "Desk", "guideline": id, "turn": "h1", "active": is_active} for id, is_active in found
+        {"agent": "Desk", "turn": "h1", "guideline": id, "active": id in active, "matched": id in active}
+        for id in ("G1", "G2")
     ]
     state = {
         "messages": list(messages),
-        "guideline_matches": [{**match, "matched": match["active"]} for match in matches],
+        "guideline_matches": matches,
         "tool_insights": list(insights),
     }
     update = ToolCaller(model, DESK, mode=mode, **options).invoke(state)
     return called(update), update.get("tool_insights"), model
 
 
-def said(insights, tool="get_order"):
-    return [(each["kind"], each.get("problem", "")) for each in insights if each["tool"] == tool]
+def list_verdicts(insights, tool="get_order"):
+    return [(insight["kind"], insight["problem"]) for insight in insights if insight["tool"] == tool]
 
 
 def test_each_tool_that_a_guideline_grants_or_that_is_always_available_is_asked_about_by_itself():
     calls, insights, model = decide({"get_order": A1, "search": {"words": "x"}}, active=["G2"])
     assert calls == [("search", {"words": "x"})]
-    offered = {asked.now["candidates"][0]: asked for asked in asked_by(model, "tools")}
-    assert offered.keys() == {"cancel", "search"} == {insight["tool"] for insight in insights}
-    assert said(insights, "cancel") == [("declined", "no call was proposed")]
+    prompts = {prompt.now["candidates"][0]: prompt for prompt in asked_by(model, "tools")}
+    assert prompts.keys() == {"cancel", "search"} == {insight["tool"] for insight in insights}
+    assert list_verdicts(insights, "cancel") == [("declined", "no call was proposed")]
     now = {"turn": "M1", "candidates": ["cancel"], "active": ["G2"], "other_candidates": ["search"]}
-    assert offered["cancel"].now == now
-    granting = [offered[name].section("tools")[0]["granted_by"] for name in ("cancel", "search")]
-    assert [[guideline["id"] for guideline in each] for each in granting] == [["G2"], []]
+    assert prompts["cancel"].now == now
+    (guideline,) = prompts["cancel"].section("tools")[0]["granted_by"]
+    assert (guideline["id"], prompts["search"].section("tools")[0]["granted_by"]) == ("G2", [])
 
 
 BETTER = "potentially_better_tool_name"
@@ -69,10 +69,10 @@ BETTER = "potentially_better_tool_name"
         ({BETTER: "cancel"}, None),  # which no active guideline grants
     ],
 )
-def test_a_call_that_is_not_called_for_is_declined_and_says_why(verdict, problem):
+def test_a_call_that_the_model_does_not_want_is_declined_with_its_reason(verdict, problem):
     calls, insights, _ = decide({"get_order": act("get_order", A1, **verdict)}, active=["G1"], mode="arq")
     assert calls == ([] if problem else [("get_order", A1)])
-    assert said(insights) == [("declined", problem) if problem else ("run", "")]
+    assert list_verdicts(insights) == [("declined", problem) if problem else ("run", "")]
 
 
 @pytest.mark.parametrize("justified", [True, False])
@@ -80,20 +80,20 @@ def test_a_call_is_made_again_in_a_turn_only_where_that_is_justified(justified):
     again = {"get_order": lambda _: act("get_order", A1, repeat_is_justified=justified)}
     calls, insights, _ = decide(again, messages=RAN)
     assert calls == ([("get_order", A1)] if justified else [])
-    assert justified or "already made in this turn" in said(insights)[0][1]
+    assert justified or "already made in this turn" in list_verdicts(insights)[0][1]
 
 
 def test_two_equal_calls_in_one_answer_are_made_once():
     calls, insights, _ = decide({"get_order": [A1, A1, A2]})
     assert calls == [("get_order", A1), ("get_order", A2)]
-    assert ("declined", "the same call was proposed twice") in said(insights)
+    assert ("declined", "the same call was proposed twice") in list_verdicts(insights)
 
 
 def test_what_ran_earlier_in_the_turn_stays_on_record():
     earlier = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "run", "arguments": A1}
     old = {**earlier, "turn": "h0", "tool": "search"}
     _, insights, _ = decide({}, messages=RAN, insights=[earlier, old])
-    assert said(insights)[0] == ("run", "")
+    assert list_verdicts(insights)[0] == ("run", "")
     assert {insight["turn"] for insight in insights} == {"h1"}
 
 
@@ -107,32 +107,32 @@ def test_what_a_reply_asked_for_is_open_for_one_turn():
     asked = {"agent": "Desk", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     both = [{**asked, "turn": turn} for turn in ("h-1", "h0")]
     _, insights, _ = decide({}, messages=[*talk, ASKED], insights=both)
-    assert [each["turn"] for each in insights if each["kind"] == "missing"] == ["h0"]
+    assert [insight["turn"] for insight in insights if insight["kind"] == "missing"] == ["h0"]
 
 
 def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
     model = brain(judge={"G1": 2})
     create_guided_agent(model, Agent("Desk", "You help.", [LATE])).invoke({"messages": [ASKED]})
     assert asked_by(model, "tools") == []
-    for most, agent, asked in ((1, "Desk", 0), (2, "Desk", 3), (1, "Another", 3)):
-        spoken = [each.model_copy(update={"name": agent}) for each in ran()]
-        _, _, model = decide({"get_order": A2}, messages=[ASKED, *spoken], max_rounds=most)
-        assert len(model.calls) == asked
+    for max_rounds, agent, calls in ((1, "Desk", 0), (2, "Desk", 3), (1, "Another", 3)):
+        history = [message.model_copy(update={"name": agent}) for message in ran()]
+        _, _, model = decide({"get_order": A2}, messages=[ASKED, *history], max_rounds=max_rounds)
+        assert len(model.calls) == calls
 
 
-def test_a_tool_that_an_earlier_turn_was_about_has_its_round_in_this_one():
+def test_a_tool_of_an_earlier_turns_insights_has_its_round_in_this_one():
     asked = {"agent": "Desk", "turn": "h0", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     match = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": True, "matched": True}
     talk = [HumanMessage("Hi", id="h0"), AIMessage("Which?"), ASKED]
     route = route_calls(Agent("Desk", "You help.", [LATE]), again="tools once more")
     state = {"messages": talk, "guideline_matches": [match]}
-    for turn, way in (("h0", "tools once more"), ("h1", "message")):
-        assert route({**state, "tool_insights": [{**asked, "turn": turn}]}) == way
+    for turn, destination in (("h0", "tools once more"), ("h1", "message")):
+        assert route({**state, "tool_insights": [{**asked, "turn": turn}]}) == destination
 
 
 @pytest.mark.parametrize(("granted_later", "rounds"), [(2, 2), (9, 4)])
 def test_another_round_is_asked_for_only_where_a_tool_has_become_available(granted_later, rounds):
-    judge = {"G1": 9, "G2": lambda asked: granted_later if asked.turn else 2}
+    judge = {"G1": 9, "G2": lambda prompt: granted_later if prompt.turn else 2}
     model = brain(judge=judge, call={"get_order": A1})
     agent = Agent("Desk", "You help.", DESK.guidelines)
     create_guided_agent(model, agent, mode="direct").invoke({"messages": [ASKED]})
