@@ -28,18 +28,18 @@ QUESTION = 'Cancel order (order id: "A-1", refund: yes)\nReply yes to go ahead.'
 CANCEL = act("cancel_order", {"order_id": "A-1"})
 
 
-class Cut(BaseException):
+class ProcessKilled(BaseException):
     """The process is gone, as far as the thread can tell."""
 
 
 class Desk:
-    """The desk.
+    """The desk; `ran` are the calls of its tool.
 
     Args:
         strategy: How it decides; `eager` is the tool caller, asked ahead, `middleware` LangChain's agent under ours.
         moves: What the model decides, one at a time; then it speaks.
         reply: What it says.
-        wants: Whether the customer still wants what waits.
+        wants: Whether the customer still wants the pending calls.
         agrees: As the strategies take it.
         fields: Of the agent.
     """
@@ -54,16 +54,17 @@ class Desk:
         agrees: Any = None,
         **fields: Any,
     ) -> None:
-        self.done: list[tuple[Any, ...]] = []
-        self.cut = False
+        self.ran: list[tuple[Any, ...]] = []
+        self.is_killed_by_call = False
         self.moves = list(moves)
         self.decisions = 0
         self.judge: dict[str, Any] = {"G1": 9}
-        rule = Guideline(fields.pop("condition", "they want to cancel"), "cancel it", tools=[self._tool()])
-        settings = {"guidelines": [rule], "confirm": {"cancel_order": "customer"}, **fields}
+        condition = fields.pop("condition", "they want to cancel")
+        guideline = Guideline(condition, "cancel it", tools=[self._make_tool()])
+        settings = {"guidelines": [guideline], "confirm": {"cancel_order": "customer"}, **fields}
         self.agent = Agent("Desk", "You help with orders.", **settings)
         self.answer: Callable[[Any], Any] = Brain(
-            self.judge, reply=reply, moves=lambda _: self._move(), wants=lambda: wants
+            self.judge, reply=reply, moves=lambda _: self._next_move(), wants=lambda: wants
         )
         self.model = ScriptedChatModel(lambda call: self.answer(call))
         self.app: Any
@@ -72,58 +73,63 @@ class Desk:
 
             from arq_graph.middleware import GuidelineMiddleware
 
-            own = ScriptedChatModel(lambda call: self._as_agent(Asked(call), wants))
-            rules = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode="direct")
-            self.app = create_agent(own, middleware=[rules], checkpointer=MemorySaver())
+            agents_model = ScriptedChatModel(lambda call: self._answer_as_agent(Asked(call), wants))
+            middleware = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode="direct")
+            self.app = create_agent(agents_model, middleware=[middleware], checkpointer=MemorySaver())
             return
-        is_eager, saver = strategy == "eager", MemorySaver()
-        how = SETTINGS["tools" if is_eager else strategy](agrees=agrees)
+        is_eager = strategy == "eager"
+        settings_class = SETTINGS["tools" if is_eager else strategy]
         self.app = create_guided_agent(
-            self.model, self.agent, strategy=how, mode="direct", checkpointer=saver, eager=is_eager
+            self.model,
+            self.agent,
+            strategy=settings_class(agrees=agrees),
+            mode="direct",
+            checkpointer=MemorySaver(),
+            eager=is_eager,
         )
 
-    def _as_agent(self, asked: Asked, wants: bool) -> AIMessage:
-        """What the model of a `create_agent` answers."""
-        again = asked.now.get("awaiting_agreement", ()) if wants else ()
-        move = None if again else self._move()
-        calls = [(each["tool"], each["arguments"]) for each in again]
+    def _answer_as_agent(self, prompt: Asked, wants: bool) -> AIMessage:
+        """Answer as the model of a `create_agent` does."""
+        still_wanted = prompt.now.get("awaiting_agreement", ()) if wants else ()
+        move = None if still_wanted else self._next_move()
+        calls = [(call["tool"], call["arguments"]) for call in still_wanted]
         if move and move.tool:
             calls = [(move.tool, dict(move.args))]
-        made = [tool_call(name=name, args=args, id=f"c{uuid4().hex}") for name, args in calls]
-        said = move.text if move and move.text is not None else "A draft."
-        return AIMessage("" if made else said, tool_calls=made)
+        tool_calls = [tool_call(name=name, args=args, id=f"c{uuid4().hex}") for name, args in calls]
+        text = move.text if move and move.text is not None else "A draft."
+        return AIMessage("" if tool_calls else text, tool_calls=tool_calls)
 
-    def _move(self) -> Move:
+    def _next_move(self) -> Move:
         self.decisions += 1
         return self.moves.pop(0) if self.moves else say()
 
-    def _tool(self) -> Any:
+    def _make_tool(self) -> Any:
         def cancel_order(order_id: str, refund: bool = True) -> str:
             """Cancel an order. It cannot be undone."""
-            if self.cut:
-                self.cut = False
-                raise Cut
-            self.done.append((order_id, refund))
+            if self.is_killed_by_call:
+                self.is_killed_by_call = False
+                raise ProcessKilled
+            self.ran.append((order_id, refund))
             return "cancelled" if order_id != "broken" else '{"error": "no such order"}'
 
         return cancel_order
 
-    def starts_anew(self, moves: tuple[Move, ...] = (CANCEL,)) -> None:
-        """Forget the thread and what was done."""
+    def reset(self, moves: tuple[Move, ...] = (CANCEL,)) -> None:
+        """Forget the thread and what ran."""
         self.app.checkpointer.delete_thread("1")
-        self.done.clear()
+        self.ran.clear()
         self.moves = list(moves)
 
-    def say(self, text: Any) -> str:
-        """Say something, and hear the reply."""
+    def send(self, text: Any) -> str:
+        """Send a message; return the reply."""
         state = self.app.invoke({"messages": [HumanMessage(text)]}, THREAD, durability="sync")
         return str(state["messages"][-1].text)
 
-    def asked(self, text: str = "Please cancel A-1.") -> str:
-        """Ask for it; the reply holds code's question."""
-        put = self.say(text)
-        assert self.done == []
-        return put
+    def request(self, text: str = "Please cancel A-1.") -> str:
+        """Send a request that runs nothing yet; return the reply, which ends with code's question."""
+        reply = self.send(text)
+        assert self.ran == []
+        return reply
 
     @property
     def state(self) -> dict[str, Any]:

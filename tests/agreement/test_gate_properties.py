@@ -67,65 +67,65 @@ conversations = st.tuples(
     st.integers(0, 2**16),
 )
 
-
 CHANCE = random.Random()
 JUDGE: dict[str, Any] = {}
 
 
 @cache
-def app_of(strategy: Any) -> Any:
-    """The desk under a strategy, made once, with a model that answers at random."""
+def make_app(strategy: Any) -> Any:
+    """Make the desk under a strategy, once, with a model that answers at random."""
     model = brain(
         JUDGE,
         reply=lambda _: CHANCE.choice([f"Well {CHANCE.random()}.", "Sure? ؟", ""]),
         moves=lambda _: CHANCE.choice(MOVES),
         wants=lambda: CHANCE.random() < 0.7,
     )
-    how = {"strategy": "tools", "eager": True} if strategy == "eager" else {"strategy": strategy}
-    return create_guided_agent(model, DESK, **how, mode="direct", checkpointer=MemorySaver())
+    options = {"strategy": "tools", "eager": True} if strategy == "eager" else {"strategy": strategy}
+    return create_guided_agent(model, DESK, **options, mode="direct", checkpointer=MemorySaver())
 
 
-def hold(strategy: str, said: list[str], seed: int) -> None:
-    """Hold a conversation, and look at all that ran."""
+def run_conversation(strategy: str, texts: list[str], seed: int) -> None:
+    """Run a conversation, and check all that ran."""
     CHANCE.seed(seed)
-    app, thread = app_of(strategy), {"configurable": {"thread_id": str(uuid4())}}
-    for text in said:
-        granted = {id: CHANCE.random() < 0.7 for id in ("G1", "G2")}
-        JUDGE.update({id: 9 if applies else 1 for id, applies in granted.items()})
-        before = len(app.get_state(thread).values.get("messages", ()))
+    app, thread = make_app(strategy), {"configurable": {"thread_id": str(uuid4())}}
+    for text in texts:
+        is_granted = {id: CHANCE.random() < 0.7 for id in ("G1", "G2")}
+        for id, applies in is_granted.items():
+            JUDGE[id] = 9 if applies else 1
+        turn_start = len(app.get_state(thread).values.get("messages", ()))
         state = app.invoke({"messages": [HumanMessage(text)]}, thread)
-        look_at(state["messages"], before, granted)
+        check_turn(state["messages"], turn_start, is_granted)
 
 
-def look_at(messages: list[Any], before: int, granted: dict[str, bool]) -> None:
-    """Hold the newest turn against the two invariants, by what can be read in the messages alone."""
-    results = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    put = messages[before - 1].text if before else ""
-    agreed = ANSWERS[messages[before].text] if before < len(messages) else False
-    questions = [line.split(". ", 1)[-1] for line in put.splitlines() if "Cancel order (" in line]
-    for message in messages[before:]:
+def check_turn(messages: list[Any], turn_start: int, is_granted: dict[str, bool]) -> None:
+    """Check the two invariants in the newest turn, by what can be read in the messages alone."""
+    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    asked = messages[turn_start - 1].text if turn_start else ""
+    has_agreed = ANSWERS[messages[turn_start].text] if turn_start < len(messages) else False
+    questions = [line.split(". ", 1)[-1] for line in asked.splitlines() if "Cancel order (" in line]
+    for message in messages[turn_start:]:
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             if results[call["id"]].status == "error":
                 continue
             assert call["name"] != "refund"
             if call["name"] == "look_up":
-                # A speaker puts a value that nobody told; what was granted when it was put stands.
-                assert granted["G2"] or (agreed and "Look up" in put)
+                # A speaker has a value confirmed that nobody gave; what was granted when it asked stays granted.
+                assert is_granted["G2"] or (has_agreed and "Look up" in asked)
             else:
                 order = call["args"]["order_id"]
-                asked = f'Cancel order (order id: "{order}", refund: yes)'
-                assert agreed and put.endswith("Reply yes to go ahead.") and asked in questions
-                questions.remove(asked)  # one yes, one call
+                question = f'Cancel order (order id: "{order}", refund: yes)'
+                assert has_agreed and asked.endswith("Reply yes to go ahead.") and question in questions
+                questions.remove(question)  # one yes, one call
 
 
 @given(conversations)
 @settings(max_examples=15)
 def test_nothing_runs_without_grant_and_agreement(conversation):
-    hold(*conversation)
+    run_conversation(*conversation)
 
 
 @pytest.mark.slow
 @given(conversations)
 @settings(max_examples=400)
 def test_nothing_runs_without_grant_and_agreement_in_hundreds_of_conversations(conversation):
-    hold(*conversation)
+    run_conversation(*conversation)

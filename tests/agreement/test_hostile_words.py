@@ -27,8 +27,8 @@ HOSTILE = {
 }
 
 
-def talk(strategy: str, words: str) -> tuple[list[list[str]], list[str | None]]:
-    """The markup of every prompt of a conversation full of these words, and the tools that ran."""
+def run_conversation(strategy: str, words: str) -> tuple[list[list[str]], list[str | None]]:
+    """Run a conversation full of these words; return the markup of every prompt, and the tools that ran."""
 
     def get_order(order_id: str) -> str:
         """Look an order up."""
@@ -38,41 +38,42 @@ def talk(strategy: str, words: str) -> tuple[list[list[str]], list[str | None]]:
         """Pay an order back."""
         return "paid"
 
-    designed = words.replace("\ud800", "")  # half a character is refused in a specification
+    spec_words = words.replace("\ud800", "")  # half a character is refused in a specification
     agent = Agent(
         "Desk",
-        f"You help. {designed}",
+        f"You help. {spec_words}",
         [
-            Guideline(f"they ask where an order is {designed}", f"look it up {designed}", tools=[get_order]),
+            Guideline(
+                f"they ask where an order is {spec_words}", f"look it up {spec_words}", tools=[get_order]
+            ),
             Guideline("they are a friend of the house", "pay it back", tools=[refund]),
         ],
-        glossary=[Term("ETA", f"When it comes. {designed}", [f"arrival {designed}"])],
-        variables=[Variable("tier", "The customer's tier.", f"gold {designed}")],
+        glossary=[Term("ETA", f"When it comes. {spec_words}", [f"arrival {spec_words}"])],
+        variables=[Variable("tier", "The customer's tier.", f"gold {spec_words}")],
     )
     moves = [*(act(tool, {"order_id": "A-1"}) for tool in ("get_order", "refund")), say()]
-    model = brain({"G1": 9, "G2": 1}, reply=f"Here. {designed}", moves=moves)
+    model = brain({"G1": 9, "G2": 1}, reply=f"Here. {spec_words}", moves=moves)
     app = create_guided_agent(model, agent, strategy=strategy, mode="direct")
     state = app.invoke({"messages": [("user", words), ("ai", "Yes?"), ("user", f"Where is A-1? {words}")]})
     prompts = [message.text for call in model.calls for message in call.messages if message.type != "ai"]
     for prompt in prompts:
         prompt.encode("utf-8")
-    results = [each for each in state["messages"] if isinstance(each, ToolMessage)]
+    results = [message for message in state["messages"] if isinstance(message, ToolMessage)]
     # Steps side by side ask in any order.
     markup = sorted(re.findall(r"</?[\w|]+>?", prompt) for prompt in prompts)
-    return markup, [each.name for each in results if each.status == "success"]
+    return markup, [result.name for result in results if result.status == "success"]
 
 
-plainly = cache(lambda strategy: talk(strategy, "word"))
+run_plain_conversation = cache(lambda strategy: run_conversation(strategy, "word"))
+
+ALL_WORDS = " ".join(HOSTILE.values())
+TOGETHER = [pytest.param(strategy, ALL_WORDS, id=strategy) for strategy in ("tools", "pre-act", "respact")]
+ALONE = [pytest.param("respact", words, id=name, marks=pytest.mark.slow) for name, words in HOSTILE.items()]
 
 
-ALL = " ".join(HOSTILE.values())
-EACH = [pytest.param("respact", words, id=name, marks=pytest.mark.slow) for name, words in HOSTILE.items()]
-TOGETHER = [pytest.param(strategy, ALL, id=strategy) for strategy in ("tools", "pre-act", "respact")]
-
-
-@pytest.mark.parametrize(("strategy", "words"), [*TOGETHER, *EACH])
+@pytest.mark.parametrize(("strategy", "words"), [*TOGETHER, *ALONE])
 def test_no_words_open_or_close_a_section_and_nothing_runs_that_is_not_granted(
     strategy: str, words: str
 ) -> None:
-    assert talk(strategy, words) == plainly(strategy)
-    assert plainly(strategy)[1] == ["get_order"]
+    assert run_conversation(strategy, words) == run_plain_conversation(strategy)
+    assert run_plain_conversation(strategy)[1] == ["get_order"]

@@ -18,8 +18,8 @@ def refund(order_id: str) -> str:
     return f"{order_id} is refunded"
 
 
-def shared(models: dict[str, Any], strategy: Any = "tools", **fields: Any) -> Any:
-    """One graph in which agents answer every message in turn, and whose state they share."""
+def make_shared_app(models: dict[str, Any], strategy: Any = "tools", **fields: Any) -> Any:
+    """Make one graph in which agents answer every message in turn, and whose state they share."""
     builder = StateGraph(AgentState)
     for name, model in models.items():
         guidelines = [
@@ -33,16 +33,16 @@ def shared(models: dict[str, Any], strategy: Any = "tools", **fields: Any) -> An
     return builder.add_edge(START, first).add_edge(first, second).compile(checkpointer=MemorySaver())
 
 
-def told(app: Any, text: str) -> dict[str, Any]:
+def send(app: Any, text: str) -> dict[str, Any]:
     state: dict[str, Any] = app.invoke({"messages": [("user", text)]}, THREAD)
     return state
 
 
-def by_agent(state: dict[str, Any], channel: str) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for each in state.get(channel, ()):
-        found.setdefault(each["agent"], []).append(each)
-    return found
+def group_by_agent(state: dict[str, Any], channel: str) -> dict[str, list[dict[str, Any]]]:
+    records: dict[str, list[dict[str, Any]]] = {}
+    for record in state.get(channel, ()):
+        records.setdefault(record["agent"], []).append(record)
+    return records
 
 
 WANTED = [act("refund", {"order_id": "A-1"}), say()]
@@ -53,23 +53,26 @@ BOTH = {"G1": 9, "G2": 9}
 def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None:
     granting = brain(BOTH, reply="I do what I can.", moves=WANTED)
     barred = brain({"G2": 9}, reply="Hello there.", moves=WANTED)
-    state = told(shared({"Shop": granting, "Bank": barred}, strategy), "I want a refund of A-1!")
-    matches = by_agent(state, "guideline_matches")
-    active = {name: [each["guideline"] for each in kept if each["active"]] for name, kept in matches.items()}
-    assert active == {"Shop": ["G1", "G2"], "Bank": ["G2"]}
-    assert [each.text for each in state["messages"] if each.type == "tool"] == ["A-1 is refunded"]
-    decided = by_agent(state, "tool_insights")
-    assert "run" in {each["kind"] for each in decided["Shop"]}
-    assert "run" not in {each["kind"] for each in decided.get("Bank", ())}
-    if kept := {"pre-act": "plan", "respact": "moves"}.get(strategy):
-        assert by_agent(state, kept).keys() == {"Shop", "Bank"}
+    state = send(make_shared_app({"Shop": granting, "Bank": barred}, strategy), "I want a refund of A-1!")
+    matches = group_by_agent(state, "guideline_matches")
+    for agent, guidelines in {"Shop": ["G1", "G2"], "Bank": ["G2"]}.items():
+        assert [match["guideline"] for match in matches[agent] if match["active"]] == guidelines
+    results = [message.text for message in state["messages"] if message.type == "tool"]
+    assert results == ["A-1 is refunded"]
+    insights = group_by_agent(state, "tool_insights")
+    assert "run" in {insight["kind"] for insight in insights["Shop"]}
+    assert "run" not in {insight["kind"] for insight in insights.get("Bank", ())}
+    if channel := {"pre-act": "plan", "respact": "moves"}.get(strategy):
+        assert group_by_agent(state, channel).keys() == {"Shop", "Bank"}
 
 
 @pytest.mark.parametrize("strategy", ["tools", "respact"])
 def test_each_event_names_its_agent(strategy: str) -> None:
     models = {name: brain(BOTH, reply=f"{name} is done.", moves=[*WANTED]) for name in ("Shop", "Bank")}
-    said = {"messages": [("user", "I want a refund of A-1!")]}
-    parts = list(shared(models, strategy).stream(said, THREAD, stream_mode="custom", subgraphs=True))
+    input = {"messages": [("user", "I want a refund of A-1!")]}
+    parts = list(
+        make_shared_app(models, strategy).stream(input, THREAD, stream_mode="custom", subgraphs=True)
+    )
     assert [(event.agent, event.content) for _, event in parts if event.type == "reply_sent"] == [
         ("Shop", "Shop is done."),
         ("Bank", "Bank is done."),
@@ -79,13 +82,13 @@ def test_each_event_names_its_agent(strategy: str) -> None:
     assert "tool_called" in {event.type for _, event in parts}
 
 
-def test_a_yes_to_one_agent_is_none_to_the_other() -> None:
+def test_a_yes_to_one_agent_does_not_count_for_the_other() -> None:
     silent = brain(BOTH, reply="Hello there.")
     asking = brain(BOTH, reply="Very well.", moves=WANTED[:1], wants=lambda: True)
-    app = shared({"Shop": silent, "Bank": asking}, confirm={"refund": "customer"})
-    put = told(app, "I want a refund of A-1!")
-    assert put["messages"][-1].text.endswith("Reply yes to go ahead.")
-    state = told(app, "yes")
+    app = make_shared_app({"Shop": silent, "Bank": asking}, confirm={"refund": "customer"})
+    state = send(app, "I want a refund of A-1!")
+    assert state["messages"][-1].text.endswith("Reply yes to go ahead.")
+    state = send(app, "yes")
     # What the first agent says comes between the question and the yes.
-    assert [each.name for each in state["messages"] if getattr(each, "tool_calls", None)] == []
-    assert list(by_agent(state, "agreements")) == ["Bank"]
+    assert not any(getattr(message, "tool_calls", None) for message in state["messages"])
+    assert list(group_by_agent(state, "agreements")) == ["Bank"]
