@@ -12,8 +12,8 @@ from rich.text import Text
 from arq_graph.cli.screen import make_printable
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord
-from arq_graph.milestones.reports.figures import Fourfold
-from arq_graph.milestones.reports.statistics import interval_of_shares, pass_hat_k
+from arq_graph.milestones.reports.statistics import pass_hat_k, share_interval
+from arq_graph.milestones.reports.summary import Fourfold
 from benchmarks.airline import (
     REASONS,
     VARIANTS,
@@ -60,7 +60,7 @@ def tables(file: Path) -> Iterator[Table | Text]:
 
 def agreement(runs: Sequence[Run], variant: Variant) -> Fourfold:
     """Goal completion (A) against the reward (B), where both are known."""
-    return Fourfold.of((run.goal_completed(variant), run.is_rewarded) for run in runs)
+    return Fourfold.count((run.goal_completed(variant), run.is_rewarded) for run in runs)
 
 
 def _figures(runs: Sequence[Run], title: str) -> Table:
@@ -72,7 +72,7 @@ def _figures(runs: Sequence[Run], title: str) -> Table:
         if variant != "only writes":
             rates = [rate for _, rate in rated]
             if rates:
-                low, high = interval_of_shares(rates, [run.transcript.task for run, _ in rated])
+                low, high = share_interval(rates, [run.transcript.task for run, _ in rated])
                 mean, progress = f"{sum(rates) / len(rates):.3f}", f"{low:.3f} to {high:.3f}"
         made.add_row(words, *_rate(known), mean, progress, *_passes(known))
     rewarded = [(run, run.is_rewarded) for run in runs]
@@ -84,7 +84,7 @@ def _rate(of: Sequence[tuple[Run, bool]]) -> tuple[str, str]:
     if not of:
         return "", ""
     done = [float(is_done) for _, is_done in of]
-    low, high = interval_of_shares(done, [run.transcript.task for run, _ in of])
+    low, high = share_interval(done, [run.transcript.task for run, _ in of])
     return f"{sum(done):.0f} of {len(done)}, {sum(done) / len(done):.1%}", f"{low:.1%} to {high:.1%}"
 
 

@@ -30,7 +30,7 @@ from arq_graph.milestones import (
     score,
 )
 from arq_graph.milestones.milestone import PatternCheck
-from arq_graph.milestones.reports.records import conversation_record
+from arq_graph.milestones.reports.records import make_conversation_record
 
 CONVERSATIONS = 1_000
 REPEATS = 3
@@ -123,7 +123,7 @@ def speeds(tasks: Sequence[Task]) -> list[Speed]:
 
     def with_record() -> None:
         for graph, transcript in pairs:
-            conversation_record(transcript, score(graph, transcript))
+            make_conversation_record(transcript, score(graph, transcript))
 
     def from_messages() -> None:
         for task in tasks:

@@ -14,11 +14,12 @@ from arq_graph.cli import options
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
 from arq_graph.cli.screen import join_parts, print_json, safe_text, stdout_console, warning_text
-from arq_graph.milestones.reports import shown
-from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
-from arq_graph.milestones.reports.comparison import compare as compare_reports
-from arq_graph.milestones.reports.report import read_report, stand_in_notice
-from arq_graph.milestones.reports.tables import DIFFERENCE, difference_cells
+from arq_graph.milestones.reports.comparison import ComparedGroup, Difference
+from arq_graph.milestones.reports.report import format_stand_in_notice, read_report
+from arq_graph.milestones.reports.report_comparison import Comparison
+from arq_graph.milestones.reports.report_comparison import compare as compare_reports
+from arq_graph.milestones.reports.table_format import format_number, format_percent
+from arq_graph.milestones.reports.tables import DIFFERENCE, format_difference
 
 _FIGURES = {
     "customer's goal": "goal_reached",
@@ -45,7 +46,7 @@ def compare(
 
 
 def _comparison_view(comparison: Comparison, a: Path, b: Path) -> Iterator[RenderableType]:
-    notice = stand_in_notice(comparison.stand_ins)
+    notice = format_stand_in_notice(comparison.stand_ins)
     if notice:
         yield safe_text(notice, "yellow")
     yield _size_line("A", a, comparison.conversations_a, comparison.broken_a)
@@ -93,8 +94,8 @@ def _figure_tables(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def _difference_cells(difference: Difference, *, is_rate: bool) -> list[str]:
-    format_figure = shown.number if is_rate else shown.percent
-    cells = difference_cells(difference, "A", "B", is_rate=is_rate)
+    format_figure = format_number if is_rate else format_percent
+    cells = format_difference(difference, "A", "B", is_rate=is_rate)
     return [format_figure(difference.a), format_figure(difference.b), *cells.values()]
 
 

@@ -31,8 +31,8 @@ from arq_graph.cli.turn_view import LEGEND, customer_view, outcome_view
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.reports.html import write_html
-from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, tables_of
+from arq_graph.milestones.reports.html_page import write_html
+from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, build_tables
 
 _ARMS = ["guided", "pre-act"]
 _PAGE = DEFAULT_FILE.with_name("demo.html")
@@ -118,7 +118,7 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
         transcripts = read_reported_transcripts(report, results)
         write_html(_PAGE, report, transcripts, title="The order desk and its simulated customers")
     console.print()
-    tables = [table for table in tables_of(report) if table.title in _TABLES]
+    tables = [table for table in build_tables(report) if table.title in _TABLES]
     show_evaluation(report, tables, resume_hint="")
     require_complete([report], resume_hint="")
     console.print()

@@ -28,7 +28,7 @@ from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
 from arq_graph.milestones.evaluation.runner import evaluate as evaluate_suite
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.reports.tables import tables_of
+from arq_graph.milestones.reports.tables import build_tables
 
 
 def evaluate(
@@ -91,7 +91,7 @@ def evaluate(
             on_conversation=on_conversation,
         )
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
-    tables = list(tables_of(report, ablated=describe_ablations(loaded_arms), timed=True))
+    tables = list(build_tables(report, ablated=describe_ablations(loaded_arms), timed=True))
     tables += make_exception_tables(report, results)
     transcripts = read_reported_transcripts(report, results)
     write_outputs(report, json, html, transcripts, tables, title="Evaluation")

@@ -16,8 +16,8 @@ from arq_graph.milestones.evaluation.evaluation_run import OnConversation
 from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.shown import Table
-from arq_graph.milestones.reports.tables import table
+from arq_graph.milestones.reports.table_format import Table
+from arq_graph.milestones.reports.tables import make_table
 from arq_graph.milestones.transcript import Result, Transcript
 
 _ERRORS_ARE_NOT_REPEATED = (
@@ -127,4 +127,4 @@ def make_exception_tables(report: Report, results: Path) -> list[Table]:
     rows = {}
     for (tool, exception), count in sorted(exceptions.items()):
         rows[f"{tool}: {exception}"] = {"failed": f"{count:,} of {calls[tool]:,}"}
-    return [table("exceptions of tools", ["failed"], rows)]
+    return [make_table("exceptions of tools", ["failed"], rows)]

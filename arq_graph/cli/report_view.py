@@ -14,10 +14,10 @@ from typer import Exit
 
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.screen import make_printable, note, safe_text, stdout_console, warn, warning_text
-from arq_graph.milestones.reports import shown
-from arq_graph.milestones.reports.html import write_html
+from arq_graph.milestones.reports import table_format
+from arq_graph.milestones.reports.html_page import write_html
 from arq_graph.milestones.reports.records import BrokenConversation
-from arq_graph.milestones.reports.report import Report, stand_in_notice, write_report
+from arq_graph.milestones.reports.report import Report, format_stand_in_notice, write_report
 from arq_graph.milestones.transcript import Transcript
 
 _MAX_LISTED = 5
@@ -97,7 +97,7 @@ def write_outputs(
     json: Path | None,
     html: Path | None,
     transcripts: Iterable[Transcript],
-    tables: Sequence[shown.Table],
+    tables: Sequence[table_format.Table],
     title: str = "Milestone report",
 ) -> None:
     """Write the report and the page that were asked for, and print where they are.
@@ -121,7 +121,7 @@ def write_outputs(
 
 
 def show_report(
-    report: Report, tables: Iterable[shown.Table], *, suite: str = "", has_judge: bool = True
+    report: Report, tables: Iterable[table_format.Table], *, suite: str = "", has_judge: bool = True
 ) -> None:
     """Print a report.
 
@@ -132,7 +132,7 @@ def show_report(
         has_judge: Whether a judge was asked; otherwise a hint names --judge.
     """
     console = stdout_console()
-    notice = stand_in_notice(report.stand_ins)
+    notice = format_stand_in_notice(report.stand_ins)
     if notice:
         console.print(safe_text(notice, "yellow"))
     console.print(safe_text(_describe_size(report, suite), "bold"))

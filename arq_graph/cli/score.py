@@ -33,11 +33,11 @@ from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import read_milestones
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.graph_choice import GraphSource
+from arq_graph.milestones.reports.graph_registry import GraphSource
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
-from arq_graph.milestones.reports.tables import tables_of
+from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Transcript
 
 
@@ -109,7 +109,7 @@ def score(
     if not report.conversations:
         _raise_nothing_scored(run, unanswered)
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
-    tables = list(tables_of(report))
+    tables = list(build_tables(report))
     write_outputs(report, json, html, _read_scored(files, run), tables)
     if run.store is not None and not unanswered:
         run.store.remove()
@@ -160,11 +160,11 @@ def _score(run: ScoringRun, total: int | None) -> Report:
     resume_hint = ""
     if run.store is not None:
         resume_hint = f"What was scored is saved in {run.store.file}: the same command continues."
-        if run.kept:
-            count = format_count(len(run.kept), "conversation")
+        if run.stored_records:
+            count = format_count(len(run.stored_records), "conversation")
             note(f"Continuing: {run.store.file} holds {count} of an earlier run.")
     with progress_bar("scoring", total, "broken", resume_hint) as advance:
-        scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
+        scoring = run.areport(on_outcome=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
         return run_in_loop(scoring, "areport")
 
 

@@ -19,7 +19,7 @@ from arq_graph.cli.report_view import figure_table, format_count, incomplete_exi
 from arq_graph.cli.screen import note, print_json, safe_text, stdout_console, warn
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
-from arq_graph.milestones.reports.shown import number
+from arq_graph.milestones.reports.table_format import format_number
 from arq_graph.milestones.turn_level.turn_evaluation import TurnEvaluation, aevaluate_turns
 from arq_graph.milestones.turn_level.turn_metrics import TurnMetrics, measure_similarity
 from arq_graph.milestones.turn_level.turn_steps import TurnStep, read_steps
@@ -152,7 +152,7 @@ def _show_metrics(name: str, metrics: TurnMetrics) -> None:
         ("final answers: F1", answers.f1, answers.predicted + answers.actual, "both"),
         ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
     )
-    rows = [(title, [number(value, ".3f"), f"{n:,}", unit]) for title, value, n, unit in figures]
+    rows = [(title, [format_number(value, ".3f"), f"{n:,}", unit]) for title, value, n, unit in figures]
     console.print(figure_table("figure", ["value", "n", "of"], rows))
     pairs = []
     for mistake in metrics.mistaken[:_MAX_PAIRS]:

@@ -25,8 +25,8 @@ from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.shown import Table, number
-from arq_graph.milestones.reports.tables import table, tables_of
+from arq_graph.milestones.reports.table_format import Table, format_number
+from arq_graph.milestones.reports.tables import build_tables, make_table
 from arq_graph.milestones.turn_level.turn_evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.turn_metrics import StepOutcome, TurnMetrics, compute_turn_metrics
 from arq_graph.models.resolve import get_model_name
@@ -70,7 +70,7 @@ class Experiment(Record):
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The papers' tables; the JSON holds them, too, and reading it makes them anew."""
-        tables = list(tables_of(self.report, ablated=self.ablated))
+        tables = list(build_tables(self.report, ablated=self.ablated))
         if self.turns:
             tables.append(_make_turn_table(self.turns))
         if not self.has_published:
@@ -224,8 +224,8 @@ def _make_turn_table(metrics_by_arm: Mapping[str, TurnMetrics]) -> Table:
             "answer similarity": metrics.similarity.mean,
         }
         for name, figure in figures.items():
-            rows.setdefault(name, {})[arm] = number(figure, ".3f")
-    return table("single turns", metrics_by_arm, rows)
+            rows.setdefault(name, {})[arm] = format_number(figure, ".3f")
+    return make_table("single turns", metrics_by_arm, rows)
 
 
 def _list_shipped_suites() -> dict[str, Path]:

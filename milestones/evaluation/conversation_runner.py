@@ -29,7 +29,7 @@ from arq_graph.milestones.reports.records import (
     ConversationRecord,
     Ended,
     StepUsage,
-    conversation_record,
+    make_conversation_record,
 )
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.transcript import Call, Message, Result, Transcript
@@ -189,7 +189,7 @@ class ConversationRunner:
         score = await ascore(scenario.measured_graph, transcript, tools=tools, judge=self.judge)
         usage = conversation.usage
         tokens = usage.total
-        return conversation_record(
+        return make_conversation_record(
             transcript,
             score,
             graph=self.graph_names[scenario.name],

@@ -20,7 +20,7 @@ from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.evaluation.workers import WorkerPool, pickle_job, start_processes
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.judge import Judge
-from arq_graph.milestones.reports.graph_choice import GraphNames
+from arq_graph.milestones.reports.graph_registry import GraphRegistry
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import MODEL_ROLES, RunStore, read_records
@@ -155,7 +155,7 @@ async def aevaluate(
     suite.scenarios[0].make_user(suite.seed, user_model)
     known_arms = Arms(arms, model)
     suite = known_arms.select_comparable(suite)
-    graphs = GraphNames()
+    graphs = GraphRegistry()
     limit = SpendingLimit(
         max_calls, max_cost, prices or {}, scope=" for all suites together" if spent_in else ""
     )
@@ -164,7 +164,8 @@ async def aevaluate(
         suite_name=suite.name,
         scenarios={scenario.name: scenario for scenario in suite.scenarios},
         graph_names={
-            scenario.name: graphs.of(scenario.measured_graph, scenario.name) for scenario in suite.scenarios
+            scenario.name: graphs.register(scenario.measured_graph, scenario.name)
+            for scenario in suite.scenarios
         },
         arms=known_arms,
         user_model=user_model,
@@ -198,7 +199,7 @@ async def aevaluate(
         stand_ins=tuple(role for role, asked_model in models.items() if is_offline(asked_model)),
         conversations=tuple(outcome for outcome in outcomes if isinstance(outcome, ConversationRecord)),
         broken=tuple(outcome for outcome in outcomes if isinstance(outcome, BrokenConversation)),
-        graphs=graphs.used,
+        graphs=graphs.records,
         missing=missing,
         stopped=run.stop_reason if missing else None,
     )

@@ -24,7 +24,7 @@ from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.goal import with_goal
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import load_rules
-from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
+from arq_graph.milestones.reports.graph_registry import fingerprint_graphs
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User, UserSpec
@@ -152,7 +152,7 @@ class Scenario(Part):
             "the user": fingerprint(self.user, self.says),
             "the history": fingerprint(self.history, self.variables),
             "the limits": fingerprint(self.limits),
-            "the milestones": fingerprint_of_graphs(self.measured_graph),
+            "the milestones": fingerprint_graphs(self.measured_graph),
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
         if self.agent is not None:

@@ -1,30 +1,24 @@
-"""How the figures of pairs of conversations differ, and whether one side is better: arms, or two reports."""
+"""The differences between the figures of paired conversations, and which side is better."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import fsum
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
-from arq_graph.milestones.reports.figures import Fourfold
-from arq_graph.milestones.reports.records import ConversationRecord, Record, grouped
+from arq_graph.milestones.reports.records import ConversationRecord, Record, group_by
 from arq_graph.milestones.reports.statistics import (
-    bootstrap_mean,
-    holm,
-    mcnemar,
-    mean_within,
-    sign_flip,
-    wilson,
+    bootstrap_interval,
+    clipped_mean,
+    holm_correction,
+    mcnemar_p,
+    sign_flip_p,
+    wilson_interval,
 )
-
-if TYPE_CHECKING:
-    from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.summary import Fourfold
 
 K = TypeVar("K", bound=Hashable)
-_Named = tuple[str | None, str, str]
-_Key = tuple[_Named, int]
 
 SIGNIFICANT = 0.05
 Decision = Literal["a better", "b better", "no difference shown"]
@@ -32,19 +26,19 @@ _FIGURES = ("goal_reached", "goal_completion", "progress_rate")
 
 
 class Difference(Record):
-    """How one figure differs between A and B, over the pairs in which both know it.
+    """The difference of one figure between A and B, over the pairs in which it is known in both.
 
     Args:
-        left_out: Pairs in which it is undecided in A or in B, or where there is nothing to complete.
-        tasks: How many independent groups the pairs make: tasks, whatever kinds of users they were tried with, or the
-            pairs where each task was tried once.
-        a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None where
-            there is no pair.
-        low: Of the difference's 95% bootstrap interval to `high`; None where there are fewer than two tasks. Where all
-            tasks are alike, it is as wide as the share of tasks that may differ, by Wilson.
-        p: How likely so large a difference is by chance alone, two-sided; among use cases, corrected for how many
-            there are. None where there is no pair.
-        verdict: `a better` or `b better` where p is below 0.05 and the interval leaves 0 out.
+        left_out: Pairs in which it is undecided in A or in B, or in which there is nothing to complete.
+        tasks: The number of independent groups of pairs: tasks, whatever kinds of users they were tried with, or the
+            pairs themselves if each task was tried once.
+        a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None if there
+            are no pairs.
+        low: Of the difference's 95% bootstrap interval to `high`; None if there are fewer than two tasks. If all tasks
+            are alike, it is as wide as the share of tasks that may differ, by Wilson.
+        p: The probability of so large a difference by chance alone, two-sided; among use cases, corrected for their
+            number. None if there are no pairs.
+        verdict: `a better` or `b better` if p is below 0.05 and the interval leaves 0 out.
     """
 
     pairs: int
@@ -61,9 +55,9 @@ class Difference(Record):
 
 
 class ComparedGroup(Record):
-    """A group of pairs compared: the customer's own goal where a scenario names one, GC, and PR.
+    """The differences in a group of pairs: of the customer's own goal if a scenario names one, of GC, and of PR.
 
-    `split` says in how many pairs the goal was completed by both, by one of the two alone, or by neither.
+    `split` counts the pairs in which the goal was completed by both, by one of the two alone, or by neither.
     """
 
     pairs: int
@@ -89,165 +83,142 @@ class Pair(NamedTuple):
     b: ConversationRecord
 
 
-def _compared(pairs: Sequence[Pair]) -> ComparedGroup:
-    named = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
+def compare_pairs(pairs: Sequence[Pair]) -> ComparedGroup:
+    """Return the differences over some pairs; p is not corrected."""
+    pairs_with_goal = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
     return ComparedGroup(
         pairs=len(pairs),
-        goal_reached=_difference(named, "goal_reached") if named else None,
-        goal_completion=_difference(pairs, "goal_completed"),
-        split=Fourfold.of((pair.a.goal_completed, pair.b.goal_completed) for pair in pairs),
-        progress_rate=_difference(pairs, "progress_rate"),
+        goal_reached=_compute_difference(pairs_with_goal, "goal_reached") if pairs_with_goal else None,
+        goal_completion=_compute_difference(pairs, "goal_completed"),
+        split=Fourfold.count((pair.a.goal_completed, pair.b.goal_completed) for pair in pairs),
+        progress_rate=_compute_difference(pairs, "progress_rate"),
     )
 
 
-def _corrected(groups: Mapping[K, ComparedGroup]) -> dict[K, ComparedGroup]:
-    found = dict(groups)
-    for figure in _FIGURES:
-        known = {name: each for name, group in groups.items() if (each := getattr(group, figure))}
-        for name, p in holm({name: each.p for name, each in known.items() if each.p is not None}).items():
-            update = {"p": p, "verdict": _decision(known[name].low, known[name].high, p)}
-            found[name] = found[name].model_copy(update={figure: known[name].model_copy(update=update)})
-    return found
-
-
-def references(arms: Iterable[str]) -> dict[str, str]:
-    """The arms that are another one but for something they leave out, as `arq -condition` is, each with that one."""
-    names = list(arms)
-    whole = {arm: arm.partition(" -")[0] for arm in names}
-    return {arm: other for arm, other in whole.items() if other != arm and other in names}
+def compare_use_cases(pairs: Sequence[Pair]) -> dict[str, ComparedGroup]:
+    """Return the differences by use case, in alphabetical order; p is corrected for their number (Holm)."""
+    pairs_by_use_case = group_by(pairs, lambda pair: pair.a.use_case)
+    groups = {name: compare_pairs(pairs_by_use_case[name]) for name in sorted(pairs_by_use_case)}
+    return _correct(groups)
 
 
 def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmComparison, ...]:
-    """Each arm with each one after it, over the runs of scenarios that both have: those alone are pairs.
+    """Compare each arm with each one after it, over the runs of scenarios that both have: those alone are pairs.
 
-    An arm that leaves something out of another is compared with that one alone: what is left out is the difference.
+    An ablation is compared with its reference arm alone: what it leaves out is the difference.
     """
-    lacking = references(arms)
+    reference_arms = find_reference_arms(arms)
+    full_arms = [arm for arm in arms if arm not in reference_arms]
     compared = {}
-    for a, b in [*combinations([arm for arm in arms if arm not in lacking], 2), *lacking.items()]:
-        others = {(one.scenario, one.run): one for one in arms[b]}
-        matched = ((one, others.get((one.scenario, one.run))) for one in arms[a])
-        compared[a, b] = _compared(
-            [Pair(one.independent_task or one.scenario, one, other) for one, other in matched if other]
+    for a, b in [*combinations(full_arms, 2), *reference_arms.items()]:
+        compared[a, b] = compare_pairs(pair_runs(arms[a], arms[b]))
+    corrected = _correct(compared)
+    return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in corrected.items())
+
+
+def find_reference_arms(arms: Iterable[str]) -> dict[str, str]:
+    """Return, for each ablation such as `arq -condition`, the arm that it is otherwise, if that is among the arms."""
+    names = list(arms)
+    reference_arms = {}
+    for arm in names:
+        reference = arm.partition(" -")[0]
+        if reference != arm and reference in names:
+            reference_arms[arm] = reference
+    return reference_arms
+
+
+def pair_runs(records_a: Iterable[ConversationRecord], records_b: Iterable[ConversationRecord]) -> list[Pair]:
+    """Return the runs of scenarios that two arms both have, as pairs."""
+    runs_b = {(record.scenario, record.run): record for record in records_b}
+    pairs = []
+    for record in records_a:
+        counterpart = runs_b.get((record.scenario, record.run))
+        if counterpart is not None:
+            pairs.append(Pair(record.independent_task or record.scenario, record, counterpart))
+    return pairs
+
+
+def _correct(groups: Mapping[K, ComparedGroup]) -> dict[K, ComparedGroup]:
+    """Return the groups with the p of each figure corrected for the number of groups."""
+    corrected = dict(groups)
+    for figure in _FIGURES:
+        ps: dict[K, float] = {}
+        for name, group in groups.items():
+            difference = getattr(group, figure)
+            if difference is not None and difference.p is not None:
+                ps[name] = difference.p
+        for name, p in holm_correction(ps).items():
+            difference = getattr(groups[name], figure)
+            verdict = _decide(difference.low, difference.high, p)
+            update = difference.model_copy(update={"p": p, "verdict": verdict})
+            corrected[name] = corrected[name].model_copy(update={figure: update})
+    return corrected
+
+
+def _compute_difference(pairs: Sequence[Pair], figure: str) -> Difference:
+    clusters: list[Hashable] = []
+    values_a: list[float] = []
+    values_b: list[float] = []
+    for pair in pairs:
+        a, b = getattr(pair.a, figure), getattr(pair.b, figure)
+        if a is not None and b is not None:
+            clusters.append(pair.cluster)
+            values_a.append(float(a))
+            values_b.append(float(b))
+    n, tasks = len(clusters), len(set(clusters))
+    test: Literal["McNemar", "sign flip"]
+    test = "McNemar" if figure != "progress_rate" and tasks == n else "sign flip"
+    if not n:
+        return Difference(
+            pairs=0,
+            left_out=len(pairs),
+            tasks=0,
+            a=None,
+            b=None,
+            difference=None,
+            low=None,
+            high=None,
+            p=None,
+            test=test,
+            verdict="no difference shown",
         )
-    return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in _corrected(compared).items())
-
-
-def _difference(pairs: Sequence[Pair], figure: str) -> Difference:
-    sides = [(pair.cluster, getattr(pair.a, figure), getattr(pair.b, figure)) for pair in pairs]
-    known = [(cluster, float(a), float(b)) for cluster, a, b in sides if a is not None and b is not None]
-    n = len(known)
-    clusters = [cluster for cluster, _, _ in known]
-    tasks = len(set(clusters))
-    by_mcnemar = figure != "progress_rate" and tasks == n
-    differences = [b - a for _, a, b in known]
-    low, high = bootstrap_mean(differences, clusters) or (None, None)
-    if low is not None and high is not None and low == high:
-        # Resamples of tasks that are all alike do not vary. A share of other tasks, up to -1 and 1, is still possible.
-        _, others = wilson(0, tasks)
-        low, high = low - others * (1 + low), high + others * (1 - high)
-    p = None
-    if known:
-        one_sided = differences.count(-1), differences.count(1)
-        p = mcnemar(*one_sided) if by_mcnemar else sign_flip(differences, clusters)
+    differences = [b - a for a, b in zip(values_a, values_b, strict=True)]
+    low, high = _compute_interval(differences, clusters)
+    if test == "McNemar":
+        p = mcnemar_p(differences.count(-1), differences.count(1))
+    else:
+        p = sign_flip_p(differences, clusters)
     return Difference(
         pairs=n,
         left_out=len(pairs) - n,
         tasks=tasks,
-        a=fsum(a for _, a, _ in known) / n if n else None,
-        b=fsum(b for _, _, b in known) / n if n else None,
-        difference=mean_within(differences) if n else None,
+        a=fsum(values_a) / n,
+        b=fsum(values_b) / n,
+        difference=clipped_mean(differences),
         low=low,
         high=high,
         p=p,
-        test="McNemar" if by_mcnemar else "sign flip",
-        verdict=_decision(low, high, p),
+        test=test,
+        verdict=_decide(low, high, p),
     )
 
 
-def _decision(low: float | None, high: float | None, p: float | None) -> Decision:
+def _compute_interval(
+    differences: Sequence[float], clusters: Sequence[Hashable]
+) -> tuple[float, float] | tuple[None, None]:
+    interval = bootstrap_interval(differences, clusters)
+    if interval is None:
+        return None, None
+    low, high = interval
+    if low == high:
+        # Resamples of tasks that are all alike do not vary. A share of other tasks, up to -1 and 1, is still possible.
+        _, other_tasks = wilson_interval(0, len(set(clusters)))
+        return low - other_tasks * (1 + low), high + other_tasks * (1 - high)
+    return low, high
+
+
+def _decide(low: float | None, high: float | None, p: float) -> Decision:
     # An interval alone would find differences in very few pairs: three that are alike leave 0 out, but p does not.
-    if low is None or high is None or p is None or p >= SIGNIFICANT or low <= 0 <= high:
+    if low is None or high is None or p >= SIGNIFICANT or low <= 0 <= high:
         return "no difference shown"
     return "b better" if low > 0 else "a better"
-
-
-class Comparison(Record):
-    """Two reports, compared over the conversations that both hold.
-
-    Args:
-        conversations_a: How many conversations A has; the same of B.
-        only_a: What names those of A that B has no counterpart of; the same of B.
-        broken_a: How many records of A could not be scored; the same of B.
-        different_graphs: Graphs that are not the same in A and in B: those conversations were measured differently.
-        use_cases: By use case, in alphabetical order.
-        stand_ins: What a stand-in did in one of the two, as in `Report.stand_ins`.
-    """
-
-    conversations_a: int
-    conversations_b: int
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
-    broken_a: int
-    broken_b: int
-    different_graphs: tuple[str, ...]
-    overall: ComparedGroup
-    use_cases: Mapping[str, ComparedGroup]
-    stand_ins: tuple[str, ...] = ()
-
-
-def compare(a: Report, b: Report) -> Comparison:
-    """Compare two reports over the same conversations.
-
-    The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of the
-    same id; both within a use case. Where each task has one pair, yes-or-no figures are tested by McNemar's exact
-    test and PR by turning signs (`sign_flip`). Several runs of one task depend on each other, as do those with several
-    kinds of users: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
-    use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
-
-    Args:
-        a: The report that the differences are taken from: each is B's figure minus A's.
-        b: The other one, of the same conversations; what only one of them has is left out.
-    """
-    of_a, of_b = _by_key(a.conversations), _by_key(b.conversations)
-    pairs = [Pair(one.independent_task or key[0], one, of_b[key]) for key, one in of_a.items() if key in of_b]
-    use_cases = grouped(pairs, lambda pair: pair.a.use_case)
-    return Comparison(
-        conversations_a=len(a.conversations),
-        conversations_b=len(b.conversations),
-        only_a=tuple(_told(key) for key in of_a if key not in of_b),
-        only_b=tuple(_told(key) for key in of_b if key not in of_a),
-        broken_a=len(a.failed),
-        broken_b=len(b.failed),
-        different_graphs=_different_graphs(a, b, pairs),
-        overall=_compared(pairs),
-        use_cases=_corrected({name: _compared(use_cases[name]) for name in sorted(use_cases)}),
-        stand_ins=tuple(dict.fromkeys([*a.stand_ins, *b.stand_ins])),
-    )
-
-
-def _by_key(records: Sequence[ConversationRecord]) -> dict[_Key, ConversationRecord]:
-    runs: Counter[_Named] = Counter()
-    keyed: dict[_Key, ConversationRecord] = {}
-    for record in records:
-        is_task = record.task is not None
-        named = (record.use_case, "task" if is_task else "conversation", record.task or record.id)
-        runs[named] += 1
-        keyed[named, runs[named]] = record
-    return keyed
-
-
-def _told(key: _Key) -> str:
-    (use_case, kind, name), run = key
-    place = f"{use_case}: " if use_case is not None else ""
-    return f"{place}{kind} {name}" + (f" (run {run})" if run > 1 else "")
-
-
-def _different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
-    different = []
-    for one, other in dict.fromkeys((pair.a.graph, pair.b.graph) for pair in pairs):
-        if one != other:
-            different.append(f"{one} / {other}")
-        elif one in a.graphs and one in b.graphs and a.graphs[one].milestones != b.graphs[one].milestones:
-            different.append(one)
-    return tuple(different)

@@ -1,4 +1,4 @@
-"""What a report says of one conversation and of one graph; what is written to files and read again."""
+"""The records of a report: one conversation, one graph; they are written to files and read again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 Ended = Literal["user", "turns", "calls", "seconds", "limit", "error"]
-"""Why a conversation with a simulated user ended: the user left, a limit of its own or of the run, or a failure."""
+"""The reason why a conversation with a simulated user ended: the user left, a limit, or an error."""
 
 _MEASURED = (
     *("goal_completed", "progress_rate", "progress_range", "undecided", "frontier", "path_taken", "coverage"),
@@ -32,7 +32,7 @@ class Record(BaseModel):
 
 
 class StepUsage(Record):
-    """What the calls of one step to its model cost, such as the matcher's: how many there were, and their tokens."""
+    """The number and the tokens of the calls of one step, such as the matcher, to its model."""
 
     calls: int
     input_tokens: int = 0
@@ -40,58 +40,58 @@ class StepUsage(Record):
 
 
 class ReachedMilestone(Record):
-    """A milestone that was reached for certain, at the event of this number, from 1; 0 is before anything happened."""
+    """A milestone that was certainly reached, at the event of this number, from 1; 0 is before the first."""
 
     name: str
     step: int
 
 
 class ForbiddenRecord(Record):
-    """Something that must not happen, and did, at the event of this number, from 1."""
+    """A forbidden event that happened, by its number, from 1."""
 
     step: int
     rule: str
 
 
 class ConversationRecord(Record):
-    """How far one conversation got, as numbers and names.
+    """The measured progress of one conversation, as numbers and names.
 
     Args:
         source: The file that it was read from; `record` is its position there, from 0.
-        task: The task it was a run of, where one task was run several times.
-        goal_completed: Goal completion; None where it is undecided, or where there is nothing to complete. False where
-            the world tells that it was no `success`.
-        progress_rate: The progress rate, 0 to 1; None where it is a range, or where there is no way to go.
-        progress_range: The progress rate at least and at most; None where there is no way to go.
-        reached: The milestones that were reached for certain, in order; `possibly_reached` those at most.
+        task: The task that it is a run of, if one task was run several times.
+        goal_completed: Goal completion; None if it is undecided, or if there is nothing to complete. False if the
+            world says that it was not a `success`.
+        progress_rate: The progress rate, 0 to 1; None if it is a range, or if there is no way to go.
+        progress_range: The progress rate at least and at most; None if there is no way to go.
+        reached: The milestones that were certainly reached, in order; `possibly_reached` those at most.
         undecided: Milestones of which nothing says whether they were observed.
         path_taken: The reached milestones on the road that the progress rate is about.
         coverage: The share of all milestones that were reached.
-        events: How many events there were; `turns` of them are the user's messages, and `calls` tool calls.
+        events: The number of events; `turns` of them are the user's messages, and `calls` tool calls.
         wasted_calls: The calls, by event number, that served no milestone.
         repeated_calls: Those of a tool called before with the same arguments.
         invented_arguments: Paths of the possibly invented arguments, by the call's event number.
         unanswered_calls: The calls that have no result.
         agreement: The share of a judge's votes that agree with its verdict, by milestone; `reasons` are its words.
-        reward: What the record itself says of its outcome (tau-bench's `reward`).
-        arm: The app that held it, in an evaluation; so are those that follow.
-        goal: The milestone that serves the user's goal, where the scenario names one.
-        probes: What the scenario is for, where it says so; `twin` is the one that differs in one thing.
-        expected: What its answer must be, where it says so: guidelines, calls, and what is said or never said.
-        run: Which of the scenario's runs, from 1.
-        seed: What the user's and the world's chance depended on.
-        outcome: What the world itself says of how it ended, by name: shares from 0 to 1, counts, or whether.
-        trials: How often the task was tried, by an arm that tries again where it failed; told is the last time, and
-            model calls and tokens are those of all.
-        moves: How often the agent did what: `think` (of speakers alone, as others do not tell), `speak`, `act`, and
+        reward: The outcome that the record itself states (tau-bench's `reward`).
+        arm: The arm of an evaluation that ran it; the following fields are those of evaluations, too.
+        goal: The milestone that serves the user's goal, if the scenario names one.
+        probes: The purpose of the scenario, if it states one; `twin` is the scenario that differs in one thing.
+        expected: What its answer must be, if the scenario states it: guidelines, calls, patterns.
+        run: The number of the run of its scenario, from 1.
+        seed: The seed of the user's and the world's chance.
+        outcome: The end of the conversation as the world reports it, by name: shares from 0 to 1, counts, or flags.
+        trials: The number of times that the task was tried, by an arm that tries again after a failure; the record is
+            of the last trial, but model calls and tokens are those of all.
+        moves: The number of moves of each kind: `think` (of speakers alone, as others do not tell), `speak`, `act`, and
             `invalid`, the acts that were refused or failed.
-        speech: What a speaker said, by category (ReSpAct, Table 5); `dialogue_acts` is the same by act, where it is
-            limited to some.
-        ended: Why it ended; one that the run's limit stopped is not scored, and a `BrokenConversation`.
+        speech: The utterances of a speaker by category (ReSpAct, Table 5); `dialogue_acts` is the same by act, if it
+            is limited to some.
+        ended: The reason why it ended; one that the run's limit stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
         steps: The same by step, as far as the app's steps say who they are.
-        turn_seconds: How long the app took for each turn.
+        turn_seconds: The seconds that the app took for each turn.
     """
 
     id: str
@@ -144,26 +144,28 @@ class ConversationRecord(Record):
 
     @property
     def independent_task(self) -> tuple[str | None, str] | None:
-        """Its use case, and its task without the kind of user: those that share it depend on each other; or None."""
-        return None if self.task is None else (self.use_case, self.task.removesuffix(f" ({self.user})"))
+        """The use case, and the task without the kind of user; conversations that share them are not independent."""
+        if self.task is None:
+            return None
+        return self.use_case, self.task.removesuffix(f" ({self.user})")
 
     @property
     def stopped_at(self) -> str | None:
-        """The last milestone on the road that was taken; None unless it is certain that the goal was missed."""
+        """The last milestone on the road that was taken; None unless the goal was certainly missed."""
         return self.path_taken[-1] if self.goal_completed is False and self.path_taken else None
 
     @property
     def goal_reached(self) -> bool | None:
-        """Whether the milestone of the user's goal was reached; None where undecided, or where none is named."""
+        """True if the milestone of the user's goal was reached; None if undecided, or if no goal is named."""
         if self.goal is None:
             return None
-        if any(each.name == self.goal for each in self.reached):
+        if any(milestone.name == self.goal for milestone in self.reached):
             return True
         return None if self.goal in self.possibly_reached else False
 
 
 class BrokenConversation(Record):
-    """A record that could not be scored, or a conversation that could not be held or measured, and why.
+    """A record that could not be scored, or a conversation that could not be run or measured, and the error.
 
     Its fields are those of a `ConversationRecord`.
     """
@@ -178,46 +180,56 @@ class BrokenConversation(Record):
 
 
 class GraphRecord(Record):
-    """A milestone graph without its rules; `reviewed` is None where nothing says that it was generated."""
+    """A milestone graph without its rules; `reviewed` is None unless the graph was generated."""
 
     file: str | None = None
     reviewed: bool | None = None
     milestones: tuple[Milestone, ...]
 
 
-def grouped(things: Iterable[T], name_of: Callable[[T], K | None]) -> dict[K, list[T]]:
-    """Things by the names of their groups, in order; what has none is left out."""
+def group_by(items: Iterable[T], get_name: Callable[[T], K | None]) -> dict[K, list[T]]:
+    """Return items by the names of their groups, in order; an item whose name is None is left out."""
     groups: dict[K, list[T]] = {}
-    for one in things:
-        if (name := name_of(one)) is not None:
-            groups.setdefault(name, []).append(one)
+    for item in items:
+        name = get_name(item)
+        if name is not None:
+            groups.setdefault(name, []).append(item)
     return groups
 
 
-def conversation_record(transcript: Transcript, score: Score, **about: Any) -> ConversationRecord:
-    """What a report says of one scored conversation; `about` are other fields, such as its graph's name."""
-    known = transcript.extra.get("arq_graph")  # in a file of an evaluation's results: whose run this is
-    told = known.get("record", {}) if isinstance(known, Mapping) else {}
-    fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}
-    fields |= {name: getattr(score, name) for name in _MEASURED} | about
-    if fields.get("outcome", {}).get("success") is False:  # the world sees what milestones cannot
-        fields["goal_completed"] = False
+def make_conversation_record(transcript: Transcript, score: Score, **fields: Any) -> ConversationRecord:
+    """Return the record of one scored conversation; `fields` are other fields, such as its graph's name."""
+    values = _read_evaluation_fields(transcript)
+    values |= {name: getattr(score, name) for name in _MEASURED}
+    values |= fields
+    if values.get("outcome", {}).get("success") is False:  # the world sees what milestones cannot
+        values["goal_completed"] = False
+    turns = calls = 0
+    for event in transcript.measured_events:
+        turns += isinstance(event, Message) and event.speaker == "user"
+        calls += isinstance(event, Call)
     reward = transcript.extra.get("reward")
+    is_valid_reward = isinstance(reward, int | float) and isfinite(reward)
     return ConversationRecord(
         id=transcript.id,
         use_case=transcript.use_case,
         task=transcript.task,
         reached=tuple(ReachedMilestone(name=name, step=step) for name, step in score.reached.items()),
         possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
-        forbidden=tuple(ForbiddenRecord(step=each.event, rule=str(each.rule)) for each in score.forbidden),
+        forbidden=tuple(ForbiddenRecord(step=event.event, rule=str(event.rule)) for event in score.forbidden),
         events=len(transcript),
-        turns=sum(
-            isinstance(event, Message) and event.speaker == "user" for event in transcript.measured_events
-        ),
-        calls=sum(isinstance(event, Call) for event in transcript.measured_events),
+        turns=turns,
+        calls=calls,
         unanswered_calls=score.observations.unanswered,
         agreement=score.judgement.agreement,
         reasons=score.judgement.reasons,
-        reward=reward if isinstance(reward, int | float) and isfinite(reward) else None,
-        **fields,
+        reward=reward if is_valid_reward else None,
+        **values,
     )
+
+
+def _read_evaluation_fields(transcript: Transcript) -> dict[str, Any]:
+    """Return the arm, scenario and run of a transcript that was read from the results of an evaluation."""
+    evaluation = transcript.extra.get("arq_graph")
+    stored = evaluation.get("record", {}) if isinstance(evaluation, Mapping) else {}
+    return {name: stored[name] for name, kind in _EVALUATED.items() if isinstance(stored.get(name), kind)}

@@ -1,11 +1,10 @@
-"""A report over many conversations: their records, the graphs they were measured on, the figures; and its file."""
+"""A report over many conversations: their records, their graphs, the figures, and its file."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -14,24 +13,24 @@ from pydantic import ConfigDict, Field, ValidationError
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.comparison import ArmComparison, compare_arms
-from arq_graph.milestones.reports.figures import Summary, summarize
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
     GraphRecord,
     Record,
-    grouped,
+    group_by,
 )
+from arq_graph.milestones.reports.summary import Summary, summarize
 from arq_graph.reasoning.sections import clean
 
-_WRONG_SHOWN = 3
+_MAX_PROBLEMS = 3
 
 
 class ReportSummary(Record):
     """The figures over all conversations, and over each group of them.
 
-    Use cases are in alphabetical order, the arms and kinds of users of an evaluation in the report's;
-    `comparisons` are of each arm with each one after it, or with the one that it leaves something out of.
+    Use cases are in alphabetical order, the arms and kinds of users of an evaluation in the report's order;
+    `comparisons` are of each arm with each one after it, and of each ablation with its reference arm.
     """
 
     overall: Summary
@@ -42,17 +41,17 @@ class ReportSummary(Record):
 
 
 class Report(Record):
-    """What was measured over many conversations; the JSON that `arq-graph score --json` writes.
+    """The measurements of many conversations; the JSON that `arq-graph score --json` writes.
 
     Args:
         schema_version: The version of this form, written as `schema`.
-        stand_ins: What a stand-in did in place of a model or a person, such as "the agent's model" or "the judge":
-            such figures show that everything runs, and are no evidence. Empty: nothing.
+        stand_ins: The parts that fakes played, such as "the agent's model" or "the judge" for the offline model: such
+            figures show that everything runs, and are no evidence.
         conversations: One record a conversation, in the order of the source.
         broken: The records that could not be scored.
         graphs: The graphs that were measured on, by name.
-        missing: How many conversations of an evaluation were not finished, because its limit was reached.
-        stopped: What was reached, where they are missing.
+        missing: The number of conversations of an evaluation that were not finished, because its limit was reached.
+        stopped: The limit that was reached, if some are missing.
     """
 
     # A file also holds the summary, which is computed from the rest.
@@ -68,62 +67,68 @@ class Report(Record):
 
     @cached_property
     def summary(self) -> ReportSummary:
-        """The figures; the JSON holds them, and they are computed anew from the conversations of one that is read."""
-        arms = grouped(self.conversations, attrgetter("arm"))
+        """The figures; the JSON holds them, and those of a report that is read are computed anew."""
+        arms = group_by(self.conversations, lambda record: record.arm)
+        use_cases = group_by(self.conversations, lambda record: record.use_case)
+        arms_by_user = {}
+        for arm, records in arms.items():
+            users = group_by(records, lambda record: record.user)
+            arms_by_user[arm] = {user: summarize(group) for user, group in users.items()}
         return ReportSummary(
             overall=summarize(self.conversations),
-            use_cases=dict(sorted(_summaries(self.conversations, "use_case").items())),
-            arms={name: summarize(group) for name, group in arms.items()},
-            arms_by_user={name: _summaries(group, "user") for name, group in arms.items()},
+            use_cases={name: summarize(use_cases[name]) for name in sorted(use_cases)},
+            arms={arm: summarize(records) for arm, records in arms.items()},
+            arms_by_user=arms_by_user,
             comparisons=compare_arms(arms),
         )
 
     @property
     def failed(self) -> tuple[BrokenConversation, ...]:
-        """The records that could not be scored; what a limit cut off is missing, and none of them."""
-        return tuple(one for one in self.broken if one.ended != "limit")
+        """The records that could not be scored, without those that a limit cut off, which are missing."""
+        return tuple(record for record in self.broken if record.ended != "limit")
 
 
-def _summaries(records: Iterable[ConversationRecord], what: str) -> dict[str, Summary]:
-    return {name: summarize(group) for name, group in grouped(records, attrgetter(what)).items()}
-
-
-def stand_in_notice(stand_ins: Sequence[str]) -> str | None:
-    """What is said above figures that a stand-in had a part in; None where none had."""
+def format_stand_in_notice(stand_ins: Sequence[str]) -> str | None:
+    """Return the notice above figures in which fakes played a part; None if there were none."""
     if not stand_ins:
         return None
-    listed = " and ".join(filter(None, [", ".join(stand_ins[:-1]), stand_ins[-1]]))
-    was = "was a stand-in" if len(stand_ins) == 1 else "were stand-ins"
-    return f"No evidence: {listed} {was}. These figures show that everything runs, not how good an agent is."
+    verb = "was a stand-in"
+    parts = stand_ins[0]
+    if len(stand_ins) > 1:
+        verb = "were stand-ins"
+        parts = f"{', '.join(stand_ins[:-1])} and {stand_ins[-1]}"
+    return f"No evidence: {parts} {verb}. These figures show that everything runs, not how good an agent is."
 
 
 def write_report(path: str | Path, report: Report) -> None:
-    """Write a report as JSON; the file is there whole or as it was before.
+    """Write a report as JSON, atomically.
 
     Raises:
         InputError: It cannot be written there.
     """
-    held = report.model_dump(mode="json", by_alias=True)
-    held["summary"] = report.summary.model_dump(mode="json")
+    content = report.model_dump(mode="json", by_alias=True)
+    content["summary"] = report.summary.model_dump(mode="json")
     # Pydantic cannot write a lone surrogate, which a transcript's names may hold.
-    write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
+    write_atomically(path, clean(json.dumps(content, ensure_ascii=False, indent=1)) + "\n")
 
 
 def read_report(path: str | Path) -> Report:
     """Read a report that `write_report` wrote.
 
     Raises:
-        InputError: It cannot be read, is not JSON, or no report; the message names the file and what is wrong.
+        InputError: It can't be read, or isn't a report; the message names the file and the problem.
     """
     try:
         return Report.model_validate_json(Path(path).read_text(encoding="utf-8-sig"))
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False, include_context=False)
-        told = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in wrong]
+        problems = []
+        for problem in error.errors(include_url=False, include_input=False, include_context=False):
+            place = ".".join(map(str, problem["loc"]))
+            problems.append(f"{place}: {problem['msg']}" if place else problem["msg"])
         raise InputError(
-            f"{path}: is no report of schema 1, as the option --json of a command writes them: "
-            f"{'; '.join(told[:_WRONG_SHOWN])}"
+            f"{path}: isn't a report of schema 1, as the option --json of a command writes them: "
+            f"{'; '.join(problems[:_MAX_PROBLEMS])}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the report {path} cannot be read: {why}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the report {path} cannot be read: {reason}") from error

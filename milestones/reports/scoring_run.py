@@ -1,8 +1,8 @@
-"""Scoring many conversations: what goes wrong with one does not stop the rest, and a run can go on after a kill."""
+"""Score many conversations: an error in one does not stop the rest, and a killed run can be resumed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,13 +21,17 @@ from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.harness import run_concurrently
 from arq_graph.milestones.judge import Judge, JudgeError
-from arq_graph.milestones.reports.graph_choice import (
-    GraphNames,
+from arq_graph.milestones.reports.graph_registry import (
+    GraphRegistry,
     GraphSource,
-    fingerprint_of_graphs,
-    graph_chooser,
+    fingerprint_graphs,
+    make_graph_selector,
 )
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, conversation_record
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    make_conversation_record,
+)
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
@@ -36,102 +40,112 @@ from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 
 CONCURRENCY = 8
-MOST_UNREACHED = 3
-"""So many conversations in a row whose judge is not reached end a run: the others would fare no better."""
+MAX_UNREACHED = 3
+"""The number of conversations in a row whose judge is not reached that ends a run: the others would fare no better."""
 
 
 class UnansweredConversation(BrokenConversation):
-    """A conversation that the judge gave no answer about; it is worth another try."""
+    """A conversation about which the judge gave no answer; it is worth another try."""
 
 
 Outcome = ConversationRecord | BrokenConversation
-Done = Callable[[Outcome], None]
+OnOutcome = Callable[[Outcome], None]
 
 
 @dataclass
 class ScoringRun:
     """Conversations that are scored, once, by `report()` or `areport()`.
 
-    `score_transcripts` makes one, and says what its settings are and what is raised. `store` holds what was scored as
-    it comes; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by its number.
+    `score_transcripts` makes one, and describes its settings and errors.
+
+    Attributes:
+        store: The file to which each score is written as it comes.
+        stored_records: The scores in that file, by the conversation's number.
+        outcomes: The outcomes so far, by the conversation's number.
     """
 
     _conversations: Iterable[Transcript | BrokenRecord]
-    _graph_of: Callable[[Transcript], MilestoneGraph]
-    _graphs: GraphNames
-    _settings: Mapping[str, Any]
+    _select_graph: Callable[[Transcript], MilestoneGraph]
+    _registry: GraphRegistry
+    _schemas: Any
+    _judge: Judge | None
     _concurrency: int
     store: RunStore | None
-    kept: dict[int, ConversationRecord]
+    stored_records: dict[int, ConversationRecord]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     _stand_ins: dict[str, None] = field(default_factory=dict)
     _unreached: int = 0
 
-    def report(self, *, done: Done = lambda _: None) -> Report:
+    def report(self, *, on_outcome: OnOutcome = lambda _: None) -> Report:
         """Score all conversations one at a time, from code that is not async; see `areport`."""
         self._concurrency = 1
-        return run_in_loop(
-            self.areport(done=done), "areport" if hasattr(self._settings["judge"], "ajudge") else ""
-        )
+        needs_loop = hasattr(self._judge, "ajudge")
+        return run_in_loop(self.areport(on_outcome=on_outcome), "areport" if needs_loop else "")
 
-    async def areport(self, *, done: Done = lambda _: None) -> Report:
-        """Score all conversations, several at once, and report them; `done` is called with each outcome as it comes."""
-        works = ((number, self._outcome(number, one)) for number, one in enumerate(self._conversations))
+    async def areport(self, *, on_outcome: OnOutcome = lambda _: None) -> Report:
+        """Score all conversations, several at once, and report them; `on_outcome` is called with each as it comes."""
+        work = ((number, self._score(number, source)) for number, source in enumerate(self._conversations))
         with self.store or nullcontext():
-            async with aclosing(run_concurrently(works, self._concurrency)) as finished:
+            async with aclosing(run_concurrently(work, self._concurrency)) as finished:
                 async for number, outcome in finished:
-                    self._keep(number, outcome, done)
-        if (judge := self._settings["judge"]) is not None:
+                    self.outcomes[number] = outcome
+                    self._store_outcome(number, outcome)
+                    on_outcome(outcome)
+        if self._judge is not None:
             from arq_graph.models.resolve import is_offline  # scoring without a model does not need it
 
-            if is_offline(judge):
+            if is_offline(self._judge):
                 self._stand_ins["the judge"] = None
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
             stand_ins=tuple(self._stand_ins),
-            conversations=tuple(one for one in ordered if isinstance(one, ConversationRecord)),
-            broken=tuple(one for one in ordered if isinstance(one, BrokenConversation)),
-            graphs=self._graphs.used,
+            conversations=tuple(outcome for outcome in ordered if isinstance(outcome, ConversationRecord)),
+            broken=tuple(outcome for outcome in ordered if isinstance(outcome, BrokenConversation)),
+            graphs=self._registry.records,
         )
 
-    async def _outcome(self, number: int, one: Transcript | BrokenRecord) -> Outcome:
-        if isinstance(one, BrokenRecord):
-            return BrokenConversation(source=one.source, record=one.index, error=str(one.error))
-        record = number if one.record is None else one.record
-        self._stand_ins |= dict.fromkeys(each for each in one.stand_ins if each != "the judge")
+    async def _score(self, number: int, transcript: Transcript | BrokenRecord) -> Outcome:
+        if isinstance(transcript, BrokenRecord):
+            return BrokenConversation(
+                source=transcript.source, record=transcript.index, error=str(transcript.error)
+            )
+        position = number if transcript.record is None else transcript.record
+        for stand_in in transcript.stand_ins:
+            if stand_in != "the judge":
+                self._stand_ins[stand_in] = None
         try:
-            graph = self._graph_of(one)
-            name = self._graphs.of(graph, one.task or one.id or "milestones")
-            kept = self.kept.get(number)
-            if kept is not None and (kept.id, kept.events) == (one.id, len(one)):
-                return kept.model_copy(update={"source": one.source})
-            self.kept.pop(number, None)
-            measured = await ascore(graph, one, **self._settings)
+            graph = self._select_graph(transcript)
+            graph_name = self._registry.register(graph, transcript.task or transcript.id or "milestones")
+            stored = self.stored_records.get(number)
+            if stored is not None and (stored.id, stored.events) == (transcript.id, len(transcript)):
+                return stored.model_copy(update={"source": transcript.source})
+            self.stored_records.pop(number, None)
+            score = await ascore(graph, transcript, tools=self._schemas, judge=self._judge)
             self._unreached = 0
-            return conversation_record(one, measured, graph=name, source=one.source, record=record)
+            return make_conversation_record(
+                transcript, score, graph=graph_name, source=transcript.source, record=position
+            )
         except Exception as error:
-            return self._failed(one.source, record, error)
+            return self._make_broken_conversation(transcript.source, position, error)
 
-    def _failed(self, source: str | None, record: int, error: Exception) -> Outcome:
-        """A conversation that cannot be scored; raises an error that concerns all of them."""
+    def _make_broken_conversation(self, source: str | None, position: int, error: Exception) -> Outcome:
+        """Return the record of a conversation that can't be scored; raise an error that concerns all of them."""
         is_unreached = isinstance(error, ModelRequestError | ModelUnavailableError)
         self._unreached = self._unreached + 1 if is_unreached else 0
-        if isinstance(error, PromptError | JudgeError) or self._unreached >= MOST_UNREACHED:
+        if isinstance(error, PromptError | JudgeError) or self._unreached >= MAX_UNREACHED:
             raise error
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
-        place = f"{source}: record {record}" if source else f"record {record}"
-        return kind(
-            source=source, record=record, error=f"{place}: {describe_error(error, with_location=False)}"
-        )
+        place = f"{source}: record {position}" if source else f"record {position}"
+        description = describe_error(error, with_location=False)
+        return kind(source=source, record=position, error=f"{place}: {description}")
 
-    def _keep(self, number: int, outcome: Outcome, done: Done) -> None:
-        self.outcomes[number] = outcome
-        if isinstance(outcome, ConversationRecord) and number not in self.kept:
-            self.kept[number] = outcome
-            if self.store is not None:
-                held = outcome.model_dump(mode="json", exclude_defaults=True)
-                self.store.append({"at": number, "scored": held})
-        done(outcome)
+    def _store_outcome(self, number: int, outcome: Outcome) -> None:
+        if not isinstance(outcome, ConversationRecord) or number in self.stored_records:
+            return
+        self.stored_records[number] = outcome
+        if self.store is not None:
+            score = outcome.model_dump(mode="json", exclude_defaults=True)
+            self.store.append({"at": number, "scored": score})
 
 
 def score_transcripts(
@@ -146,10 +160,10 @@ def score_transcripts(
 ) -> ScoringRun:
     """Score conversations: one at a time by `report()`, several at once by `areport()`; each once.
 
-    What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a judge that
-    has no answer, any exception of a judge or of a function that gives it its graph) makes a `BrokenConversation`
-    that says what and where, and does not stop the rest. What concerns all of them is raised: a graph that cannot be
-    measured on before the first, what is wrong with the judge itself where it is first asked.
+    An error in one conversation (its record, its use case, a pattern that does not finish on it, a judge that has no
+    answer, any exception of a judge or of a function that gives it its graph) makes a `BrokenConversation` that says
+    what is wrong and where, and does not stop the rest. An error that concerns all of them is raised: a graph that
+    can't be measured on, before the first; an error of the judge itself, when it is first asked.
 
     Args:
         graph: One graph for all, one for each use case by its name, or a function that gives each its own, such as
@@ -158,9 +172,9 @@ def score_transcripts(
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
             those that each transcript brings.
         judge: Decides what code cannot; None: such milestones stay undecided.
-        concurrency: How many are scored at once, from 1, while a judge waits for its model.
-        results: A JSON Lines file in which each score is kept as it comes. Where it holds some of the same run, those
-            conversations are not scored again. None: nowhere.
+        concurrency: The number that is scored at once, from 1, while a judge waits for its model.
+        results: A JSON Lines file to which each score is written as it comes. Conversations of the same run that it
+            holds are not scored again. None: scores are not stored.
         depends_on: What else the outcomes depend on, by a name that a message can show, such as the judge's model.
 
     Raises:
@@ -173,19 +187,24 @@ def score_transcripts(
         ModelRequestError: The model behind the judge refused three conversations in a row.
         ModelUnavailableError: It could not be reached for three in a row.
     """
-    store, graphs = None, GraphNames()
-    graph_of = graph_chooser(graph, graphs)
-    settings = {"tools": None if tools is None else get_argument_schemas(tools), "judge": judge}
+    registry = GraphRegistry()
+    select_graph = make_graph_selector(graph, registry)
+    schemas = None if tools is None else get_argument_schemas(tools)
     require_count("concurrency", concurrency)
+    store = None
     if results is not None:
-        of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
-        store = RunStore(results, "score", {**of, **(depends_on or {})})
-    kept = dict(_kept(store)) if store else {}
-    return ScoringRun(transcripts, graph_of, graphs, settings, concurrency, store, kept)
+        fingerprints = {"the milestones": fingerprint_graphs(graph), "the tools": fingerprint(tools)}
+        store = RunStore(results, "score", {**fingerprints, **(depends_on or {})})
+    stored_records = _read_stored_records(store)
+    return ScoringRun(transcripts, select_graph, registry, schemas, judge, concurrency, store, stored_records)
 
 
-def _kept(store: RunStore) -> Iterator[tuple[int, ConversationRecord]]:
+def _read_stored_records(store: RunStore | None) -> dict[int, ConversationRecord]:
+    records: dict[int, ConversationRecord] = {}
+    if store is None:
+        return records
     for entry in store.entries():
         # Entries that cannot be read are scored again.
         with suppress(KeyError, TypeError, ValueError):
-            yield int(entry["at"]), ConversationRecord.model_validate(entry["scored"])
+            records[int(entry["at"])] = ConversationRecord.model_validate(entry["scored"])
+    return records

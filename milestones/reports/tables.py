@@ -4,31 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import combinations
-from operator import attrgetter
-from typing import Any
 
 from arq_graph.milestones.milestone import END
-from arq_graph.milestones.reports.comparison import Difference, compare, compare_arms, references
-from arq_graph.milestones.reports.figures import Summary, mean_of, progress_end, rate_of
-from arq_graph.milestones.reports.records import ConversationRecord, Ended, grouped
+from arq_graph.milestones.reports.comparison import (
+    Difference,
+    compare_arms,
+    compare_use_cases,
+    find_reference_arms,
+    pair_runs,
+)
+from arq_graph.milestones.reports.records import ConversationRecord, Ended, group_by
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.shown import (
+from arq_graph.milestones.reports.statistics import clipped_mean
+from arq_graph.milestones.reports.summary import (
+    Summary,
+    compute_mean,
+    compute_rate,
+    get_least_progress,
+    get_most_progress,
+)
+from arq_graph.milestones.reports.table_format import (
     NOT_KNOWN,
     Row,
     Table,
-    average,
-    between,
-    interval,
-    number,
-    percent,
-    probability,
+    format_interval,
+    format_mean_count,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_range,
 )
-from arq_graph.milestones.reports.statistics import mean_within
 
 RECORDED = "recorded"
-"""The column of conversations that no arm of an evaluation held."""
+"""The column of conversations that no arm of an evaluation ran."""
 MATCHER, TURN = "matcher alone", "whole turn"
 CUSTOMERS_GOAL = "customer's goal"
 BY_USER = "goal completion by kind of user"
@@ -42,28 +51,31 @@ ENDS: Mapping[Ended, str] = {
 }
 
 Records = Sequence[ConversationRecord]
+RecordsByArm = Mapping[str, Records]
+Cells = dict[str, str]
 Rows = Mapping[str, Mapping[str, str]]
-"""Cells by row and arm; under `_CASES`, how many cases a row is of."""
+"""Cells by row and arm; under `_CASES`, the number of cases of a row."""
 
 DIFFERENCE = ("difference", "p", "pairs", "better")
 """The columns of a difference."""
 
 _CASES = "n"
-_STOPS_SHOWN = 8
-_RUNS_SHOWN = 6
-_ROADS = (
+_MAX_STOPS = 8
+_MAX_RUNS = 6
+_GOAL_NOTE = (
     "The customer's goal is what their scenario came for; goal completion needs it, and a road to the end of the "
     "milestone graph."
 )
-_INTERVALS = "[…] are 95% intervals. A to B is a range: what is undecided counts as missed, and as reached."
-_SHARES = (
+_INTERVAL_NOTE = (
+    "[…] are 95% intervals. A to B is a range: what is undecided counts as missed, and as reached."
+)
+_MOVES_NOTE = (
     "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
     "as not every arm tells of its thoughts; invalid: the share of the acts that were refused or failed."
 )
-_AT_END = (
+_END_NOTE = (
     f"Those at {END} reached it, but something forbidden happened, or the world says that it was no success."
 )
-_USE_CASE, _USER = attrgetter("use_case"), attrgetter("user")
 _MEANS = {
     "turns": "turns",
     "tool calls": "calls",
@@ -75,252 +87,349 @@ _MEANS = {
 }
 
 
-def tables_of(
+def build_tables(
     report: Report, *, ablated: Mapping[str, str] | None = None, timed: bool = False
 ) -> Iterator[Table]:
-    """The tables of a report; those that would be empty are left out.
+    """Yield the tables of a report, without those that would be empty.
 
     Args:
-        report: What was measured.
+        report: The report.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        timed: Whether to include the seconds of a turn, which no other run repeats.
+        timed: True to include the seconds of a turn, which no other run repeats.
     """
-    every = grouped(report.conversations, lambda one: one.arm or RECORDED)
-    lacking = references(every)  # which have tables of their own
-    arms = {name: records for name, records in every.items() if name not in lacking}
+    all_arms = group_by(report.conversations, lambda record: record.arm or RECORDED)
+    reference_arms = find_reference_arms(all_arms)
+    arms = {
+        arm: records for arm, records in all_arms.items() if arm not in reference_arms
+    }  # ablations follow
     summaries = {arm: report.summary.arms.get(arm, report.summary.overall) for arm in arms}
     # Progress and stops are of interest only in conversations, not in single answers.
-    walked = _only(arms, lambda one: not one.expected)
-    stops = _stops(walked)
-    nothing = report.summary.overall.nothing_to_complete
-    left_out = f"Left out of both rates, because the graph asks for nothing there: {nothing:,}."
-    tables: list[tuple[str, Rows, Iterable[str]]] = [
-        (CUSTOMERS_GOAL, _by(_only(arms, lambda one: one.goal), _reached, _USER), [_ROADS]),
+    conversations = _filter_records(arms, lambda record: not record.expected)
+    with_goal = _filter_records(arms, lambda record: record.goal is not None)
+
+    def by_user(record: ConversationRecord) -> str | None:
+        return record.user
+
+    def by_use_case(record: ConversationRecord) -> str | None:
+        return record.use_case
+
+    completion_notes = [_INTERVAL_NOTE]
+    if nothing := report.summary.overall.nothing_to_complete:
+        completion_notes.append(
+            f"Left out of both rates, because the graph asks for nothing there: {nothing:,}."
+        )
+    stops = _count_stops(conversations)
+    tables: list[tuple[str, Rows, list[str]]] = [
+        (CUSTOMERS_GOAL, _group_rows(with_goal, _format_goal_reached, by_user), [_GOAL_NOTE]),
+        ("goal completion", _group_rows(arms, _format_goal_completed, _get_part), completion_notes),
         (
-            "goal completion",
-            _by(arms, _completed, _part),
-            [_INTERVALS, left_out] if nothing else [_INTERVALS],
+            "goal completion by category",
+            _drop_single(_group_rows(arms, _format_goal_completed, by_use_case)),
+            [],
         ),
-        ("goal completion by category", _several(_by(arms, _completed, _USE_CASE)), ()),
-        (BY_USER, _several(_by(arms, _completed, _USER)), ()),
-        (PROGRESS, _by(walked, _progress, _USE_CASE, _USER), ()),
-        ("pass^k", *_pass_hat_k(summaries)),
-        ("stopped at", stops, [_AT_END] if END in stops else ()),
-        ("ended by", _ended(summaries), ()),
-        ("outcome in the world, mean", _outcomes(arms), ()),
-        ("moves", _moves(arms), [_SHARES]),
-        ("output tokens of a call", _tokens(arms), ()),
-        ("a conversation, mean", *_means(summaries, timed)),
+        (BY_USER, _drop_single(_group_rows(arms, _format_goal_completed, by_user)), []),
+        (PROGRESS, _group_rows(conversations, _format_progress, by_use_case, by_user), []),
+        ("pass^k", *_format_pass_hat_k(summaries)),
+        ("stopped at", stops, [_END_NOTE] if END in stops else []),
+        ("ended by", _count_endings(summaries), []),
+        ("outcome in the world, mean", _average_outcomes(arms), []),
+        ("moves", _format_moves(arms), [_MOVES_NOTE]),
+        ("output tokens of a call", _format_tokens(arms), []),
+        ("a conversation, mean", *_format_means(summaries, timed)),
     ]
-    yield from (table(title, arms, rows, *notes) for title, rows, notes in tables if rows)
-    yield from _worth(every, lacking, ablated or {})
-    yield from _in_pairs(arms, "arms in pairs", "goal_completion")
-    yield from _differing(arms)
-    if any(walked.values()):
-        yield from _in_pairs(walked, "arms in pairs, progress rate", "progress_rate")
+    for title, rows, notes in tables:
+        if rows:
+            yield make_table(title, arms, rows, *notes)
+    yield from _build_ablation_tables(all_arms, reference_arms, ablated or {})
+    yield from _build_pair_table(arms, "arms in pairs", "goal_completion")
+    yield from _build_category_tables(arms)
+    if any(conversations.values()):
+        yield from _build_pair_table(conversations, "arms in pairs, progress rate", "progress_rate")
 
 
-def table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
-    """A table of cells by row and arm, and how many cases each row is of where that is told."""
-    columns = (*([_CASES] if any(_CASES in cells for cells in rows.values()) else []), *arms)
-    found = [
-        Row(name=name, cells=tuple(cells.get(column, NOT_KNOWN) for column in columns))
-        for name, cells in rows.items()
-    ]
-    return Table(title=title, columns=columns, rows=tuple(found), notes=notes)
+def make_table(title: str, arms: Iterable[str], rows: Rows, *notes: str) -> Table:
+    """Return a table of cells by row and arm, with the number of cases of each row if the rows have it."""
+    columns = list(arms)
+    if any(_CASES in cells for cells in rows.values()):
+        columns.insert(0, _CASES)
+    table_rows = []
+    for name, cells in rows.items():
+        table_rows.append(Row(name=name, cells=tuple(cells.get(column, NOT_KNOWN) for column in columns)))
+    return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=notes)
 
 
-def difference_cells(of: Difference, a: str, b: str, *, is_rate: bool = False) -> Mapping[str, str]:
-    """A difference, in points or as a rate, with its interval, p, the number of pairs, and which side is better."""
-    form, times = ("+.2f", 1) if is_rate else ("+.0f", 100)
-    better = {"a better": a, "b better": b}.get(of.verdict, "not shown")
-    difference = number(of.difference, form, times) + interval(of.low, of.high, form, times)
-    return dict(zip(DIFFERENCE, (difference, probability(of.p), f"{of.pairs:,}", better), strict=True))
+def format_difference(difference: Difference, a: str, b: str, *, is_rate: bool = False) -> Mapping[str, str]:
+    """Return the cells of a difference in points, or of a rate: with its interval, p, pairs, and the better side."""
+    form, factor = ("+.2f", 1) if is_rate else ("+.0f", 100)
+    better = {"a better": a, "b better": b}.get(difference.verdict, "not shown")
+    figure = format_number(difference.difference, form, factor)
+    interval = format_interval(difference.low, difference.high, form, factor)
+    cells = (figure + interval, format_p_value(difference.p), f"{difference.pairs:,}", better)
+    return dict(zip(DIFFERENCE, cells, strict=True))
 
 
-def _only(arms: Mapping[str, Records], wanted: Callable[[ConversationRecord], Any]) -> Mapping[str, Records]:
-    return {arm: [one for one in records if wanted(one)] for arm, records in arms.items()}
+def _filter_records(arms: RecordsByArm, is_included: Callable[[ConversationRecord], bool]) -> RecordsByArm:
+    filtered = {}
+    for arm, records in arms.items():
+        filtered[arm] = [record for record in records if is_included(record)]
+    return filtered
 
 
-def _by(
-    arms: Mapping[str, Records],
-    cell: Callable[[Records], str],
+def _group_rows(
+    arms: RecordsByArm,
+    format_cell: Callable[[Records], str],
     *groupings: Callable[[ConversationRecord], str | None],
 ) -> Rows:
-    """A row for each group, where a grouping makes several, and one for all."""
-    groups: dict[str, Mapping[str, Records]] = {}
-    for group_of in groupings:
-        found = {arm: grouped(records, group_of) for arm, records in arms.items()}
-        names = sorted({name for of in found.values() for name in of})
-        if len(names) > 1:
-            groups |= {name: {arm: of[name] for arm, of in found.items() if name in of} for name in names}
-    return {
-        name: {_CASES: _cases(group)} | {arm: cell(of) for arm, of in group.items() if of}
-        for name, group in (groups | {"all": arms}).items()
-        if any(group.values())
-    }
-
-
-def _cases(group: Mapping[str, Records]) -> str:
-    return f"{len({one.scenario or at for of in group.values() for at, one in enumerate(of)}):,}"
-
-
-def _several(rows: Rows) -> Rows:
-    return rows if len(rows) > 1 else {}
-
-
-def _part(one: ConversationRecord) -> str:
-    return MATCHER if "active" in one.expected else TURN
-
-
-def _share(figure: str, records: Records) -> str:
-    """A range if something is undecided, and otherwise the share with its interval."""
-    counted = [one for one in records if one.progress_range is not None]
-    of = rate_of(counted, attrgetter(figure))
-    if of.unknown or not of.n:
-        least, most = of.count, of.count + of.unknown
-        return between(*(percent(each / len(counted)) for each in (least, most))) if counted else NOT_KNOWN
-    return percent(of.rate) + interval(of.low, of.high, ".0f", 100)
-
-
-_completed, _reached = partial(_share, "goal_completed"), partial(_share, "goal_reached")
-
-
-def _progress(records: Records) -> str:
-    least, most = (mean_of(records, partial(progress_end, side)) for side in (0, 1))
-    if not least.n or least.mean != most.mean:
-        return between(number(least.mean), number(most.mean))
-    return number(least.mean) + interval(least.low, least.high, ".2f")
-
-
-def _mean_of(values: Iterable[float | None]) -> float | None:
-    known = [float(value) for value in values if value is not None]
-    return mean_within(known) if known else None
-
-
-def _pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
-    every = sorted({k for of in summaries.values() for k in of.pass_hat_k})[:_RUNS_SHOWN]
-    rows = {f"k = {k}": {arm: percent(of.pass_hat_k.get(k)) for arm, of in summaries.items()} for k in every}
-    notes = ["How likely it is that k runs of a scenario all complete the goal."]
-    left_out = [f"{arm} {n:,}" for arm, of in summaries.items() if (n := of.pass_hat_k_undecided)]
-    if left_out:
-        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(left_out)}.")
-    return rows, notes
-
-
-def _stops(arms: Mapping[str, Records]) -> Rows:
-    counts = {arm: Counter(one.stopped_at for one in of if one.stopped_at) for arm, of in arms.items()}
-    every = sum(counts.values(), Counter[str]()).most_common(_STOPS_SHOWN)
-    return {name: {arm: f"{of[name]:,}" for arm, of in counts.items()} for name, _ in every}
-
-
-def _ended(summaries: Mapping[str, Summary]) -> Rows:
-    told = [why for why in ENDS if any(why in of.ended for of in summaries.values())]
-    rows = {ENDS[why]: {arm: f"{of.ended.get(why, 0):,}" for arm, of in summaries.items()} for why in told}
-    return {} if told == ["user"] else rows
-
-
-def _outcomes(arms: Mapping[str, Records]) -> Rows:
-    names = dict.fromkeys(name for records in arms.values() for one in records for name in one.outcome)
-    return {
-        name: {arm: number(_mean_of(one.outcome.get(name) for one in of), ".3f") for arm, of in arms.items()}
-        for name in names
-    }
-
-
-def _moves(arms: Mapping[str, Records]) -> Rows:
-    found = {arm: _shares_of(records) for arm, records in arms.items()}
-    told = {name for shares in found.values() for name in shares}
-    names = [name for name in ("think", "speak", "act", "invalid") if "think" in told and name in told]
-    rows: dict[str, Mapping[str, str]] = {
-        name: {arm: percent(of.get(name)) for arm, of in found.items()} for name in names
-    }
-    if any(one.trials > 1 for records in arms.values() for one in records):
-        rows["trials"] = {arm: number(_mean_of(one.trials for one in of), ".1f") for arm, of in arms.items()}
+    """Return a row for each group, if a grouping makes several, and one for all."""
+    rows: dict[str, Cells] = {}
+    for get_group in groupings:
+        groups = _group_across_arms(arms, get_group)
+        if len(groups) > 1:
+            for name, group in groups.items():
+                rows[name] = _make_cells(group, format_cell)
+    if any(arms.values()):
+        rows["all"] = _make_cells(arms, format_cell)
     return rows
 
 
-def _shares_of(records: Iterable[ConversationRecord]) -> dict[str, float]:
-    counts = Counter[str]()
-    for one in records:
-        counts.update(one.moves)  # keeps those that are 0
-    done = counts["speak"] + counts["act"]
-    of = {"think": counts["think"] + done, "speak": done, "act": done, "invalid": counts["act"]}
-    return {name: counts[name] / all_of for name, all_of in of.items() if all_of and name in counts}
+def _group_across_arms(
+    arms: RecordsByArm, get_group: Callable[[ConversationRecord], str | None]
+) -> dict[str, dict[str, Records]]:
+    """Return the records by group, in alphabetical order, and by arm."""
+    groups: dict[str, dict[str, Records]] = {}
+    for arm, records in arms.items():
+        for name, group in group_by(records, get_group).items():
+            groups.setdefault(name, {})[arm] = group
+    return {name: groups[name] for name in sorted(groups)}
 
 
-def _tokens(arms: Mapping[str, Records]) -> Rows:
-    names = dict.fromkeys(name for records in arms.values() for one in records for name in one.steps)
-    return {name: {arm: number(_tokens_of(of, name), ".0f") for arm, of in arms.items()} for name in names}
+def _make_cells(arms: RecordsByArm, format_cell: Callable[[Records], str]) -> Cells:
+    cases: set[str | int] = set()
+    for records in arms.values():
+        cases.update(record.scenario or position for position, record in enumerate(records))
+    cells = {_CASES: f"{len(cases):,}"}
+    for arm, records in arms.items():
+        if records:
+            cells[arm] = format_cell(records)
+    return cells
 
 
-def _tokens_of(records: Records, step: str) -> float | None:
-    used = [one.steps[step] for one in records if step in one.steps]
-    calls = sum(one.calls for one in used)
-    return sum(one.output_tokens for one in used) / calls if calls else None
+def _drop_single(rows: Rows) -> Rows:
+    return rows if len(rows) > 1 else {}
 
 
-def _means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[str]]:
-    fields = _MEANS | ({"seconds of a turn": "turn_seconds"} if timed else {})
-    rows = {
-        name: {
-            arm: average(getattr(of, field).mean, places=0 if "tokens" in name else 1)
-            for arm, of in summaries.items()
+def _get_part(record: ConversationRecord) -> str:
+    return MATCHER if "active" in record.expected else TURN
+
+
+def _format_goal_completed(records: Records) -> str:
+    return _format_share(records, lambda record: record.goal_completed)
+
+
+def _format_goal_reached(records: Records) -> str:
+    return _format_share(records, lambda record: record.goal_reached)
+
+
+def _format_share(records: Records, get_value: Callable[[ConversationRecord], bool | None]) -> str:
+    """Return a range if something is undecided, and otherwise the share with its interval."""
+    counted = [record for record in records if record.progress_range is not None]
+    if not counted:
+        return NOT_KNOWN
+    rate = compute_rate(counted, get_value)
+    if rate.unknown:
+        least = format_percent(rate.count / len(counted))
+        most = format_percent((rate.count + rate.unknown) / len(counted))
+        return format_range(least, most)
+    return format_percent(rate.rate) + format_interval(rate.low, rate.high, ".0f", 100)
+
+
+def _format_progress(records: Records) -> str:
+    least = compute_mean(records, get_least_progress)
+    most = compute_mean(records, get_most_progress)
+    if not least.n or least.mean != most.mean:
+        return format_range(format_number(least.mean), format_number(most.mean))
+    return format_number(least.mean) + format_interval(least.low, least.high, ".2f")
+
+
+def _average(values: Iterable[float | None]) -> float | None:
+    numbers = [float(value) for value in values if value is not None]
+    return clipped_mean(numbers) if numbers else None
+
+
+def _format_pass_hat_k(summaries: Mapping[str, Summary]) -> tuple[Rows, list[str]]:
+    run_counts: set[int] = set()
+    undecided = []
+    for arm, summary in summaries.items():
+        run_counts.update(summary.pass_hat_k)
+        if summary.pass_hat_k_undecided:
+            undecided.append(f"{arm} {summary.pass_hat_k_undecided:,}")
+    rows = {}
+    for k in sorted(run_counts)[:_MAX_RUNS]:
+        rows[f"k = {k}"] = {
+            arm: format_percent(summary.pass_hat_k.get(k)) for arm, summary in summaries.items()
         }
-        for name, field in fields.items()
-        if any(getattr(of, field).n for of in summaries.values())
+    notes = ["How likely it is that k runs of a scenario all complete the goal."]
+    if undecided:
+        notes.append(f"Scenarios left out, because not every run is decided: {', '.join(undecided)}.")
+    return rows, notes
+
+
+def _count_stops(arms: RecordsByArm) -> Rows:
+    counts: dict[str, Counter[str]] = {}
+    total: Counter[str] = Counter()
+    for arm, records in arms.items():
+        counts[arm] = Counter(record.stopped_at for record in records if record.stopped_at)
+        total += counts[arm]
+    rows = {}
+    for milestone, _ in total.most_common(_MAX_STOPS):
+        rows[milestone] = {arm: f"{count[milestone]:,}" for arm, count in counts.items()}
+    return rows
+
+
+def _count_endings(summaries: Mapping[str, Summary]) -> Rows:
+    rows = {}
+    for reason, text in ENDS.items():
+        if any(reason in summary.ended for summary in summaries.values()):
+            rows[text] = {arm: f"{summary.ended.get(reason, 0):,}" for arm, summary in summaries.items()}
+    return {} if list(rows) == [ENDS["user"]] else rows
+
+
+def _average_outcomes(arms: RecordsByArm) -> Rows:
+    rows: dict[str, Cells] = {}
+    for records in arms.values():
+        for record in records:
+            rows.update({name: {} for name in record.outcome if name not in rows})
+    for name, cells in rows.items():
+        for arm, records in arms.items():
+            mean = _average(record.outcome.get(name) for record in records)
+            cells[arm] = format_number(mean, ".3f")
+    return rows
+
+
+def _format_moves(arms: RecordsByArm) -> Rows:
+    shares = {arm: _compute_move_shares(records) for arm, records in arms.items()}
+    rows: dict[str, Cells] = {}
+    if any("think" in arm_shares for arm_shares in shares.values()):
+        for move in ("think", "speak", "act", "invalid"):
+            if any(move in arm_shares for arm_shares in shares.values()):
+                rows[move] = {arm: format_percent(arm_shares.get(move)) for arm, arm_shares in shares.items()}
+    trials = {arm: [record.trials for record in records] for arm, records in arms.items()}
+    if any(max(counts, default=1) > 1 for counts in trials.values()):
+        rows["trials"] = {arm: format_number(_average(counts), ".1f") for arm, counts in trials.items()}
+    return rows
+
+
+def _compute_move_shares(records: Iterable[ConversationRecord]) -> dict[str, float]:
+    counts = Counter[str]()
+    for record in records:
+        counts.update(record.moves)  # keeps those that are 0
+    done = counts["speak"] + counts["act"]
+    totals = {"think": counts["think"] + done, "speak": done, "act": done, "invalid": counts["act"]}
+    return {move: counts[move] / total for move, total in totals.items() if total and move in counts}
+
+
+def _format_tokens(arms: RecordsByArm) -> Rows:
+    rows: dict[str, Cells] = {}
+    for records in arms.values():
+        for record in records:
+            rows.update({step: {} for step in record.steps if step not in rows})
+    for step, cells in rows.items():
+        for arm, records in arms.items():
+            cells[arm] = format_number(_average_output_tokens(records, step), ".0f")
+    return rows
+
+
+def _average_output_tokens(records: Records, step: str) -> float | None:
+    calls = tokens = 0
+    for record in records:
+        if step in record.steps:
+            calls += record.steps[step].calls
+            tokens += record.steps[step].output_tokens
+    return tokens / calls if calls else None
+
+
+def _format_means(summaries: Mapping[str, Summary], timed: bool) -> tuple[Rows, list[str]]:
+    """Return the rows in which an arm isn't 0, and a note that names the others."""
+    fields = dict(_MEANS)
+    if timed:
+        fields["seconds of a turn"] = "turn_seconds"
+    rows: dict[str, Cells] = {}
+    for name, field in fields.items():
+        means = {arm: getattr(summary, field) for arm, summary in summaries.items()}
+        places = 0 if "tokens" in name else 1
+        if any(mean.n for mean in means.values()):
+            rows[name] = {arm: format_mean_count(mean.mean, places) for arm, mean in means.items()}
+    rows["something forbidden"] = {
+        arm: format_percent(summary.forbidden.rate) for arm, summary in summaries.items()
     }
-    rows["something forbidden"] = {arm: percent(of.forbidden.rate) for arm, of in summaries.items()}
-    zero = [name for name, cells in rows.items() if {*cells.values()} <= {"0", "0.0", "0%", NOT_KNOWN}]
-    note = [f"0 everywhere: {', '.join(zero)}."] if zero else []
-    return {name: rows[name] for name in rows if name not in zero}, note
+    zeros = [name for name, cells in rows.items() if set(cells.values()) <= {"0", "0.0", "0%", NOT_KNOWN}]
+    notes = [f"0 everywhere: {', '.join(zeros)}."] if zeros else []
+    return {name: cells for name, cells in rows.items() if name not in zeros}, notes
 
 
-def _worth(
-    arms: Mapping[str, Records], lacking: Mapping[str, str], ablated: Mapping[str, str]
+def _build_ablation_tables(
+    arms: RecordsByArm, reference_arms: Mapping[str, str], ablated: Mapping[str, str]
 ) -> Iterator[Table]:
-    steps = {arm: (whole, ablated.get(arm, "")) for arm, whole in lacking.items()}
-    for whole, step in dict.fromkeys(steps.values()):
-        without = [arm for arm, of in steps.items() if of == (whole, step)]
-        of: Mapping[str, Records] = {arm: arms[arm] for arm in (*without, whole)}
+    """Yield a table for each reference arm and step: what each query that is left out is worth."""
+    ablations: dict[tuple[str, str], list[str]] = {}
+    for arm, reference in reference_arms.items():
+        ablations.setdefault((reference, ablated.get(arm, "")), []).append(arm)
+    for (reference, step), ablation_arms in ablations.items():
+        compared: RecordsByArm = {arm: arms[arm] for arm in (*ablation_arms, reference)}
         if step not in ("", "matcher"):  # of other steps, cases of the matcher alone say nothing
-            of = _only(of, lambda one: _part(one) == TURN)
-        gained = {each.a: each for each in compare_arms(of)}
-        tokens = {arm: _tokens_of(records, step) for arm, records in of.items()}
-        rows = {whole: {"tokens": number(tokens[whole], ".0f")}}
-        for arm in without:
-            gain = difference_cells(gained[arm].overall.goal_completion, arm, whole)
-            fewer, most = tokens[arm], tokens[whole]
-            costs = NOT_KNOWN if fewer is None or most is None else f"{fewer:.0f} ({fewer - most:+.0f})"
-            rows[arm.removeprefix(f"{whole} ")] = {**gain, "gain": gain["difference"], "tokens": costs}
-        turns = " of whole turns" if len(of[whole]) < len(arms[whole]) else ""
-        notes = (
-            f"With all of its queries {whole} completes the goal in {_completed(of[whole])}{turns}. "
+            compared = _filter_records(compared, lambda record: _get_part(record) == TURN)
+        comparisons = {comparison.a: comparison for comparison in compare_arms(compared)}
+        tokens = {arm: _average_output_tokens(records, step) for arm, records in compared.items()}
+        rows: dict[str, Mapping[str, str]] = {reference: {"tokens": format_number(tokens[reference], ".0f")}}
+        for arm in ablation_arms:
+            difference = comparisons[arm].overall.goal_completion
+            cells = dict(format_difference(difference, arm, reference))
+            cells["gain"] = cells["difference"]
+            cells["tokens"] = _format_token_change(tokens[arm], tokens[reference])
+            rows[arm.removeprefix(f"{reference} ")] = cells
+        scope = " of whole turns" if len(compared[reference]) < len(arms[reference]) else ""
+        completion = _format_goal_completed(compared[reference])
+        yield make_table(
+            f"{reference} without a query of {step}",
+            ("gain", "p", "pairs", "tokens"),
+            rows,
+            f"With all of its queries {reference} completes the goal in {completion}{scope}. "
             f"Gain: goal completion with the query less that without it, in points, with 95% intervals.",
-            f"p is corrected for the {len(without)} that were left out (Holm). Tokens: written in an answer of {step}.",
+            f"p is corrected for the {len(ablation_arms)} that were left out (Holm). Tokens: written in an answer of "
+            f"{step}.",
         )
-        yield table(f"{whole} without a query of {step}", ("gain", "p", "pairs", "tokens"), rows, *notes)
 
 
-def _differing(arms: Mapping[str, Records]) -> Iterator[Table]:
-    """The categories in which two arms differ, beginning with the largest difference."""
+def _format_token_change(tokens: float | None, reference_tokens: float | None) -> str:
+    if tokens is None or reference_tokens is None:
+        return NOT_KNOWN
+    return f"{tokens:.0f} ({tokens - reference_tokens:+.0f})"
+
+
+def _build_category_tables(arms: RecordsByArm) -> Iterator[Table]:
+    """Yield the categories in which two arms differ, beginning with the largest difference."""
     for a, b in combinations(arms, 2):
-        found = compare(*(Report(conversations=tuple(arms[arm])) for arm in (a, b))).use_cases
-        differing = {name: of.goal_completion for name, of in found.items() if of.goal_completion.difference}
-        order = sorted(differing, key=lambda name: -abs(differing[name].difference or 0))
-        rows = {name: difference_cells(differing[name], a, b) for name in order}
-        note = f"p is corrected for the {len(found)} categories (Holm); categories without a difference are left out."
-        if rows and len(found) > 1:
-            yield table(f"where {a} and {b} differ", DIFFERENCE, rows, note)
+        use_cases = compare_use_cases(pair_runs(arms[a], arms[b]))
+        differences = {name: group.goal_completion for name, group in use_cases.items()}
+        differing = [name for name, difference in differences.items() if difference.difference]
+        differing.sort(key=lambda name: -abs(differences[name].difference or 0))
+        rows = {name: format_difference(differences[name], a, b) for name in differing}
+        if rows and len(use_cases) > 1:
+            note = (
+                f"p is corrected for the {len(use_cases)} categories (Holm); categories without a difference are left "
+                "out."
+            )
+            yield make_table(f"where {a} and {b} differ", DIFFERENCE, rows, note)
 
 
-def _in_pairs(arms: Mapping[str, Records], title: str, figure: str) -> Iterator[Table]:
+def _build_pair_table(arms: RecordsByArm, title: str, figure: str) -> Iterator[Table]:
     is_rate = figure == "progress_rate"
-    rows = {
-        f"{of.a} → {of.b}": difference_cells(getattr(of.overall, figure), of.a, of.b, is_rate=is_rate)
-        for of in compare_arms(arms)
-    }
-    what = "of the progress rate" if is_rate else "of goal completion in points"
-    note = f"Differences {what}, with 95% intervals; p is corrected for the number of pairs (Holm)."
+    rows = {}
+    for comparison in compare_arms(arms):
+        difference = getattr(comparison.overall, figure)
+        cells = format_difference(difference, comparison.a, comparison.b, is_rate=is_rate)
+        rows[f"{comparison.a} → {comparison.b}"] = cells
+    unit = "of the progress rate" if is_rate else "of goal completion in points"
+    note = f"Differences {unit}, with 95% intervals; p is corrected for the number of pairs (Holm)."
     if rows:
-        yield table(title, DIFFERENCE, rows, note)
+        yield make_table(title, DIFFERENCE, rows, note)

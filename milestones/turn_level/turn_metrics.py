@@ -13,8 +13,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, computed_field
 from rapidfuzz.distance import Indel
 
-from arq_graph.milestones.reports.figures import Mean
 from arq_graph.milestones.reports.records import Record
+from arq_graph.milestones.reports.summary import Mean
 from arq_graph.milestones.turn_level.actions import Action, Text
 from arq_graph.milestones.values import is_same_value
 

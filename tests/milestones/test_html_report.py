@@ -138,7 +138,7 @@ def test_a_conversation_is_there_to_read_event_by_event(page):
 def test_words_of_another_conversation_are_refused_and_leave_the_old_page(tmp_path):
     file, talks = tmp_path / "report.html", refund_talks()
     file.write_text("old")
-    with pytest.raises(InputError, match="'mug' with 6 events is no conversation of the report"):
+    with pytest.raises(InputError, match="'mug' with 6 events isn't a conversation of the report"):
         write_html(file, made(talks[1:]), talks)
     assert [(one, one.read_text()) for one in tmp_path.iterdir()] == [(file, "old")]
 

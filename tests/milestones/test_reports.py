@@ -188,8 +188,8 @@ def test_a_report_replaces_the_one_before_and_leaves_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"schema": 1}', "report.json: is no report of schema 1"),
-        (b'[{"schema": 1}]', "report.json: is no report"),
+        (b'{"schema": 1}', "report.json: isn't a report of schema 1"),
+        (b'[{"schema": 1}]', "report.json: isn't a report"),
         (b'{"schema": 2, "conversations": []}', "schema: Input should be 1"),
         (b'{"schema": 1, "conversations": [{"id": "a"}]}', "conversations.0.goal_completed: Field required"),
         (b'{"schema": 1, "conversations": [], "missing": NaN}', "missing: Input should be a finite number"),
@@ -198,7 +198,7 @@ def test_a_report_replaces_the_one_before_and_leaves_nothing_else(tmp_path):
         (b"[" * 100_000, "Invalid JSON: recursion limit"),
     ],
 )
-def test_what_is_no_report_is_refused_with_its_name_and_what_is_wrong(tmp_path, content, said):
+def test_the_error_about_a_broken_report_names_the_file_and_the_problem(tmp_path, content, said):
     (tmp_path / "report.json").write_bytes(content)
     with pytest.raises(InputError) as refused:
         read_report(tmp_path / "report.json")

@@ -163,7 +163,7 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
             yield one
 
     run = score_transcripts(judged(), many(), judge=judge, concurrency=4)
-    report = await run.areport(done=lambda _: seen.append(read))
+    report = await run.areport(on_outcome=lambda _: seen.append(read))
     assert (most, seen[0]) == (4, 4)
     assert [one.id for one in report.conversations] == [str(number) for number in range(20)]
     with pytest.raises(errors.InputError, match=r"await areport"):
@@ -183,6 +183,8 @@ async def test_what_was_scored_is_handed_on_before_an_error_ends_the_run_and_no_
 
     seen = []
     with pytest.raises(errors.ModelRequestError):
-        await score_transcripts(judged(), talks(9), judge=judge, concurrency=4).areport(done=seen.append)
+        await score_transcripts(judged(), talks(9), judge=judge, concurrency=4).areport(
+            on_outcome=seen.append
+        )
     assert 0 in [one.record for one in seen]
     assert asyncio.all_tasks() == {asyncio.current_task()}

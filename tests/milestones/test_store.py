@@ -44,7 +44,7 @@ def test_each_result_is_on_disk_when_it_is_given_and_no_other_run_has_the_file_m
         with pytest.raises(InputError, match="in use by another run"):
             score_transcripts(steps("find"), TALKS, results=file)
 
-    score_transcripts(steps("find"), TALKS, results=file).report(done=look)
+    score_transcripts(steps("find"), TALKS, results=file).report(on_outcome=look)
     assert lines == [2, 3, 4, 5, 6]
     assert len(score_transcripts(steps("find"), TALKS, results=file).report().conversations) == 5
 

@@ -10,7 +10,7 @@ import pytest
 
 from arq_graph.milestones import Report, Transcript, score_transcripts, write_html
 from arq_graph.milestones.evaluation.expectation import Expectation
-from arq_graph.milestones.reports.shown import Row, Table
+from arq_graph.milestones.reports.table_format import Row, Table
 from tests.milestones.conversations import agent, called, conversation, user
 from tests.milestones.reported import reported, steps, talk
 from tests.milestones.sample_report import hostile_report, made, refund_talks

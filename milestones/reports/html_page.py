@@ -1,0 +1,323 @@
+"""A report as one HTML file that needs no network: the graph, who stopped where, and every conversation to read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from heapq import heappop, heappush
+from importlib import resources
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from arq_graph.agent.atomic_write import write_atomically
+from arq_graph.errors import InputError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.measure import find_satisfying_dependencies
+from arq_graph.milestones.reports.graph_layout import compute_layout
+from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord, group_by
+from arq_graph.milestones.reports.report import Report, format_stand_in_notice
+from arq_graph.milestones.reports.table_format import Table
+from arq_graph.milestones.reports.tables import build_tables
+from arq_graph.milestones.transcript import Call, Event, Result, Transcript
+from arq_graph.reasoning.sections import visible
+
+MAX_BYTES = 20_000_000
+"""The most bytes of a page that the words of conversations take."""
+MAX_CHARACTERS = 4_000
+"""The number of characters shown of each text of a conversation."""
+
+_SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
+_MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", "weight"}
+_OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds"}
+
+# Characters that could end a script element or begin another, and line ends that older JavaScript refuses in a text.
+_SCRIPT_ESCAPES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+
+
+def write_html(
+    path: str | Path,
+    report: Report,
+    transcripts: Iterable[Transcript] = (),
+    *,
+    title: str = "Milestone report",
+    tables: Sequence[Table] | None = None,
+) -> None:
+    """Write a report as a page that holds its style, its scripts and its data, and needs no network.
+
+    The file is written atomically. The words of conversations take up to 20 MB of it, and 4,000 characters of each text
+    are shown; the page says what it leaves out. Cost O(events), and O(E log E) for each graph.
+
+    Args:
+        path: The file.
+        report: The report.
+        transcripts: Its conversations, one at a time and in any order; of several with one id, in the report's order.
+        title: The title of the page.
+        tables: The tables beneath it, such as those of an experiment. Default: those of the report.
+
+    Raises:
+        InputError: A transcript was not measured in this report, or the file cannot be written.
+        SpecError: A graph of the report cannot be measured on.
+    """
+    words = _ConversationWords(report)
+    for transcript in transcripts:
+        words.add(transcript)
+    if tables is None:
+        tables = list(build_tables(report))
+    style = _read_page_file("style.css")
+    modules = "\n".join(map(_read_page_file, _SCRIPTS))
+    script = f'"use strict";\n(function () {{\n{modules}\n}})();'
+    template = Environment(undefined=StrictUndefined, autoescape=True).from_string(
+        _read_page_file("page.html")
+    )
+    text = template.render(
+        title=visible(title),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=Markup(_embed(_describe_report(report) | words.describe_omissions())),
+        conversations=words.list_embedded(),
+        count=len(report.conversations),
+        tables=_make_visible([table.model_dump() for table in tables]),
+    )
+    write_atomically(path, text)
+
+
+_Priority = tuple[bool, bool, int]
+
+
+class _ConversationWords:
+    """The words of conversations, as far as there is room: first those with a forbidden event, then missed goals."""
+
+    def __init__(self, report: Report) -> None:
+        self._records = report.conversations
+        self._positions: dict[tuple[str, int], deque[int]] = {}
+        for position, record in enumerate(report.conversations):
+            self._positions.setdefault((record.id, record.events), deque()).append(position)
+        self._included: list[
+            tuple[_Priority, int, str, str]
+        ] = []  # a heap: priority, size, text, instructions
+        self._size = 0
+        self._highest_omitted: _Priority | None = None
+        self._instruction_numbers: dict[str, int] = {}  # many conversations have the same instructions
+        self._sources: set[str] = set()
+
+    def add(self, transcript: Transcript) -> None:
+        """Include a conversation, and omit those of the lowest priority if there is no room.
+
+        Raises:
+            InputError: It isn't a conversation of the report, or was added before.
+        """
+        positions = self._positions.get((transcript.id, len(transcript)))
+        if not positions:
+            raise InputError(
+                f"{transcript.id!r} with {len(transcript)} events isn't a conversation of the report, or was given "
+                "twice; give the transcripts that were measured, each once and without the broken ones"
+            )
+        position = positions.popleft()
+        if transcript.source:
+            self._sources.add(transcript.source)
+        record = self._records[position]
+        priority = bool(record.forbidden), record.goal_completed is False, -position
+        if self._highest_omitted is not None and priority < self._highest_omitted:
+            return
+        is_new = transcript.instructions not in self._instruction_numbers
+        text = _embed(_describe_transcript(transcript, self._instruction_numbers))
+        size = len(text.encode(errors="replace"))
+        if is_new:
+            size += len(transcript.instructions[:MAX_CHARACTERS].encode(errors="replace"))
+        heappush(self._included, (priority, size, text, transcript.instructions))
+        self._size += size
+        while self._size > MAX_BYTES:
+            self._highest_omitted, size, *_ = heappop(self._included)
+            self._size -= size
+
+    def list_embedded(self) -> list[tuple[int, Markup]]:
+        """Return the position of each conversation in the report, and its words as JSON."""
+        return sorted((-position, Markup(text)) for (_, _, position), _, text, _ in self._included)
+
+    def describe_omissions(self) -> dict[str, Any]:
+        """Return the number of included conversations, the files that hold the others, and the instructions."""
+        instructions = {}
+        for *_, text in self._included:
+            if text:
+                instructions[self._instruction_numbers[text]] = _shorten(text)
+        return {
+            "readable": len(self._included),
+            "elsewhere": sorted(self._sources) if self._highest_omitted else [],
+            "instructions": instructions,
+        }
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _read_page_file(name: str) -> str:
+    return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _describe_report(report: Report) -> dict[str, Any]:
+    graphs = {name: MilestoneGraph(record.milestones) for name, record in report.graphs.items()}
+    graph_numbers = {name: number for number, name in enumerate(report.graphs)}
+    edge_numbers = {}
+    for name, graph in graphs.items():
+        edge_numbers[name] = {edge: number for number, edge in enumerate(graph.edges)}
+    rows = []
+    for record in report.conversations:
+        row = _describe_record(record, graphs[record.graph], edge_numbers[record.graph])
+        row["graph"] = graph_numbers[record.graph]
+        rows.append(row)
+    rows_by_graph = group_by(rows, lambda row: row["graph"])
+    described_graphs = []
+    for name, graph_record in report.graphs.items():
+        graph_rows = rows_by_graph.get(graph_numbers[name], [])
+        described_graphs.append({"name": name, **_describe_graph(graph_record, graphs[name], graph_rows)})
+    return {
+        "stand_in": format_stand_in_notice(report.stand_ins),
+        "summary": report.summary.model_dump(),
+        "graphs": described_graphs,
+        "conversations": rows,
+        "broken": [record.error for record in report.broken],
+        "missing": report.missing,
+        "stopped": report.stopped,
+    }
+
+
+def _get_status(record: ConversationRecord) -> str:
+    if record.goal_completed is None:
+        return "nothing" if record.progress_range is None else "undecided"
+    return "completed" if record.goal_completed else "missed"
+
+
+def _describe_record(
+    record: ConversationRecord, graph: MilestoneGraph, edge_numbers: Mapping[Any, int]
+) -> dict[str, Any]:
+    reached = {milestone.name: milestone.step for milestone in record.reached}
+    travelled_edges: list[int] = []
+    for name, dependencies in find_satisfying_dependencies(graph, reached).items():
+        travelled_edges.extend(edge_numbers[dependency, name] for dependency in dependencies)
+    return {
+        **record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True),
+        "status": _get_status(record),
+        "goal_reached": record.goal_reached,
+        "stopped_at": record.stopped_at,
+        "edges": travelled_edges,
+    }
+
+
+def _describe_graph(
+    record: GraphRecord, graph: MilestoneGraph, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return a graph with its layout, and the number of conversations at each milestone and along each edge."""
+    node_points, edge_points = compute_layout(graph)
+    reached: Counter[str] = Counter()
+    possibly_reached: Counter[str] = Counter()
+    stopped: Counter[str] = Counter()
+    travelled: Counter[int] = Counter()
+    for row in rows:
+        reached.update(milestone["name"] for milestone in row["reached"])
+        possibly_reached.update(row.get("possibly_reached", ()))
+        stopped[row["stopped_at"]] += 1
+        travelled.update(row["edges"])
+    milestones = []
+    for milestone in record.milestones:
+        described = milestone.model_dump(include=_MILESTONE_FIELDS)
+        described["at"] = node_points[milestone.name]
+        described["reached"] = reached[milestone.name]
+        described["possibly"] = possibly_reached[milestone.name]
+        described["stopped"] = stopped[milestone.name]
+        milestones.append(described)
+    node_numbers = {name: number for number, name in enumerate(graph)}
+    edges = []
+    for number, (source, target) in enumerate(graph.edges):
+        ends = [node_numbers[source], node_numbers[target]]
+        edges.append({"ends": ends, "bends": edge_points[source, target], "count": travelled[number]})
+    points = [*node_points.values(), *chain.from_iterable(edge_points.values())]
+    return {
+        "file": record.file,
+        "reviewed": record.reviewed,
+        "conversations": len(rows),
+        "completed": sum(row["status"] == "completed" for row in rows),
+        "layers": 1 + max((layer for layer, _ in points), default=0),
+        "breadth": max((position for _, position in points), default=0.0),
+        "milestones": milestones,
+        "edges": edges,
+    }
+
+
+def _embed(value: Any) -> str:
+    """Return a value as JSON that cannot end the script element that holds it."""
+    text = json.dumps(_make_visible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_SCRIPT_ESCAPES)
+
+
+def _make_visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(str(name)): _make_visible(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_make_visible(inner) for inner in value]
+    return value
+
+
+def _describe_transcript(transcript: Transcript, instruction_numbers: dict[str, int]) -> dict[str, Any]:
+    described: dict[str, Any] = {"events": [_describe_event(event) for event in transcript.events]}
+    if transcript.history:
+        described["history"] = transcript.history
+    if answers := _list_model_answers(transcript):
+        described["answers"] = answers
+    instructions = transcript.instructions
+    if instructions:
+        described["instructions"] = instruction_numbers.setdefault(instructions, len(instruction_numbers))
+    return described
+
+
+def _list_model_answers(transcript: Transcript) -> list[dict[str, Any]]:
+    """Return the answers of the models by step, if they were recorded."""
+    answers = []
+    for call in transcript.extra.get("model_answers", ()):
+        texts = [call["answer"].get("content")]
+        texts.extend(json.dumps(tool_call["args"]) for tool_call in call["answer"].get("tool_calls", ()))
+        for text in texts:
+            if text and isinstance(text, str):
+                answers.append({"step": call["module"], "text": _shorten(text)})
+    return answers
+
+
+def _describe_event(event: Event) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    for name in (field.name for field in fields(event)):
+        value = getattr(event, name)
+        if value is not None and name not in ("id", "step"):
+            described[name] = _shorten(value) if isinstance(value, str) else value
+    if isinstance(event, Call):
+        arguments = event.arguments.items()
+        described["arguments"] = [[name, _shorten(_format_json(value))] for name, value in arguments]
+    if isinstance(event, Result):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(event.text)
+            if isinstance(value, dict | list):
+                described["text"] = _shorten(_format_json(value))
+    return described
+
+
+def _format_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, skipkeys=True, default=str)
+
+
+def _shorten(text: str) -> str:
+    rest = len(text) - MAX_CHARACTERS
+    if rest <= 0:
+        return text
+    return f"{text[:MAX_CHARACTERS]}… {rest:,} more characters are not in this page"
