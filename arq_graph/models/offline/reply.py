@@ -19,7 +19,7 @@ _ERROR_TYPE = re.compile(r"^(?:Error: )?\w*(?:Error|Exception): ")
 
 def write_reply(prompt: Prompt, missing: Sequence[tuple[str, str]] = ()) -> str:
     """Write the reply; `missing` has the tools whose arguments are missing, and what the customer is asked for."""
-    opening = []
+    opening: list[str] = []
     body = [_describe_result(line) for line in prompt.results] or _define_term(prompt)
     tools = " ".join(tool for tool, _ in missing)
     for guideline in prompt.get_entries("active_guidelines"):
@@ -35,9 +35,7 @@ def write_reply(prompt: Prompt, missing: Sequence[tuple[str, str]] = ()) -> str:
         body.append("Let me make sure that I have this right.")
     elif not body and not opening:
         body.append(NOT_UNDERSTOOD)
-    text = "\n\n".join([*opening, *body])
-    repetitions = sum(text in reply for reply in prompt.earlier_replies)
-    return f"{text} ({repetitions + 1})" if repetitions else text
+    return "\n\n".join(opening + body)
 
 
 def _has_question_below(prompt: Prompt) -> bool:

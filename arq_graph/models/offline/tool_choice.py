@@ -33,10 +33,10 @@ class ProposedCall:
                 value, source, is_from_customer = argument.found
                 basis = "this_request" if is_from_customer else "known"
                 answers[argument.key] = {
-                    "value_in_context": source,
-                    "basis": basis,
                     "given": True,
                     "value": value,
+                    "value_in_context": source,
+                    "basis": basis,
                 }
         return answers
 
@@ -78,14 +78,9 @@ def _find_requested(prompt: Prompt, calls: Sequence[ProposedCall]) -> list[Propo
 
 
 def _is_unlocked(prompt: Prompt, call: ProposedCall) -> bool:
-    """Return True if an active guideline lists the tool, which is the only candidate or whose name has its words."""
-    is_alone = len(prompt.get_from_tail("candidates")) == 1 and not prompt.get_from_tail("other_candidates")
     for guideline in call.tool.get("granted_by") or ():
-        condition = guideline.get("condition")
-        if guideline["id"] in prompt.get_from_tail("active") and not is_constant(condition):
-            text = f"{condition} {guideline.get('action')} {prompt.request}"
-            if is_alone or find_common(call.name, text):
-                return True
+        if guideline["id"] in prompt.get_from_tail("active") and not is_constant(guideline.get("condition")):
+            return True
     return False
 
 
