@@ -31,8 +31,8 @@ _ID = re.compile(r"(?!(P|[TKVMIC][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 def _check_id(id: str) -> str:
     if id and (not _ID.fullmatch(id) or is_reserved_name(id)):
         raise ValueError(
-            f"is {id!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - that does not begin with _ and is"
-            " nothing that prompts or answers use for something else; choose another id"
+            f"is {id!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - that does not begin with _ and that"
+            " prompts and answers do not use for something else; choose another id"
         )
     return id
 
@@ -53,7 +53,7 @@ def _read_words(text: str) -> str:
         raise ValueError(f"is {text!r}; for a guideline that always applies, leave it out")
     if _REFERENCE.fullmatch(text):
         raise ValueError(
-            f"is {text!r}, which looks like a function and would be read as words; in a file write"
+            f"is {text!r}, which looks like a function and would be treated as words; in a file write"
             f' {{function: "{text}"}}, in Python give the function itself'
         )
     return text

@@ -103,7 +103,9 @@ class Relations:
             for kind in ("entails", "depends_on", "overrides"):
                 for index, target in enumerate(getattr(guideline, kind)):
                     if target not in self.by_id:
-                        problem = f"names {target!r}, the id of no guideline{suggestion(target, self.by_id)}"
+                        problem = (
+                            f"names {target!r}, but no guideline has that id{suggestion(target, self.by_id)}"
+                        )
                         yield ("guidelines", self._positions[id], kind, index), problem
         for kind in ("depends_on", "overrides"):
             edges = {id: getattr(guideline, kind) for id, guideline in self.by_id.items()}

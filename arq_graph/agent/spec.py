@@ -189,7 +189,7 @@ class Agent(Part):
     def _find_wrong_confirmations(self) -> Iterator[Problem]:
         for name, confirmation in self.confirm.items():
             if name not in self.toolbox:
-                yield ("confirm", name), f"names no tool of this agent{suggestion(name, self.toolbox)}"
+                yield ("confirm", name), f"is not a tool of this agent{suggestion(name, self.toolbox)}"
             elif confirmation.ask:
                 arguments = list(get_argument_schema(self.toolbox[name]).get("properties", ()))
                 if not _uses_exactly(confirmation.ask, arguments):

@@ -33,11 +33,11 @@ def _read_schema(value: JsonValue) -> Mapping[str, JsonValue]:
         if (
             key not in keywords
         ):  # JSON Schema ignores unknown keywords, so a typo would remove a bound silently
-            raise ValueError(f"has {key!r}, which is no keyword of JSON Schema{suggestion(key, keywords)}")
+            raise ValueError(f"has {key!r}, which is not a keyword of JSON Schema{suggestion(key, keywords)}")
     try:
         Draft202012Validator.check_schema(value)
     except SchemaError as error:
-        raise ValueError(f"is no JSON Schema: {error.message}") from None
+        raise ValueError(f"is not a JSON Schema: {error.message}") from None
     return value
 
 
@@ -106,7 +106,7 @@ class ToolDescription(Outcome):
         for name in names:
             if name not in self.arguments:
                 near = suggestion(name, self.arguments)
-                yield place, f"names {name!r}, which is no argument of the tool{near}"
+                yield place, f"names {name!r}, which is not an argument of the tool{near}"
 
     def _find_wrong_defaults(self) -> Iterator[Problem]:
         for name, schema in self.arguments.items():

@@ -140,7 +140,7 @@ class Document:
             if depth > MAX_DEPTH:
                 raise self._make_error(event, f"is nested more than {MAX_DEPTH} deep")
             if isinstance(event, yaml.AliasEvent):
-                message = f"the alias `*{event.anchor}` is not known here; write out what it stands for"
+                message = f"the alias `*{event.anchor}` is not supported; write out what it stands for"
                 raise self._make_error(event, message)
 
     def _read(self, node: yaml.Node, place: Place) -> Any:
@@ -158,7 +158,7 @@ class Document:
             if not isinstance(key, yaml.ScalarNode):
                 raise self._make_error(key, "a key must be a word, but is a list or a mapping")
             if key.value in entry:
-                raise self._make_error(key, f"the key `{key.value}` stands here a second time")
+                raise self._make_error(key, f"the key `{key.value}` is used twice here")
             self._lines[*place, key.value] = key.start_mark.line + 1
             entry[key.value] = self._read(value, (*place, key.value))
         return entry

@@ -1,4 +1,4 @@
-"""An agent written as a YAML file: what is read, and what people do wrong in it and are told."""
+"""Agents in YAML files: how they are read, and how mistakes in them are reported."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     assert agent.fallback.startswith("I'm sorry")
 
 
-def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: Path) -> None:
+def test_words_without_quotes_are_parsed_as_in_json(folder: Path) -> None:
     agent = read(folder, ORDERS)
     (term,) = agent.glossary
     assert (term.name, term.description) == ("no", "0123")
@@ -103,19 +103,19 @@ def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: 
     assert agent.variables[1].value == "2021-03-04"
 
 
-def mistake(folder: Path, content: str | bytes) -> SpecError:
+def read_error(folder: Path, content: str | bytes) -> SpecError:
     with pytest.raises(SpecError) as caught:
         read(folder, content)
     assert caught.value.file == str(folder / "agent.yaml")
     return caught.value
 
 
-def desk(text: str) -> str:
+def make_desk(text: str) -> str:
     return "name: n\nprofile: p\n" + textwrap.dedent(text)
 
 
-def with_guideline(text: str) -> str:
-    return desk("guidelines:\n") + textwrap.dedent(text)
+def make_desk_with(text: str) -> str:
+    return make_desk("guidelines:\n") + textwrap.dedent(text)
 
 
 NOT_YAML = "Indent with spaces only, and put text in quotes"
@@ -127,53 +127,53 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         ("# later\n\n", 1, "`profile` is missing"),
         ("just text", 1, "the agent file must be a mapping (its keys: name, profile, "),
         ("name: n\nprofile:\n", 2, "`profile` must be text, but is None"),
-        ("name: n\nprofile: 12\n", 2, "`profile` must be text, but is 12"),
-        (desk("name: m\n"), 3, "the key `name` stands here a second time"),
-        (desk("guidlines: []\n"), 3, "unknown key `guidlines`; did you mean `guidelines`?"),
-        (with_guideline("- condition: c\naction: a\n"), 5, "unknown key `action` (its keys: name, profile,"),
+        (make_desk("name: m\n"), 3, "the key `name` is used twice here"),
+        (make_desk("guidlines: []\n"), 3, "unknown key `guidlines`; did you mean `guidelines`?"),
+        (make_desk_with("- condition: c\naction: a\n"), 5, "unknown key `action` (its keys: name, profile,"),
         ("? [a]\n: b\n", 1, "a key must be a word"),
-        (with_guideline("- action: a\n- action: {say: hi}\n"), 5, "[1].action` must be text"),
-        (with_guideline("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` is used twice: 'x'"),
-        (with_guideline("- action: a\n  tool: [x:y]\n"), 5, "unknown key `tool`; did you mean `tools`?"),
-        (with_guideline("- action: a\n  tools: [orders:search, orders:serch]\n"), 5, "mean `search`?"),
-        (with_guideline("- action: a\n  depends_on:\n  - G9\n- action: b\n"), 6, "the id of no guideline"),
-        (with_guideline("- action: a\n  continuous: maybe\n"), 5, "must be true or false, but is 'maybe'"),
-        (with_guideline("- action: a\n  priority: 1.5\n"), 5, "must be a whole number, but is 1.5"),
-        (with_guideline("- action: a\n  on_failure: skpi\n"), 5, "'activate' or 'skip', but is 'skpi'; did"),
-        (with_guideline("- action: a\n  condition: orders:is_vip\n"), 5, '{function: "orders:is_vip"}'),
-        (with_guideline("- action: a\n  condition: {function: orders:is_vp}\n"), 5, "did you mean `is_vip`?"),
-        (desk("confirm:\n  serch: operator\ntools: [orders:search]\n"), 4, "did you mean `search`?"),
+        (make_desk_with("- action: a\n- action: {say: hi}\n"), 5, "[1].action` must be text"),
+        (make_desk_with("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` is used twice: 'x'"),
+        (make_desk_with("- action: a\n  tool: [x:y]\n"), 5, "unknown key `tool`; did you mean `tools`?"),
+        (make_desk_with("- action: a\n  tools: [orders:search, orders:serch]\n"), 5, "mean `search`?"),
         (
-            desk("confirm:\n  search: custmer\ntools: [orders:search]\n"),
+            make_desk_with("- action: a\n  depends_on:\n  - G9\n- action: b\n"),
+            6,
+            "but no guideline has that id",
+        ),
+        (make_desk_with("- action: a\n  continuous: maybe\n"), 5, "must be true or false, but is 'maybe'"),
+        (make_desk_with("- action: a\n  priority: 1.5\n"), 5, "must be a whole number, but is 1.5"),
+        (make_desk_with("- action: a\n  on_failure: skpi\n"), 5, "'activate' or 'skip', but is 'skpi'; did"),
+        (make_desk_with("- action: a\n  condition: {function: orders:is_vp}\n"), 5, "did you mean `is_vip`?"),
+        (make_desk("confirm:\n  serch: operator\ntools: [orders:search]\n"), 4, "did you mean `search`?"),
+        (
+            make_desk("confirm:\n  search: custmer\ntools: [orders:search]\n"),
             4,
             "`confirm.search` must be 'customer', ",
         ),
         (
-            desk("confirm:\n  search:\n    by: customer\n    ask: Shall I?\ntools: [orders:search]\n"),
+            make_desk("confirm:\n  search:\n    by: customer\n    ask: Shall I?\ntools: [orders:search]\n"),
             6,
             "`confirm.search.ask` must hold {title}",
         ),
         ("name: n\n\tprofile: p\n", 2, NOT_YAML),
-        (with_guideline("- action: tell them: it is late\n"), 4, NOT_YAML),
-        (with_guideline('- action: "say "hi" now"\n'), 4, NOT_YAML),
-        (with_guideline("- action: *never* lie\n"), 4, NOT_YAML),
-        (with_guideline('- action: "never closed\n- action: b\n'), 6, "a quoted scalar in line 4"),
-        (with_guideline("- action: !important be quick\n"), 4, "put text that begins with ! in quotes"),
+        (make_desk_with("- action: tell them: it is late\n"), 4, NOT_YAML),
+        (make_desk_with('- action: "never closed\n- action: b\n'), 6, "a quoted scalar in line 4"),
+        (make_desk_with("- action: !important be quick\n"), 4, "put text that begins with ! in quotes"),
         (b"name: n\nprofile: a\0b\n", None, "control characters are not allowed"),
         (b"name: n\nprofile: caf\xe9\n", 2, "is not UTF-8"),
-        (desk("variables: &a\n- b\n- *a\n"), 5, "the alias `*a` is not known here; write out"),
+        (make_desk("variables: &a\n- b\n- *a\n"), 5, "the alias `*a` is not supported; write out"),
         ("[" * 900, 1, "is nested more than 40 deep"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(folder, content, line, message):
-    error = mistake(folder, content)
+def test_a_mistake_is_reported_with_its_line(folder, content, line, message):
+    error = read_error(folder, content)
     assert message in str(error)
     assert error.line == line
     place = folder / "agent.yaml"
     assert str(error).startswith(f"{place}:{line}: " if line else f"{place}: ")
 
 
-def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(folder: Path) -> None:
+def test_all_mistakes_are_reported_together_in_the_order_of_their_lines(folder: Path) -> None:
     content = """\
         guidlines: []
         guidelines:
@@ -181,12 +181,12 @@ def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(fo
         - {action: a, id: vip, priority: high}
         glossary: none
         """
-    told = str(mistake(folder, desk(content))).split("\n")
-    assert [line.removeprefix(f"{folder / 'agent.yaml'}:")[:2] for line in told] == ["3:", "5:", "6:", "7:"]
+    lines = str(read_error(folder, make_desk(content))).split("\n")
+    assert [line.removeprefix(f"{folder / 'agent.yaml'}:")[:2] for line in lines] == ["3:", "5:", "6:", "7:"]
 
 
-def test_why_the_tools_of_mcp_servers_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch) -> None:
-    for name in [each for each in sys.modules if each.split(".")[0] == "langchain_mcp_adapters"]:
+def test_a_broken_installation_of_the_mcp_adapters_is_reported(tmp_path: Path, monkeypatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "langchain_mcp_adapters"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "langchain_mcp_adapters.py").write_text("raise ImportError('there is no `mcp.old`')")
@@ -197,22 +197,22 @@ def test_why_the_tools_of_mcp_servers_cannot_be_loaded_is_told(tmp_path: Path, m
         Agent.from_yaml(tmp_path / "desk.yaml")
 
 
-def test_a_missing_file_is_told(folder: Path) -> None:
+def test_a_missing_file_is_reported(folder: Path) -> None:
     with pytest.raises(SpecError, match=r"nowhere\.yaml: the agent file cannot be read: No such file"):
         Agent.from_yaml("nowhere.yaml")
     with pytest.raises(SpecError, match="cannot be read: Is a dir"):
         Agent.from_yaml(folder)
 
 
-signs = st.text("abn:-[]{}&*!#|>'\"%@`?, \n\t0", max_size=60).map(str.encode)
+PUNCTUATION = st.text("abn:-[]{}&*!#|>'\"%@`?, \n\t0", max_size=60).map(str.encode)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.binary(max_size=200) | signs)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.binary(max_size=200) | PUNCTUATION)
 @example(b"!")
 @example(b"--- a\n...\n%YAML 9.9\n")
 @example(b"<<: 3")
-def test_nothing_that_a_file_may_hold_leads_to_any_other_error(folder: Path, content: bytes) -> None:
+def test_no_content_leads_to_another_error(folder: Path, content: bytes) -> None:
     try:
         read(folder, content)
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""An agent as a designer builds it in Python, and what can be a tool of it."""
+"""Agents built in Python, and the values that can be tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, Tool, tool
+from langchain_core.tools import Tool, tool
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable
 from arq_graph.errors import InputError, SpecError
@@ -20,17 +20,13 @@ from arq_graph.nodes import GuidelineMatcher
 class Shelf:
     """A class that no JSON schema describes."""
 
-    def search(self, title: str) -> str:
-        """Search the shelf."""
-        return title
-
 
 def get_order(order_id: str, verbose: bool = False) -> str:
     """Look an order up.
 
     Args:
         order_id: The number on the receipt.
-        verbose: Whether to tell everything.
+        verbose: Whether to return everything.
     """
     return f"order {order_id}"
 
@@ -66,47 +62,43 @@ def named_like_a_method(order_id: str) -> str:
     return order_id
 
 
-def agent(*guidelines: Guideline, **fields: Any) -> Agent:
+def make_agent(*guidelines: Guideline, **fields: Any) -> Agent:
     return Agent("Order desk", "A friendly clerk.", guidelines, **fields)
 
 
-def test_a_number_that_a_designer_gave_away_is_skipped() -> None:
-    made = agent(Guideline("a", "b", id="G2"), Guideline("c", "d"), Guideline("e", "f"))
-    assert [guideline.id for guideline in made.guidelines] == ["G2", "G3", "G4"]
+def test_an_id_that_the_designer_used_is_skipped() -> None:
+    agent = make_agent(Guideline("a", "b", id="G2"), Guideline("c", "d"), Guideline("e", "f"))
+    assert [guideline.id for guideline in agent.guidelines] == ["G2", "G3", "G4"]
 
 
-async def asks_a_service(state: Any) -> bool:
+async def is_first_message(state: Any) -> bool:
     return len(state["messages"]) == 1
 
 
 async def test_a_condition_may_be_async() -> None:
-    made = agent(Guideline(asks_a_service, "be quick", continuous=True))
-    matcher = GuidelineMatcher(ScriptedChatModel([]), made)
-    for said, active in ((["hello"], True), (["hello", "hi"], False)):
-        state = {"messages": [HumanMessage(text, id=text) for text in said]}
+    agent = make_agent(Guideline(is_first_message, "be quick", continuous=True))
+    matcher = GuidelineMatcher(ScriptedChatModel([]), agent)
+    for texts, is_active in ((["hello"], True), (["hello", "hi"], False)):
+        state = {"messages": [HumanMessage(text, id=text) for text in texts]}
         for update in (matcher.invoke(state), await matcher.ainvoke(state)):
-            assert [match["active"] for match in update["guideline_matches"]] == [active]
+            assert [match["active"] for match in update["guideline_matches"]] == [is_active]
 
 
 @pytest.mark.parametrize(
-    ("by", "ask", "message"),
+    ("confirmation", "message"),
     [
-        ("customer", "Cancel {order_id}?", r"ask` must hold \{order_id\} and \{reason\}, and nothing else"),
-        ("customer", "Cancel {order} for {order_id} and {reason}?", "nothing else in braces"),
-        ("customer", "Cancel {order_id:>99999999} for {reason}?", "nothing else in braces"),
-        ("customer", "Cancel {order_id!r} for {reason}?", "nothing else in braces"),
-        ("customer", "Cancel {order_id for {reason}?", "nothing else in braces"),
-        ("operator", "Cancel {order_id} for {reason}?", "an operator sees the call itself"),
+        ({"by": "customer", "ask": "Cancel {order_id}?"}, r"ask` must hold \{order_id\} and \{reason\}, and"),
+        ({"by": "customer", "ask": "{order} {order_id} {reason}"}, "nothing else in braces"),
+        ({"by": "customer", "ask": "{order_id:>99999999} {reason}"}, "nothing else in braces"),
+        ({"by": "customer", "ask": "{order_id!r} {reason}"}, "nothing else in braces"),
+        ({"by": "customer", "ask": "{order_id {reason}"}, "nothing else in braces"),
+        ({"by": "operator", "ask": "{order_id} {reason}"}, "an operator sees the call itself"),
+        ({"by": "operator", "reply": "Ja."}, "an operator sees the call itself"),
     ],
 )
-def test_a_question_says_every_argument_to_the_customer_and_nothing_else(by, ask, message):
+def test_a_question_to_the_customer_has_every_argument_and_nothing_else(confirmation, message):
     with pytest.raises(SpecError, match=message):
-        Agent("n", "p", tools=[cancel], confirm={"cancel": {"by": by, "ask": ask}})
-
-
-def test_how_to_agree_is_told_to_customers_alone():
-    with pytest.raises(SpecError, match="an operator sees the call itself"):
-        Agent("n", "p", tools=[cancel], confirm={"cancel": {"by": "operator", "reply": "Ja."}})
+        Agent("n", "p", tools=[cancel], confirm={"cancel": confirmation})
 
 
 @pytest.mark.parametrize(
@@ -115,56 +107,51 @@ def test_how_to_agree_is_told_to_customers_alone():
         (lambda: Guideline("a", ""), "Guideline: `action` must have at least 1 character"),
         (lambda: Guideline("  ", "b"), "`condition` is ''; .* always applies, leave it out"),
         (lambda: Guideline(None, None), "neither a condition nor an action"),
-        (lambda: Guideline(True, "b"), "`condition` must be text, {function"),  # type: ignore[arg-type]
+        (lambda: Guideline(True, "b"), "`condition` must be text, {function"),
         (lambda: Guideline("rules:is_vip", "b"), r'looks like a function.*\{function: "rules:is_vip"\}'),
-        (lambda: Guideline("a", "b", id="T3"), "prompts or answers use for something else"),
         (lambda: Guideline("a", "b", id="a b"), "an id is 1 to 64 of the characters"),
         (lambda: Guideline("a", "b", id="model_dump"), "choose another id"),
-        (lambda: Guideline("a", "b", id="I1"), "choose another id"),
-        (lambda: Guideline("a", "b", id="C1"), "choose another id"),
+        (lambda: Guideline("a", "b", id="T3"), "prompts and answers do not use for something else"),
         (lambda: Guideline("a", "b", entails="G2"), "`entails` must be a list, but is 'G2'"),
         (lambda: Term(name="a", description="b", synonyms="c"), "`synonyms` must be a list, but is 'c'"),
-        (lambda: Guideline("a", "b", depends_on=["G2", 3]), r"`depends_on\[1\]` must be text"),  # type: ignore[list-item]
-        (lambda: Variable("a", "b", {(1, 2): 3}), "`value"),  # type: ignore[dict-item]
+        (lambda: Guideline("a", "b", depends_on=["G2", 3]), r"`depends_on\[1\]` must be text"),
+        (lambda: Variable("a", "b", {(1, 2): 3}), "`value"),
         (
             lambda: Variable("a", "b", len),
             r"`value` must be plain data \(what is computed .*, but is <built-in",
-        ),  # type: ignore[arg-type]
-        (lambda: agent(tools=get_order), "`tools` must be a list, but is <function get_order"),
+        ),
+        (lambda: make_agent(tools=get_order), "`tools` must be a list, but is <function get_order"),
         (
-            lambda: agent("x"),
-            r"Agent: `guidelines\[0\]` must be a mapping \(its keys: condition, .*\), but is 'x'",
-        ),  # type: ignore[arg-type]
-        (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), r"glossary\[1\].name` is used twice"),
-        (lambda: agent(tools=[get_order, another_get_order]), "holds a second tool called 'get_order'"),
+            lambda: make_agent("x"),
+            r"Agent: `guidelines\[0\]` must be a mapping \(its keys: condition, .*\), but",
+        ),
+        (
+            lambda: make_agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]),
+            r"glossary\[1\].name` is used twice",
+        ),
+        (lambda: make_agent(tools=[get_order, another_get_order]), "holds a second tool called 'get_order'"),
     ],
 )
-def test_a_mistake_is_told_with_what_was_expected(make: Any, message: str) -> None:
+def test_a_mistake_is_reported_with_the_expected_value(make: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message) as caught:
         make()
     assert (caught.value.file, caught.value.line) == (None, None)
 
 
-def only_tool(made: Agent) -> BaseTool:
-    (found,) = made.toolbox.values()
-    return found
-
-
 def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
-    made = only_tool(agent(tools=[get_order]))
-    assert made.description == "Look an order up."
-    assert made.args["order_id"]["description"] == "The number on the receipt."
-    assert made.args["verbose"]["default"] is False
-    assert made.invoke({"order_id": "17"}) == "order 17"
+    tool = make_agent(tools=[get_order]).toolbox["get_order"]
+    assert tool.description == "Look an order up."
+    assert tool.args["order_id"]["description"] == "The number on the receipt."
+    assert tool.args["verbose"]["default"] is False
+    assert tool.invoke({"order_id": "17"}) == "order 17"
 
 
 def test_one_function_on_two_guidelines_is_one_tool() -> None:
-    made = agent(
-        Guideline("a", "b", tools=[get_order]), Guideline("c", "d", tools=[get_order, cancel, get_order])
-    )
-    assert made.grants == {"get_order": ("G1", "G2"), "cancel": ("G2",)}
-    assert list(made.toolbox) == ["get_order", "cancel"]
-    assert not made.always_available
+    second = Guideline("c", "d", tools=[get_order, cancel, get_order])
+    agent = make_agent(Guideline("a", "b", tools=[get_order]), second)
+    assert agent.grants == {"get_order": ("G1", "G2"), "cancel": ("G2",)}
+    assert list(agent.toolbox) == ["get_order", "cancel"]
+    assert not agent.always_available
 
 
 @pytest.mark.parametrize(
@@ -175,7 +162,6 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         (len, "argument obj must .* be given by it"),
         (opaque, "'opaque', which cannot be a tool: .* A tool has a docstring, and named, typed"),
         (partial(get_order, "17"), "but is functools.partial"),
-        ({"orders": "get_order"}, "but is {.orders.: .get_order.}"),
         (Tool(name="t", func=str, description="d"), "'t', .*: it takes one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
         ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
@@ -183,13 +169,13 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         ("shop/orders.py:get", "names the module 'shop/orders.py', which is not on Python's search path"),
     ],
 )
-def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str) -> None:
+def test_an_unusable_tool_is_reported_with_what_to_do(value: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        agent(Guideline("a", "b", tools=[value]))
+        make_agent(Guideline("a", "b", tools=[value]))
 
 
-def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
-    """One conversation, whose results are kept in a folder."""
+def run_suite(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
+    """Run one conversation whose results are stored in a folder."""
     user = UserSpec.model_validate({"intents": [{"request": "A lamp?"}]})
     graph = MilestoneGraph.from_actions([{"name": "get_order", "kwargs": {}}])
     suite = Suite([Scenario("lamp", user, graph, agent, world, limits=Limits(turns=1))])
@@ -198,26 +184,26 @@ def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"), [("shop", "the agent's tools"), ("rules", "the agent's guidelines")]
+    ("module", "part"), [("shop", "the agent's tools"), ("rules", "the agent's guidelines")]
 )
-def test_a_run_is_not_gone_on_with_once_the_source_of_a_function_changed(tmp_path, changed, told):
+def test_a_run_is_not_resumed_if_the_source_of_a_function_changed(tmp_path, module, part):
     (tmp_path / "shop.py").write_text("def get_order(id: str) -> int:\n    'Get it.'\n    return 1\n")
     (tmp_path / "rules.py").write_text("def vip(state):\n    return True\n")
     file = tmp_path / "agent.yaml"
-    rule = "{condition: {function: rules:vip}, action: a}"
-    file.write_text("{name: n, profile: p, tools: [shop:get_order], guidelines: [" + rule + "]}")
-    hold(tmp_path, Agent.from_yaml(file))
-    assert hold(tmp_path, Agent.from_yaml(file), resume=True).conversations
-    with (tmp_path / f"{changed}.py").open("a") as source:
+    guideline = "{condition: {function: rules:vip}, action: a}"
+    file.write_text("{name: n, profile: p, tools: [shop:get_order], guidelines: [" + guideline + "]}")
+    run_suite(tmp_path, Agent.from_yaml(file))
+    assert run_suite(tmp_path, Agent.from_yaml(file), resume=True).conversations
+    with (tmp_path / f"{module}.py").open("a") as source:
         source.write("TAX = 2\n")
-    with pytest.raises(InputError, match=told) as error:
-        hold(tmp_path, Agent.from_yaml(file), resume=True)
-    assert str(error.value).count("of scenario") == 1
+    with pytest.raises(InputError, match=part) as caught:
+        run_suite(tmp_path, Agent.from_yaml(file), resume=True)
+    assert str(caught.value).count("of scenario") == 1
 
 
-def test_a_run_is_not_gone_on_with_in_a_world_of_other_arguments(tmp_path: Path) -> None:
-    made = agent(tools=[get_order])
-    hold(tmp_path, made, partial(dict, get_order=get_order))
-    assert hold(tmp_path, made, partial(dict, get_order=get_order), resume=True).conversations
+def test_a_run_is_not_resumed_if_the_arguments_of_the_world_changed(tmp_path: Path) -> None:
+    agent = make_agent(tools=[get_order])
+    run_suite(tmp_path, agent, partial(dict, get_order=get_order))
+    assert run_suite(tmp_path, agent, partial(dict, get_order=get_order), resume=True).conversations
     with pytest.raises(InputError, match="the world of scenario"):
-        hold(tmp_path, made, partial(dict, get_order=cancel), resume=True)
+        run_suite(tmp_path, agent, partial(dict, get_order=cancel), resume=True)
