@@ -24,14 +24,14 @@ OUT_OF_RANGE = {**GOOD, "score": 11}
 
 PROMPT: list[BaseMessage] = [SystemMessage("You are a judge."), HumanMessage("Where is my order?")]
 
-_numbers = count()
+_model_numbers = count()
 
 
-def scripted(answers: Any, **fields: Any) -> ScriptedChatModel:
-    """A scripted model that no other test's endpoint is remembered for."""
-    return ScriptedChatModel(answers, **{"model_name": f"scripted-{next(_numbers)}", **fields})
+def script_model(answers: Any, **fields: Any) -> ScriptedChatModel:
+    """Return a scripted model with a name of its own, so that nothing is remembered of its endpoint."""
+    return ScriptedChatModel(answers, **{"model_name": f"scripted-{next(_model_numbers)}", **fields})
 
 
-def reasoner_of(model: Any, **settings: Any) -> Reasoner:
-    """A reasoner that does not pause between tries."""
+def make_reasoner(model: Any, **settings: Any) -> Reasoner:
+    """Return a reasoner that doesn't pause between tries."""
     return Reasoner(model, **{"backoff": 0, "timeout": 10, **settings})

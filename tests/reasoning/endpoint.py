@@ -5,8 +5,8 @@ with Endpoint([status(429), ok({"answer": "yes"})]) as endpoint:
     ...
 assert endpoint.calls == 2
 
-It answers with a list of replies in the order of arrival, and with 418 when they are used up, or with what a
-function makes of each request.
+It sends the replies of a list in the order of arrival, and 418 when they are used up, or what a function returns for
+each request.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Request:
 
     @property
     def method(self) -> str:
-        """How it asks for JSON: "json_schema", "json_mode", "function_calling" or "none"."""
+        """The method of asking for JSON: "json_schema", "json_mode", "function_calling" or "none"."""
         kind = (self.body.get("response_format") or {}).get("type")
         if kind in ("json_schema", "json_object"):
             return "json_schema" if kind == "json_schema" else "json_mode"
@@ -42,15 +42,16 @@ class Request:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema that goes with it; empty where none does."""
-        carriers = [*(tool["function"] for tool in self.body.get("tools") or ())]
-        carriers.append((self.body.get("response_format") or {}).get("json_schema") or {})
-        return next((each.get("parameters") or each.get("schema") for each in carriers if each), {})
+        """The schema that the request carries; {} if it carries none."""
+        tools = self.body.get("tools")
+        json_schema = (self.body.get("response_format") or {}).get("json_schema") or {}
+        schema = tools[0]["function"]["parameters"] if tools else json_schema.get("schema")
+        return dict(schema or {})
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.body.get("messages") or []
-        return found
+        messages: list[dict[str, Any]] = self.body.get("messages") or []
+        return messages
 
     @property
     def prompt(self) -> str:
@@ -59,10 +60,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request: it sends a completion of the message, or else the body, or nothing.
+    """What the endpoint does with a request: it sends a completion with the message, or else the body, or nothing.
 
-    `of_tool`: where a tool is forced, the message's content is what it is called with. `breaks`: where the answer is
-    streamed, the connection is lost, or an error told, in the middle of it.
+    `of_tool`: if a tool is forced, the message's content is sent as its arguments. `breaks`: what is sent in the middle
+    of a streamed answer before it ends: an error, or a loss of the connection.
     """
 
     message: dict[str, Any] | None = None
@@ -78,42 +79,42 @@ Script = Iterable[Reply] | Callable[[Request], Reply]
 
 
 def ok(answer: Any) -> Reply:
-    """An answer of the model: a dict (sent as JSON) or a text; the forced tool's call, where one is forced."""
+    """Return an answer of the model, a dict (sent as JSON) or a text; a call of the forced tool if one is forced."""
     return text(answer) if isinstance(answer, str) else Reply({"content": json.dumps(answer)}, of_tool=True)
 
 
-def text(words: str, *, finish_reason: str = "stop") -> Reply:
-    """An answer of the model in words, whether or not a tool was forced."""
-    return Reply({"content": words}, finish_reason)
+def text(content: str, *, finish_reason: str = "stop") -> Reply:
+    """Return an answer of the model in words, whether or not a tool is forced."""
+    return Reply({"content": content}, finish_reason)
 
 
-def refusal(words: str) -> Reply:
-    return Reply({"content": None, "refusal": words})
+def refusal(content: str) -> Reply:
+    return Reply({"content": None, "refusal": content})
 
 
 def tool_call(name: str, arguments: str) -> Reply:
-    """A tool call whose arguments are this text, valid or not."""
+    """Return a tool call whose arguments are this text, valid or not."""
     call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
     return Reply({"content": None, "tool_calls": [call]}, "tool_calls")
 
 
 def status(code: int, message: str = "", *, error_code: str | None = None) -> Reply:
-    """An HTTP error in OpenAI's shape."""
+    """Return an HTTP error in OpenAI's shape."""
     error = {"message": message or f"status {code}", "type": "error", "param": None, "code": error_code}
     return Reply(status=code, body=json.dumps({"error": error}))
 
 
 LOST = ": the connection is lost"
-"""Where it ends what is streamed, the connection is lost there."""
+"""At the end of a stream: the connection is lost there."""
 
 
 def broken(answer: Any, breaks: str = LOST) -> Reply:
-    """An answer that breaks off where it is streamed."""
+    """Return an answer that breaks off if it is streamed."""
     return replace(ok(answer), breaks=breaks)
 
 
 def hang() -> Reply:
-    """No answer, until the endpoint closes."""
+    """Return a reply that doesn't come until the endpoint closes."""
     return Reply(hangs=True)
 
 
@@ -121,9 +122,11 @@ class Endpoint:
     """The endpoint, serving inside a `with` block."""
 
     def __init__(self, script: Script) -> None:
-        replies = iter(()) if callable(script) else iter(script)
-        spent = status(418, "the script of the test endpoint has no more replies")
-        self._answer = script if callable(script) else lambda _: next(replies, spent)
+        if callable(script):
+            self._answer = script
+        else:
+            replies, last = iter(script), status(418, "the script of the test endpoint has no more replies")
+            self._answer = lambda request: next(replies, last)
         self._closing = threading.Event()
         self.requests: list[Request] = []
         self.model_name = f"test-model-{next(_model_numbers)}"
@@ -142,7 +145,7 @@ class Endpoint:
         return f"{self._server.url}/v1"
 
     def chat_model(self, **fields: Any) -> Any:
-        """A ChatOpenAI for this endpoint, of a model name that no other endpoint has."""
+        """Return a ChatOpenAI for this endpoint, with a model name that no other endpoint has."""
         from langchain_openai import ChatOpenAI
 
         settings = {"model": self.model_name, "api_key": "test-key", "max_retries": 0, **fields}
@@ -154,7 +157,7 @@ class Endpoint:
 
     @property
     def methods(self) -> list[str]:
-        """How each request asked for JSON, in the order of arrival."""
+        """The methods of the requests, in the order of arrival."""
         return [request.method for request in self.requests]
 
     def _reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
@@ -180,7 +183,7 @@ def _completion(reply: Reply, request: Request) -> dict[str, Any]:
     message = reply.message
     if reply.of_tool and request.method == "function_calling":
         message = tool_call(request.body["tools"][0]["function"]["name"], message["content"]).message or {}
-    read, written = len(request.prompt) // 4, len(_text(message["content"])) // 4
+    input_tokens, output_tokens = len(request.prompt) // 4, len(_text(message["content"])) // 4
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reply.finish_reason}
     return {
         "id": "chatcmpl-test",
@@ -188,29 +191,35 @@ def _completion(reply: Reply, request: Request) -> dict[str, Any]:
         "created": 1,
         "model": request.body.get("model", "test-model"),
         "choices": [choice],
-        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
+        "usage": {
+            "prompt_tokens": input_tokens,
+            "completion_tokens": output_tokens,
+            "total_tokens": input_tokens + output_tokens,
+        },
     }
 
 
 def _events(completion: dict[str, Any], request: Request, reply: Reply) -> str:
-    """A completion as server-sent events of a few characters; its usage is told if that is asked for."""
+    """Return a completion as server-sent events of a few characters, with its usage if the request wants it."""
     choice, usage = completion["choices"][0], completion["usage"]
     message = choice["message"]
     (call,) = message.get("tool_calls") or [None]
-    words = (call["function"]["arguments"] if call else message["content"] or message.get("refusal")) or ""
+    content = (call["function"]["arguments"] if call else message["content"] or message.get("refusal")) or ""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if call else ""}]
     if call:
         deltas[0]["tool_calls"] = [{**call, "index": 0, "function": {**call["function"], "arguments": ""}}]
-    for at in range(0, len(words), 5):
-        piece = words[at : at + 5]
-        part = {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
-        deltas.append(part if call else {"refusal" if message.get("refusal") else "content": piece})
+    for start in range(0, len(content), 5):
+        piece = content[start : start + 5]
+        if call:
+            deltas.append({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
+        else:
+            deltas.append({"refusal" if message.get("refusal") else "content": piece})
     choices: list[Any] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     choices.append([{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
-    told = {key: completion[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
-    chunks = [{**told, "choices": each} for each in choices]
+    head = {key: completion[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    chunks = [{**head, "choices": chunk_choices} for chunk_choices in choices]
     if (request.body.get("stream_options") or {}).get("include_usage"):
-        chunks.append({**told, "choices": [], "usage": usage})
+        chunks.append({**head, "choices": [], "usage": usage})
     lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
     if reply.breaks:
         return "".join(lines[: len(lines) // 2]) + reply.breaks

@@ -1,4 +1,4 @@
-"""Blueprints: their order, their definition, their schema, and the answers that they take in each mode."""
+"""Blueprints: their order, their definition, their schema, and the answers that are valid in each mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from types import ModuleType
 from typing import Annotated, Any, Literal, Self
 
 import pytest
@@ -72,13 +71,13 @@ class Book(ARQ):
     pages: Annotated[int, query("How long?")]
 
 
-def defined(annotation: Any, field: Any = None) -> type[ARQ]:
-    """A blueprint with one field `x` of a type."""
+def define(annotation: Any, field: Any = None) -> type[ARQ]:
+    """Return a blueprint with one field `x` of a type."""
     return create_model("Asked", __base__=ARQ, x=(annotation, field or respond("X?")))
 
 
-def answered(blueprint: type[ARQ], value: Any, mode: Any = "arq") -> Any:
-    """What a model's answer becomes in a mode."""
+def read_answer(blueprint: type[ARQ], value: Any, mode: Any = "arq") -> Any:
+    """Return what a model's answer becomes in a mode."""
     reasoner = Reasoner(ScriptedChatModel([json.dumps(value)]), max_attempts=1, max_candidates=1)
     return reasoner.ask(blueprint, [HumanMessage("?")], mode=mode).value
 
@@ -91,37 +90,37 @@ LEAVES = st.sampled_from([str, int, bool, float, Literal["no", 3, True, None], C
 def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     plain = st.dictionaries(NAMES, inner, min_size=1, max_size=3)
     models = plain.map(lambda kinds: create_model("Plain", **{name: (kinds[name], ...) for name in kinds}))
-    nested = blueprints(inner).map(lambda made: made[0])
+    nested = blueprints(inner).map(lambda drawn: drawn[0])
     return inner.map(lambda kind: list[kind]) | inner.map(lambda kind: kind | None) | nested | models
 
 
 @st.composite
 def blueprints(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> tuple[type[ARQ], dict[str, int]]:
-    """A blueprint that is subclassed up to twice, and the stage of each field, in the order of definition."""
-    made, stages = ARQ, {}
+    """Draw a blueprint that is subclassed up to twice, and the stage of each field, in the order of definition."""
+    blueprint, stages = ARQ, {}
     for level in range(draw(st.integers(1, 3))):
-        asked = st.tuples(st.sampled_from(list(STAGES)), inner)
-        fields = draw(st.dictionaries(NAMES, asked, max_size=4)) | {f"answer{level}": (respond, str)}
-        made = create_model(
-            "Made", __base__=made, **{name: (kind, stage("?")) for name, (stage, kind) in fields.items()}
-        )
+        queries = st.tuples(st.sampled_from(list(STAGES)), inner)
+        fields = draw(st.dictionaries(NAMES, queries, max_size=4)) | {f"answer{level}": (respond, str)}
+        definitions = {name: (kind, stage("?")) for name, (stage, kind) in fields.items()}
+        blueprint = create_model("Drawn", __base__=blueprint, **definitions)
         stages |= {name: STAGES[stage] for name, (stage, _) in fields.items()}
-    return made, stages
+    return blueprint, stages
 
 
 @settings(max_examples=30)
 @given(blueprints(st.recursive(LEAVES, containers, max_leaves=4)))
-def test_any_blueprint_is_strict_and_ordered_and_takes_what_its_schema_takes_in_each_mode(made):
-    blueprint, stages = made
+def test_any_blueprint_is_strict_and_ordered_and_reads_what_its_schema_allows_in_each_mode(drawn):
+    blueprint, stages = drawn
     response = [name for name, stage in stages.items() if stage == 1]
-    thought = "reasoning_" if "reasoning" in response else "reasoning"
-    orders = {"arq": sorted(stages, key=stages.__getitem__), "cot": [thought, *response], "direct": response}
+    reasoning = "reasoning_" if "reasoning" in response else "reasoning"
+    by_stage = sorted(stages, key=stages.__getitem__)
+    orders = {"arq": by_stage, "cot": [reasoning, *response], "direct": response}
     for mode, order in orders.items():
         assert_strict(blueprint.response_schema(mode))
         assert list(blueprint.response_schema(mode)["properties"]) == order
         answer = Reasoner("offline", max_attempts=1).ask(blueprint, [HumanMessage("?")], mode=mode)
-        read = {thought: answer.reasoning} if mode == "cot" else {}
-        assert read | json.loads(answer.value.model_dump_json()) == json.loads(answer.text)
+        free_text = {reasoning: answer.reasoning} if mode == "cot" else {}
+        assert free_text | json.loads(answer.value.model_dump_json()) == json.loads(answer.text)
 
 
 # Definition
@@ -153,7 +152,7 @@ def test_blueprints_that_refer_to_each_other_are_ordered_and_reduced_everywhere(
         assert list(schema["$defs"]["Book"]["properties"]) == ["pages", "title", "author"]
     assert_strict(Book.response_schema("direct"))
     value = {"title": "T", "author": {"books": [{"title": "U", "author": None}]}}
-    assert answered(Book, value, "direct").model_dump() == value
+    assert read_answer(Book, value, "direct").model_dump() == value
 
 
 @pytest.mark.parametrize(
@@ -162,26 +161,22 @@ def test_blueprints_that_refer_to_each_other_are_ordered_and_reduced_everywhere(
         (int, ..., r"Asked\.x has no stage"),
         (Annotated[int, respond("X?")] | None, ..., r"Asked\.x has no stage"),
         (Annotated[int, query("X?")], None, r"Asked\.x has no stage, or several"),
-        (Annotated[int, Field(default=1)], None, r"Asked\.x has a default"),
         (Annotated[int, Field(alias="y")], None, r"Asked\.x has a default or an alias"),
         (int, query("X?"), "Asked has no response"),
         (int, respond("X?", when=bool), r"Asked\.x has when=.*\| None"),
-        (list[int | None], respond("X?", when=bool), r"Asked\.x has when=.*\| None"),
         (dict[str, int], None, r"Asked\.x: an open dictionary"),
         (list[Line] | None, None, r"Asked\.x\[\]\.extras: an open dict"),
         (Any, None, r"Asked\.x: a value of any type"),
-        (list, None, r"Asked\.x\[\]: a value of any type"),
         (tuple[int, str], None, r"Asked\.x: a tuple"),
         (Callable[[int], int], None, "Asked has a field of a type that JSON cannot hold"),
-        (list[ModuleType], None, "Asked has a field.*arbitrary_types"),
     ],
 )
 def test_a_field_that_cannot_be_asked_is_named_when_the_class_is_made(annotation, field, problem):
     with pytest.raises(errors.BlueprintDefinitionError, match=f"^{problem}"):
-        defined(annotation, field)
+        define(annotation, field)
 
 
-def test_what_is_built_late_is_checked_when_it_is_asked():
+def test_a_class_that_is_built_late_is_checked_when_it_is_asked():
     class Late(ARQ, defer_build=True):
         x: dict[str, int] = respond("X?")
 
@@ -212,15 +207,14 @@ def test_a_forward_reference_is_checked_when_it_is_resolved():
     [
         (date, "2024-02-29", {"type": "string"}),
         (Decimal, "0.10", {"type": "string"}),
-        (Literal["a"], "a", {"type": "string", "enum": ["a"]}),
         (tuple[int, ...], [1, 2], {"type": "array", "items": {"type": "integer"}}),
     ],
 )
-def test_types_are_asked_in_the_subset_and_read_by_pydantic(annotation, value, schema):
-    blueprint = defined(annotation)
+def test_types_are_asked_in_the_subset_and_validated_by_pydantic(annotation, value, schema):
+    blueprint = define(annotation)
     assert blueprint.response_schema()["properties"]["x"] == {"description": "X?", **schema}
     for mode in ("arq", "direct"):
-        assert answered(blueprint, {"x": value}, mode).model_dump(mode="json") == {"x": value}
+        assert read_answer(blueprint, {"x": value}, mode).model_dump(mode="json") == {"x": value}
 
 
 class Parcel(BaseModel):
@@ -229,9 +223,8 @@ class Parcel(BaseModel):
     inner: list[Parcel] = Field(default_factory=list)
 
 
-@pytest.mark.parametrize("mode", ["arq", "direct"])
-def test_a_model_with_defaults_is_asked_in_full_and_none_of_them_is_told(mode):
-    schema = defined(Parcel).response_schema(mode)
+def test_a_model_with_defaults_is_asked_in_full_and_without_the_defaults():
+    schema = define(Parcel).response_schema()
     assert_strict(schema)
     assert schema["properties"]["x"] == {"description": "X?", "anyOf": [{"$ref": "#/$defs/Parcel"}]}
     assert schema["$defs"]["Parcel"]["properties"]["grams"] == {
@@ -244,17 +237,14 @@ STRING, NULL = {"type": "string"}, {"type": "null"}
 
 
 @pytest.mark.parametrize(
-    ("given_", "strict"),
+    ("own_schema", "strict"),
     [
         ({"type": "string", "minLength": 1, "pattern": "a", "format": "date"}, STRING),
         ({"type": ["string", "null"]}, {"anyOf": [STRING, NULL]}),
         ({"oneOf": [NULL, STRING]}, {"anyOf": [NULL, STRING]}),
         ({"anyOf": [{"type": "string", "format": "date"}, STRING]}, STRING),
-        ({"const": "a"}, {"type": "string", "enum": ["a"]}),
         ({"enum": [True, None]}, {"anyOf": [{"type": "boolean", "enum": [True]}, NULL]}),
-        ({"items": STRING}, {"type": "array", "items": STRING}),
         ({"type": "object", "properties": {}, "additionalProperties": True}, "open dictionary"),
-        ({"type": "object"}, "open dictionary"),
         ({"type": "object", "patternProperties": {"a": {}}}, "open dictionary"),
         ({"properties": {"größe": STRING}}, r"x\.größe: a property name"),
         ({"allOf": [{"type": "integer"}, STRING]}, "several things"),
@@ -263,13 +253,13 @@ STRING, NULL = {"type": "string"}, {"type": "null"}
         ({"enum": [{"a": 1}]}, "cannot be a value"),
     ],
 )
-def test_a_schema_of_ones_own_is_written_in_the_subset_or_refused(given_, strict):
-    annotation = Annotated[Any, WithJsonSchema(given_)]
+def test_a_schema_of_ones_own_is_converted_to_the_subset_or_refused(own_schema, strict):
+    annotation = Annotated[Any, WithJsonSchema(own_schema)]
     if isinstance(strict, str):
         with pytest.raises(errors.BlueprintDefinitionError, match=strict):
-            defined(annotation)
+            define(annotation)
     else:
-        assert defined(annotation).response_schema()["properties"]["x"] == {"description": "X?", **strict}
+        assert define(annotation).response_schema()["properties"]["x"] == {"description": "X?", **strict}
 
 
 # Conditional queries
@@ -283,10 +273,10 @@ class Applied(ARQ):
     reason: str | None = respond("Why?", when=lambda a: a.known)
 
 
-def test_null_is_an_answer_only_where_a_query_applies_not():
+def test_null_is_an_answer_only_if_the_query_does_not_apply():
     assert Applied(applied="no", missing=None, again=None, known=False, reason="").missing is None
     with pytest.raises(errors.BlueprintError) as raised:
-        answered(
+        read_answer(
             Applied, {"applied": "partially", "missing": None, "again": None, "known": True, "reason": None}
         )
     assert raised.value.attempts[0].error.split("\n") == [
@@ -295,16 +285,16 @@ def test_null_is_an_answer_only_where_a_query_applies_not():
     ]
 
 
-def test_a_condition_on_a_query_counts_as_false_where_there_are_no_queries():
-    assert answered(Applied, {"again": None, "known": False, "reason": None}, "direct").again is None
+def test_a_condition_on_a_query_counts_as_false_in_modes_without_queries():
+    assert read_answer(Applied, {"again": None, "known": False, "reason": None}, "direct").again is None
     with pytest.raises(errors.BlueprintError, match=r"Applied\.reason: null is not an answer"):
-        answered(Applied, {"again": None, "known": True, "reason": None}, "direct")
+        read_answer(Applied, {"again": None, "known": True, "reason": None}, "direct")
 
 
 # Verification
 
 
-def test_a_verification_that_fails_is_told_with_its_question_and_answer():
+def test_a_failed_verification_is_reported_with_its_question_and_answer():
     class Checked(ARQ):
         cites: bool = respond("Does it cite?")
         score: int = verify("How good is it?", must_be=lambda score: score >= 7)
@@ -312,7 +302,9 @@ def test_a_verification_that_fails_is_told_with_its_question_and_answer():
         cited: bool | None = verify("Are its sources real?", must_be=True, when=lambda a: a.cites)
 
     assert Checked(cites=False, score=7, flaw=None, cited=False).unmet() == []
-    assert [str(one) for one in Checked(cites=True, score=6, flaw="all", cited=False).unmet()] == [
+    assert [
+        str(complaint) for complaint in Checked(cites=True, score=6, flaw="all", cited=False).unmet()
+    ] == [
         'Checked.score: "How good is it?" was answered 6, which is not acceptable',
         "Checked.flaw: \"What is wrong with it?\" was answered 'all', which must be None",
         'Checked.cited: "Are its sources real?" was answered False, which must be True',
@@ -324,7 +316,7 @@ def test_a_verification_that_fails_is_told_with_its_question_and_answer():
 
 def test_a_mode_asks_for_the_response_alone_at_every_depth():
     value = {"first": {"score": 3}, "others": [None, {"score": 4}], "held": {"judgement": {"score": 5}}}
-    answer = answered(Batch, value, "direct")
+    answer = read_answer(Batch, value, "direct")
     assert isinstance(answer, Batch)
     assert isinstance(answer.held, Holder)
     assert (answer.first.score, answer.others[1].score, answer.held.judgement.score) == (3, 4, 5)
@@ -334,12 +326,12 @@ def test_a_mode_asks_for_the_response_alone_at_every_depth():
         _ = answer.first.applies
     for first in ({"score": 11}, {"score": 1, "applies": True}):
         with pytest.raises(errors.BlueprintError, match=r"Batch\.first"):
-            answered(Batch, {**value, "first": first}, "direct")
+            read_answer(Batch, {**value, "first": first}, "direct")
     with pytest.raises(errors.InputError, match="mode is 'fast'"):
-        answered(Batch, value, "fast")
+        read_answer(Batch, value, "fast")
 
 
-def test_names_are_sent_as_providers_take_them_and_a_response_named_reasoning_keeps_its_name():
+def test_names_are_sent_in_characters_that_providers_take_and_a_response_may_be_named_reasoning():
     blueprint = create_model("Tools[ä]", __base__=ARQ, reasoning=(int, respond("The tool named reasoning.")))
     model = ScriptedChatModel([{"reasoning_": "So.", "reasoning": 3}])
     answer = Reasoner(model).ask(blueprint, [HumanMessage("?")], mode="cot")
@@ -347,7 +339,7 @@ def test_names_are_sent_as_providers_take_them_and_a_response_named_reasoning_ke
     assert model.calls[0].kwargs["response_format"]["json_schema"]["name"] == "Tools___"
 
 
-def test_config_validators_and_methods_of_a_blueprint_hold_in_every_mode():
+def test_config_validators_and_methods_of_a_blueprint_work_in_every_mode():
     class Named(ARQ):
         model_config = ConfigDict(str_strip_whitespace=True)
 
@@ -369,12 +361,12 @@ def test_config_validators_and_methods_of_a_blueprint_hold_in_every_mode():
         def label(self) -> str:
             return f"{self.name}/{self.code}"
 
-    for mode, first in (("arq", {"doubt": "no"}), ("cot", {"reasoning": "So."}), ("direct", {})):
-        good = {**first, "name": " ada ", "code": "x"}
-        assert answered(Named, good, mode).label() == "Ada/X"
+    for mode, queries in (("arq", {"doubt": "no"}), ("cot", {"reasoning": "So."}), ("direct", {})):
+        good = {**queries, "name": " ada ", "code": "x"}
+        assert read_answer(Named, good, mode).label() == "Ada/X"
         for wrong in ({"name": "x" * 11}, {"name": "x"}, {"unknown": "none"}):
             with pytest.raises(errors.BlueprintError):
-                answered(Named, {**good, **wrong}, mode)
+                read_answer(Named, {**good, **wrong}, mode)
 
 
 def test_a_union_of_blueprints_is_told_apart_in_every_mode():
@@ -385,7 +377,7 @@ def test_a_union_of_blueprints_is_told_apart_in_every_mode():
     class Dog(ARQ):
         kind: Literal["dog"] = respond("dog")
 
-    owner = defined(Cat | Dog, respond("The pet.", discriminator="kind"))
+    owner = define(Cat | Dog, respond("The pet.", discriminator="kind"))
     assert_strict(owner.response_schema("direct"))
-    assert type(answered(owner, {"x": {"kind": "cat"}}, "direct").x) is Cat
-    assert answered(owner, {"x": {"kind": "dog"}}).x == Dog(kind="dog")
+    assert type(read_answer(owner, {"x": {"kind": "cat"}}, "direct").x) is Cat
+    assert read_answer(owner, {"x": {"kind": "dog"}}).x == Dog(kind="dog")

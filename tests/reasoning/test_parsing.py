@@ -1,4 +1,4 @@
-"""An answer is found in whatever text a model writes around it, and no text is too odd to be read."""
+"""An answer is found in whatever text a model writes around it, and no text makes reading fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arq_graph import ARQ, errors, respond
-from tests.reasoning.cases import PROMPT, reasoner_of, scripted
+from tests.reasoning.cases import PROMPT, make_reasoner, script_model
 
 
 class Tree(ARQ):
@@ -25,8 +25,8 @@ GOOD = '{"name": "x", "weight": 1, "branches": []}'
 
 
 def read(text: str) -> Any:
-    """What is read from a text, or the errors where nothing is."""
-    reasoner = reasoner_of(scripted([text]), max_attempts=1)
+    """Return what is read from a text, or the errors if nothing is."""
+    reasoner = make_reasoner(script_model([text]), max_attempts=1)
     try:
         return reasoner.ask(Tree, PROMPT, mode="direct").value
     except errors.BlueprintError as error:
@@ -49,18 +49,18 @@ thoughts = st.lists(
 @settings(max_examples=30)
 @given(trees, chatter, chatter, thoughts, st.booleans())
 def test_chatter_fences_and_thinking_around_an_answer_do_not_matter(tree, before, after, thinking, indented):
-    written = tree.model_dump_json(indent=2 if indented else None)
-    assert read(written) == tree
-    assert read(f"{before}```json\n{written}\n```{after}") == tree
-    assert read(f"<think>{' and '.join(thinking)}</think>{written}") == tree
+    answer = tree.model_dump_json(indent=2 if indented else None)
+    assert read(answer) == tree
+    assert read(f"{before}```json\n{answer}\n```{after}") == tree
+    assert read(f"<think>{' and '.join(thinking)}</think>{answer}") == tree
 
 
 @settings(max_examples=30)
 @given(st.lists(trees, min_size=1, max_size=5), st.integers(0, 3), st.data())
 def test_the_last_object_that_validates_counts_and_never_a_part_of_one(answers, invalid_after, data):
-    written = [each.model_dump_json() for each in answers]
-    assert read("\n".join([*written, *['{"name": "x", "weight": 11}'] * invalid_after])) == answers[-1]
-    assert isinstance(read(written[0][: data.draw(st.integers(0, len(written[0]) - 1))]), str)
+    texts = [answer.model_dump_json() for answer in answers]
+    assert read("\n".join([*texts, *['{"name": "x", "weight": 11}'] * invalid_after])) == answers[-1]
+    assert isinstance(read(texts[0][: data.draw(st.integers(0, len(texts[0]) - 1))]), str)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_last_object_that_validates_counts_and_never_a_part_of_one(answers, 
     ],
     ids=lambda text: text[:20].encode("utf-8", "replace").decode(),
 )
-def test_a_text_without_an_answer_is_read_in_passing(text):
+def test_a_text_without_an_answer_is_read_quickly(text):
     assert read(text).startswith("Tree")
 
 
@@ -96,7 +96,7 @@ def test_an_answer_is_found_after_many_broken_objects_and_with_line_breaks_insid
     assert read(text).name in ("x", "a\nb\tc")
 
 
-def test_the_errors_of_the_last_object_are_told_with_the_path_of_each_query():
+def test_the_errors_of_the_last_object_have_the_path_of_each_query():
     bad = {"name": "x", "weight": 1, "branches": [{"name": 3, "weight": 11, "branches": []}]}
     assert read(f"First {{}}, then {json.dumps(bad)}.").split("\n") == [
         "Tree.branches.0.name: Input should be a valid string",

@@ -1,4 +1,4 @@
-"""What a step's prompt is made of: the template's blocks, untrusted text in sections, the conversation's lines."""
+"""The prompt of a step: the template's blocks, untrusted text in sections, the conversation's lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from arq_graph import ARQ, errors, respond
 from arq_graph.nodes import BlueprintNode
-from tests.reasoning.cases import scripted
+from tests.reasoning.cases import script_model
 
 HEAD = "{% block head %}Tell the mood.{% endblock %}"
 TAIL = "{% block tail %}{{ orders | section('orders') }}{% endblock %}"
@@ -29,24 +29,26 @@ class Mood(ARQ):
     mood: str = respond("In one word.")
 
 
-def prompt(messages, template=HEAD + TAIL, orders=None, **options) -> tuple[str, str]:
-    """The system message and the human message that a node sends."""
-    model = scripted([{"mood": "glad"}])
+def get_prompt(messages, template=HEAD + TAIL, orders=None, **options) -> tuple[str, str]:
+    """Return the system message and the human message that a node sends."""
+    model = script_model([{"mood": "glad"}])
     node = BlueprintNode(model, Mood, template, reads=["orders"], **options)
     node.invoke({"messages": messages, "orders": orders})
     head, rest = (message.text for message in model.calls[0].messages)
     return head, rest
 
 
-def lines(messages, **options) -> list[dict]:
-    """The lines of the conversation."""
-    inside = re.search(r"<conversation>\n(.*)\n</conversation>", prompt(messages, **options)[1], re.DOTALL)
+def get_lines(messages, **options) -> list[dict]:
+    """Return the lines of the conversation."""
+    inside = re.search(
+        r"<conversation>\n(.*)\n</conversation>", get_prompt(messages, **options)[1], re.DOTALL
+    )
     assert inside
     return [json.loads(line) for line in inside[1].split("\n")] if inside[1] else []
 
 
-def ids_of(shown) -> list[str]:
-    return [line["id"] for line in shown if "id" in line]
+def get_ids(lines) -> list[str]:
+    return [line["id"] for line in lines if "id" in line]
 
 
 # Sections
@@ -54,8 +56,8 @@ def ids_of(shown) -> list[str]:
 
 @settings(max_examples=30)
 @given(VALUES)
-def test_whatever_is_in_a_section_it_ends_where_it_should_and_gives_the_value_back(value):
-    _, text = prompt([HumanMessage("Hi")], orders=value)
+def test_any_value_can_be_read_from_its_section_and_cannot_close_it(value):
+    _, text = get_prompt([HumanMessage("Hi")], orders=value)
     text.encode("utf-8")
     inside = re.search(r"<orders>(.*)</orders>", text)
     assert inside
@@ -65,8 +67,8 @@ def test_whatever_is_in_a_section_it_ends_where_it_should_and_gives_the_value_ba
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\n", "{{ 7 * 7 }}{% block head %}"])
-def test_no_text_leaves_its_line_or_is_read_as_a_template(text):
-    spoken = lines([HumanMessage(text), HumanMessage("next")])
+def test_no_text_leaves_its_line_or_is_rendered_as_a_template(text):
+    spoken = get_lines([HumanMessage(text), HumanMessage("next")])
     assert [line["text"] for line in spoken] == [text.replace("\ud800", "\ufffd"), "next"]
 
 
@@ -75,13 +77,13 @@ def test_no_text_leaves_its_line_or_is_read_as_a_template(text):
 
 def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
     template = "{% block head %}{% block task %}Do it.{% endblock %}{% endblock %}" + TAIL
-    assert prompt([], template)[0] == "Do it."
+    assert get_prompt([], template)[0] == "Do it."
     mine = (
         '{% extends "message_reviser.md" %}{% block head %}Mine.{% endblock %}{% block tail %}{% endblock %}'
     )
-    assert prompt([], mine)[0] == "Mine."
+    assert get_prompt([], mine)[0] == "Mine."
     (tmp_path / "mine.md").write_text(template)
-    assert prompt([], tmp_path / "mine.md")[0] == "Do it."
+    assert get_prompt([], tmp_path / "mine.md")[0] == "Do it."
 
 
 @pytest.mark.parametrize(
@@ -105,14 +107,14 @@ def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
 )
 def test_a_template_that_cannot_be_used_is_an_error_that_says_why(template, problem):
     with pytest.raises(errors.PromptError, match=problem):
-        prompt([], template)
+        get_prompt([], template)
 
 
-def test_a_file_that_is_missing_or_no_text_is_an_error(tmp_path):
+def test_a_file_that_is_missing_or_is_not_text_is_an_error(tmp_path):
     (tmp_path / "latin.md").write_bytes(b"Gr\xfc\xdfe")
     for path in (tmp_path / "none.md", tmp_path / "latin.md"):
         with pytest.raises(errors.PromptError, match="cannot read the prompt template"):
-            prompt([], path)
+            get_prompt([], path)
 
 
 # The conversation
@@ -122,7 +124,7 @@ def call(id, name="look", **args):
     return {"name": name, "args": args, "id": id, "type": "tool_call"}
 
 
-def test_messages_and_results_are_numbered_each_in_their_own_row_with_all_that_is_known_of_them():
+def test_messages_and_results_are_numbered_separately():
     talk = [
         SystemMessage("The shop is closed."),
         HumanMessage([{"type": "text", "text": "Where is it?"}, {"type": "image_url", "image_url": {}}]),
@@ -134,7 +136,7 @@ def test_messages_and_results_are_numbered_each_in_their_own_row_with_all_that_i
         AIMessage([{"type": "thinking", "thinking": "secret"}, {"type": "text", "text": "It is here."}]),
     ]
     look = {"from": "tool", "tool": "look"}
-    assert lines(talk) == [
+    assert get_lines(talk) == [
         {"id": "M1", "from": "system", "text": "The shop is closed."},
         {
             "id": "M2",
@@ -157,18 +159,18 @@ SOUND = {"type": "audio", "base64": "UklG", "mime_type": "audio/wav"}
 
 def test_an_image_follows_the_line_that_names_it_in_the_form_that_every_class_reads():
     data, link = ({"url": url, "detail": "low"} for url in ("data:image/png;base64,iVBO", LINK["url"]))
-    hers = [{"type": "image_url", "image_url": data}, {"type": "image_url", "image_url": link}]
-    model = scripted([{"mood": "glad"}])
+    images = [{"type": "image_url", "image_url": data}, {"type": "image_url", "image_url": link}]
+    model = script_model([{"mood": "glad"}])
     shot = ToolMessage(
         [{**PNG, "cache_control": {"type": "ephemeral"}}, SOUND], tool_call_id="c1", name="shot"
     )
-    talk = [HumanMessage(["Like this", *hers]), AIMessage("One moment."), shot, HumanMessage("And?")]
+    talk = [HumanMessage(["Like this", *images]), AIMessage("One moment."), shot, HumanMessage("And?")]
     BlueprintNode(model, Mood, HEAD + TAIL, reads=["orders"]).invoke({"messages": talk})
     content = model.calls[0].messages[1].content
     assert [block for block in content if block["type"] == "image"] == [PNG, LINK, PNG]
     texts = [block.get("text", block["type"]) for block in content]
-    named = {"id": "M1", "from": "customer", "text": "Like this", "attachments": ["image 1", "image 2"]}
-    assert texts[0] == f"<conversation>\n{json.dumps(named)}"
+    line = {"id": "M1", "from": "customer", "text": "Like this", "attachments": ["image 1", "image 2"]}
+    assert texts[0] == f"<conversation>\n{json.dumps(line)}"
     assert texts[3].endswith('"result": "", "attachments": ["image 3", "audio"]}')
     assert texts[1:3] + texts[4:5] == ["image"] * 3
     assert texts[5].endswith("<orders>null</orders>")
@@ -178,17 +180,15 @@ def test_an_image_follows_the_line_that_names_it_in_the_form_that_every_class_re
     ("block", "profile"),
     [
         (SOUND, {}),
-        ({"type": "image"}, {}),
         ({"type": "image", "base64": "QUJD"}, {}),
-        ({"type": "image", "base64": "", "mime_type": "image/png"}, {}),
         ({"type": "image", "file_id": "f1"}, {}),
         ({"type": "weird"}, {}),
         ({"type": "image", "source_type": "base64"}, {}),
         (PNG, {"image_inputs": False}),
     ],
 )
-def test_what_cannot_be_shown_to_the_model_is_refused_once_and_then_only_named(block, profile):
-    model = scripted([{"mood": "glad"}], profile=profile)
+def test_an_attachment_that_cannot_be_shown_is_refused_in_its_turn_and_later_only_named(block, profile):
+    model = script_model([{"mood": "glad"}], profile=profile)
     node = BlueprintNode(model, Mood, HEAD + TAIL, reads=["orders"])
     sent = [HumanMessage("Look"), HumanMessage([block])]
     with pytest.raises(
@@ -201,13 +201,13 @@ def test_what_cannot_be_shown_to_the_model_is_refused_once_and_then_only_named(b
 
 def test_images_count_for_the_budget_of_the_history():
     talk = [HumanMessage([PNG]) for _ in range(10)]
-    assert ids_of(lines(talk, max_history_tokens=6000)) == ["M9", "M10"]
+    assert get_ids(get_lines(talk, max_history_tokens=6000)) == ["M9", "M10"]
 
 
-def test_what_the_customer_answers_is_the_turn_of_the_agents_last_reply():
-    said = [HumanMessage("Hi", id="h1"), AIMessage("Which?"), HumanMessage("Hm", id="h2"), HumanMessage("A")]
+def test_the_answered_turn_is_that_of_the_agents_last_reply():
+    talk = [HumanMessage("Hi", id="h1"), AIMessage("Which?"), HumanMessage("Hm", id="h2"), HumanMessage("A")]
     tail = "{% block tail %}{{ conversation.answered_turn }}{% endblock %}"
-    ends = [prompt(said[:end], HEAD + tail)[1].splitlines()[-1] for end in (1, 3, 4)]
+    ends = [get_prompt(talk[:end], HEAD + tail)[1].splitlines()[-1] for end in (1, 3, 4)]
     assert ends == ["None", "h1", "h1"]
 
 
@@ -215,14 +215,14 @@ def test_what_the_customer_answers_is_the_turn_of_the_agents_last_reply():
     ("kind", "key"), [(HumanMessage, "text"), (partial(ToolMessage, tool_call_id="c"), "result")]
 )
 def test_a_long_message_is_shortened_in_the_middle(kind, key):
-    (line,) = lines([kind("a" * 600 + "b" * 600)], max_history_tokens=1000)
+    (line,) = get_lines([kind("a" * 600 + "b" * 600)], max_history_tokens=1000)
     assert line[key] == f"{'a' * 500} … {'b' * 500}"
     assert line["shortened_from_characters"] == 1200
 
 
 def test_a_history_over_the_budget_is_cut_to_half_of_it():
     talk = [HumanMessage("x" * 400) for _ in range(10)]
-    assert ids_of(lines(talk, max_history_tokens=1000)) == ["M7", "M8", "M9", "M10"]
+    assert get_ids(get_lines(talk, max_history_tokens=1000)) == ["M7", "M8", "M9", "M10"]
 
 
 BUDGET = 400
@@ -244,19 +244,19 @@ def talks(draw):
 
 @settings(max_examples=30)
 @given(talks())
-def test_a_cut_keeps_whole_turns_and_stays_where_it_is_until_the_next(messages):
-    before: list[dict] = []
-    everything = ids_of(lines(messages))
+def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_the_next(messages):
+    previous: list[dict] = []
+    all_ids = get_ids(get_lines(messages))
     for end in range(1, len(messages) + 1):
-        shown = lines(messages[:end], max_history_tokens=BUDGET)
-        ids = ids_of(shown)
-        assert ids == everything[everything.index(ids[0]) :][: len(ids)]
-        turn = max(place for place, line in enumerate(shown) if line.get("from") == "customer")
-        assert sum(len(json.dumps(line)) for line in shown[:turn] if "id" in line) <= 4 * BUDGET + 400
+        shown = get_lines(messages[:end], max_history_tokens=BUDGET)
+        ids = get_ids(shown)
+        start = all_ids.index(ids[0])
+        assert ids == all_ids[start : start + len(ids)]
+        last_turn = max(index for index, line in enumerate(shown) if line.get("from") == "customer")
+        assert sum(len(json.dumps(line)) for line in shown[:last_turn] if "id" in line) <= 4 * BUDGET + 400
         if "note" in shown[0]:
-            left_out = everything[everything.index(ids[0]) - 1]
-            assert f"everything up to {left_out} is left out" in shown[0]["note"]
+            assert f"everything up to {all_ids[start - 1]} is left out" in shown[0]["note"]
             assert shown[1]["from"] == "customer"
-        if before and ids_of(before)[0] == ids[0]:
-            assert shown[: len(before)] == before
-        before = shown
+        if previous and get_ids(previous)[0] == ids[0]:
+            assert shown[: len(previous)] == previous
+        previous = shown

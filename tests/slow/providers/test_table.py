@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph import Question, Reasoner, errors, track_usage
 from arq_graph.nodes import BlueprintNode
-from tests.reasoning.cases import GOOD, Verdict, reasoner_of
+from tests.reasoning.cases import GOOD, Verdict, make_reasoner
 from tests.slow.providers.apis import CACHED, READ, WRITTEN
 from tests.slow.providers.rows import LIMIT, ROWS, SLOW, documented, serving
 from tests.slow.providers.stub import Asked, Refused, Said
@@ -53,9 +53,9 @@ def ask(reasoner: Reasoner, grown: list[Any] | None = None) -> Any:
 def structured_output(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, good)
     with stub:
-        answer = ask(reasoner_of(make()), grown)
+        answer = ask(make_reasoner(make()), grown)
         found_out = len(stub.asked), len(stub.refused)
-        ask(reasoner_of(make()), grown)
+        ask(make_reasoner(make()), grown)
     assert answer.value.model_dump() == GOOD
     assert (len(stub.asked) - 1, len(stub.refused)) == found_out  # what works is remembered
     return f"`{answer.attempts[-1].method}`"
@@ -64,9 +64,9 @@ def structured_output(name: str, grown: list[Any] | None = None) -> str:
 def temperature(name: str) -> str:
     stub, make = serving(name, good)
     with stub:
-        reasoner_of(make(), temperature=0.3).ask(Verdict, PROMPT)
+        make_reasoner(make(), temperature=0.3).ask(Verdict, PROMPT)
         sent = stub.asked[-1].temperature
-        with_its_own = reasoner_of(make(temperature=1.0), temperature=0.3)
+        with_its_own = make_reasoner(make(temperature=1.0), temperature=0.3)
         with_its_own.ask(Verdict, PROMPT)
     assert stub.asked[-1].temperature in (1.0, None)
     return {0.3: "sent", None: "left out"}[sent]
@@ -75,7 +75,7 @@ def temperature(name: str) -> str:
 def refusal(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, lambda asked: Said(refusal="I cannot judge people."))
     with stub, pytest.raises(errors.ReasoningError) as raised:
-        ask(reasoner_of(make()), grown)
+        ask(make_reasoner(make()), grown)
     if isinstance(raised.value, errors.RefusalError):
         assert len(stub.asked) == 1  # and no retry
         assert raised.value.refusal
@@ -88,7 +88,7 @@ def refusal(name: str, grown: list[Any] | None = None) -> str:
 def token_limit(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, good)
     with stub:
-        reasoner = reasoner_of(make())
+        reasoner = make_reasoner(make())
         ask(reasoner, grown)
         settled = len(stub.asked)
         stub.answer = cut
@@ -102,9 +102,9 @@ def token_limit(name: str, grown: list[Any] | None = None) -> str:
 def usage(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, good)
     with stub:
-        ask(reasoner_of(make()), grown)
+        ask(make_reasoner(make()), grown)
         with track_usage() as used:
-            ask(reasoner_of(make()), grown)
+            ask(make_reasoner(make()), grown)
     assert (used.total["input_tokens"], used.total["output_tokens"]) == (READ, WRITTEN)
     cached = used.total.get("input_token_details", {}).get("cache_read")
     return {CACHED: "cached ones too", 0: "without cached ones", None: "without cached ones"}[cached]
@@ -113,7 +113,7 @@ def usage(name: str, grown: list[Any] | None = None) -> str:
 def caching(name: str) -> str:
     stub, make = serving(name, good)
     with stub:
-        reasoner_of(make()).ask(Verdict, PROMPT)
+        make_reasoner(make()).ask(Verdict, PROMPT)
     return "marked" if stub.asked[-1].marked else "not marked"
 
 
@@ -167,7 +167,7 @@ def test_a_streamed_answer_is_the_same_and_is_told_of_while_it_is_written(name: 
 def test_a_wrong_key_and_an_overload_are_told_apart_whatever_the_class_raises(name: str):
     stub, make = serving(name, good)
     with stub:
-        reasoner = reasoner_of(make())
+        reasoner = make_reasoner(make())
         reasoner.ask(Verdict, PROMPT)
         overload = iter([Refused("Overloaded", status=503)])
 
@@ -183,7 +183,7 @@ def test_a_wrong_key_and_an_overload_are_told_apart_whatever_the_class_raises(na
         with pytest.raises(errors.ModelRequestError, match=key):
             reasoner.ask(Verdict, PROMPT)
     with pytest.raises(errors.ModelUnavailableError):  # nobody is there any more
-        reasoner_of(make(), timeout=1).ask(Verdict, PROMPT)
+        make_reasoner(make(), timeout=1).ask(Verdict, PROMPT)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -195,7 +195,7 @@ def test_a_higher_limit_that_the_provider_refuses_ends_as_the_limit_itself_does(
 
     stub, make = serving(name, good)
     with stub:
-        reasoner = reasoner_of(make())
+        reasoner = make_reasoner(make())
         reasoner.ask(Verdict, PROMPT)
         stub.answer = answer
         with pytest.raises(errors.BlueprintError, match="cut off at the token limit"):
@@ -207,12 +207,12 @@ def test_what_a_class_or_a_profile_says_itself_needs_no_further_call():
     with stub:
         asked = {"type": "text", "text": "Where is my order?"}
         own = HumanMessage([{**asked, "cache_control": {"type": "ephemeral"}}, asked])
-        reasoner_of(make()).ask(Verdict, [SystemMessage(HEAD), own])
+        make_reasoner(make()).ask(Verdict, [SystemMessage(HEAD), own])
         # The class refuses a temperature for this model before anything is sent.
-        reasoner_of(make(model="claude-sonnet-5-5", profile={}), temperature=0.3).ask(Verdict, PROMPT)
+        make_reasoner(make(model="claude-sonnet-5-5", profile={}), temperature=0.3).ask(Verdict, PROMPT)
         stub.answer = cut
         with pytest.raises(errors.BlueprintError, match="token limit"):
-            reasoner_of(make(profile={"max_output_tokens": LIMIT})).ask(Verdict, PROMPT)
+            make_reasoner(make(profile={"max_output_tokens": LIMIT})).ask(Verdict, PROMPT)
     assert [len(asked.marked) for asked in stub.asked] == [1, 1, 1]
     assert not stub.refused
 
@@ -237,11 +237,11 @@ def test_a_class_that_only_a_call_tells_of_its_missing_key_makes_one_call(monkey
     stub, make = serving("ChatAnthropic", good)
     told = r"header is empty.*API key of ChatAnthropic \(ANTHROPIC_API_KEY, unless your code gives another\)"
     with stub, track_usage() as used, pytest.raises(errors.ModelRequestError, match=told):
-        reasoner_of(make(api_key="")).ask(Verdict, PROMPT)
+        make_reasoner(make(api_key="")).ask(Verdict, PROMPT)
     assert (used.calls, stub.asked) == (1, [])
 
 
 def test_a_prompt_that_gemini_blocks_is_a_refusal():
     stub, make = serving("ChatGoogleGenerativeAI", lambda asked: Said(refusal="blocked prompt"))
     with stub, pytest.raises(errors.RefusalError, match="blocked the prompt: SAFETY"):
-        reasoner_of(make()).ask(Verdict, PROMPT)
+        make_reasoner(make()).ask(Verdict, PROMPT)
