@@ -3,9 +3,9 @@
     {"conversation": "late / guided / 1", "attempt": "5f3a90c1", "request": "2f1d…", "occurrence": 0, "answer": {…}, …}
 
 Each line is an answer. A request is recognized by a digest of its messages and of the schema or the tools that are
-bound to it, and equal requests of one conversation by the order in which they were made. The digest leaves out what
-differs from run to run or between providers and doesn't change what is asked: ids, cache marks, settings such as a
-temperature, and the method by which a `Reasoner` asks for a schema.
+bound to it, and equal requests of one conversation by their order. The digest leaves out what differs from run to run
+or between providers and doesn't change what is asked: ids, cache marks, settings such as a temperature, and the method
+by which a `Reasoner` asks for a schema.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import os
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -39,7 +39,7 @@ from arq_graph.reasoning.replies import is_cut_off
 
 
 class RecordingScope:
-    """A conversation whose requests are told apart from those of all others, with a count of its equal requests."""
+    """A conversation, with a count of its equal requests."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
@@ -47,11 +47,11 @@ class RecordingScope:
         self._counts: Counter[tuple[Path, str]] = Counter()
         self._lock = threading.Lock()
 
-    def next_occurrence(self, file: Path, request: str) -> int:
+    def count_request(self, file: Path, digest: str) -> int:
         """Count a request, and return the number of equal ones before it."""
         with self._lock:
-            self._counts[file, request] += 1
-            return self._counts[file, request] - 1
+            self._counts[file, digest] += 1
+            return self._counts[file, digest] - 1
 
 
 _scope: ContextVar[RecordingScope | None] = ContextVar("arq_graph_recording_scope", default=None)
@@ -74,13 +74,13 @@ class RecordedAnswer(BaseModel):
 
     Args:
         conversation: The name of the `recording_scope`.
-        attempt: Differs if the conversation was run again from its beginning.
+        attempt: An id that differs if the conversation was run again from its beginning.
         request: The digest of the request.
         occurrence: The number of equal requests before it in the conversation.
-        method: How a `Reasoner` asked for its schema.
+        method: The method by which a `Reasoner` asked for its schema.
         module: The step that asked, such as "matcher".
         model: The name of the model.
-        answer: The answer, as `message_to_dict` gives it.
+        answer: The answer, as `message_to_dict` returns it.
     """
 
     conversation: str
@@ -91,6 +91,12 @@ class RecordedAnswer(BaseModel):
     module: str = "other"
     model: str = ""
     answer: dict[str, Any]
+
+    @property
+    def message(self) -> BaseMessage:
+        """The answer as a message."""
+        (message,) = messages_from_dict([self.answer])
+        return message
 
 
 class RecordingChatModel(InProcessChatModel):
@@ -109,11 +115,11 @@ class RecordingChatModel(InProcessChatModel):
     """
 
     file: Path
-    bound: Any = None
+    bound: Any = None  # under this name `Reasoner` finds the model, to ask it with settings of its own
     model_name: str = ""
 
     _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
-    _outside: RecordingScope = PrivateAttr(default_factory=lambda: RecordingScope(""))
+    _default_scope: RecordingScope = PrivateAttr(default_factory=lambda: RecordingScope(""))
 
     def __init__(self, file: str | Path, bound: BaseChatModel | str | None = None, **fields: Any) -> None:
         bound = make_chat_model(bound) if isinstance(bound, str) else bound
@@ -147,17 +153,11 @@ class RecordingChatModel(InProcessChatModel):
         bound_to_tools = self.bound.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         return self.model_copy(update={"bound": bound_to_tools})
 
-    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
-        model, arguments = self._unwrap(kwargs)
-        if model is None:
-            return super()._get_ls_params(stop, **arguments)
-        return model._get_ls_params(stop, **arguments)
-
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         model, arguments = self._unwrap(kwargs)
-        request = self._describe_request(messages, arguments, run_manager)
+        request = self._make_request(messages, arguments, run_manager)
         if model is None:
             return self._replay(request)
         result = model._generate(messages, stop, run_manager, **arguments)
@@ -168,32 +168,33 @@ class RecordingChatModel(InProcessChatModel):
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         model, arguments = self._unwrap(kwargs)
-        request = self._describe_request(messages, arguments, run_manager)
+        request = self._make_request(messages, arguments, run_manager)
         if model is None:
             return self._replay(request)
         result = await model._agenerate(messages, stop, run_manager, **arguments)
         self._record(request, result)
         return result
 
-    def _unwrap(self, kwargs: dict[str, Any]) -> tuple[BaseChatModel | None, dict[str, Any]]:
-        """Return the recorded model, without the bindings around it, and all arguments of the call."""
+    def _unwrap(self, arguments: dict[str, Any]) -> tuple[BaseChatModel | None, dict[str, Any]]:
+        """Return the recorded model without the bindings around it, and the arguments with those of the bindings."""
         model = self.bound
         while isinstance(model, RunnableBinding):
-            kwargs = {**model.kwargs, **kwargs}
+            arguments = {**model.kwargs, **arguments}
             model = model.bound
-        return model, kwargs
+        return model, arguments
 
-    def _describe_request(
+    def _make_request(
         self, messages: list[BaseMessage], arguments: Mapping[str, Any], run_manager: Any
     ) -> RecordedAnswer:
+        """Return the line of a request, without its answer."""
         metadata = run_manager.metadata if run_manager else {}
-        method, digest = digest_request(messages, arguments, is_reasoner="arq_blueprint" in metadata)
-        scope = _scope.get() or self._outside
+        method, digest = _digest_request(messages, arguments, is_reasoner="arq_blueprint" in metadata)
+        scope = _scope.get() or self._default_scope
         return RecordedAnswer(
             conversation=scope.conversation,
             attempt=scope.attempt,
             request=digest,
-            occurrence=scope.next_occurrence(self.file, digest),
+            occurrence=scope.count_request(self.file, digest),
             method=method,
             module=metadata.get("arq_module") or "other",
             model=self.model_name,
@@ -211,26 +212,23 @@ class RecordingChatModel(InProcessChatModel):
             stream.write(line.encode("ascii") + b"\n")
 
     def _replay(self, request: RecordedAnswer) -> ChatResult:
-        recorded = self._answers.get(request.conversation, ())
-        equal = [answer for answer in recorded if answer.request == request.request]
-        equal.sort(key=lambda answer: answer.occurrence)
+        answers = self._answers.get(request.conversation)
+        if answers is None:
+            raise ModelUnavailableError(
+                f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
+            )
+        equal = [answer for answer in answers if answer.request == request.request]
         if request.occurrence >= len(equal):
-            raise ModelUnavailableError(self._describe_missing(request, is_known=bool(recorded)))
-        (message,) = messages_from_dict([equal[request.occurrence].answer])
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _describe_missing(self, request: RecordedAnswer, *, is_known: bool) -> str:
-        if not is_known:
-            return f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
-        return (
-            f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "
-            f"{request.conversation!r}: the prompt, the schema, the tools or the order have changed since. Record "
-            "the run again"
-        )
+            raise ModelUnavailableError(
+                f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "
+                f"{request.conversation!r}: the prompt, the schema, the tools or the order have changed since. "
+                "Record the run again"
+            )
+        return ChatResult(generations=[ChatGeneration(message=equal[request.occurrence].message)])
 
 
 def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
-    """Read the answers of each conversation, in the order of the requests.
+    """Read the answers of each conversation; those to equal requests are in the order of the requests.
 
     If a conversation was run several times, only its last attempt counts. An answer that was cut off, or given by a
     method that was then abandoned, is left out if the same request was answered again.
@@ -249,10 +247,26 @@ def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
     return {conversation: _drop_superseded(answers) for conversation, answers in attempts.items()}
 
 
-def digest_request(
-    messages: Sequence[BaseMessage], arguments: Mapping[str, Any], *, is_reasoner: bool = False
+def _drop_superseded(answers: list[RecordedAnswer]) -> list[RecordedAnswer]:
+    by_request: dict[str, list[RecordedAnswer]] = {}
+    for answer in answers:
+        by_request.setdefault(answer.request, []).append(answer)
+    remaining = []
+    for equal in by_request.values():
+        equal.sort(key=lambda answer: answer.occurrence)
+        valid: list[RecordedAnswer] = []
+        for answer in equal:
+            while valid and (valid[-1].method != answer.method or is_cut_off(valid[-1].message)):
+                valid.pop()
+            valid.append(answer)
+        remaining += valid
+    return remaining
+
+
+def _digest_request(
+    messages: Sequence[BaseMessage], arguments: Mapping[str, Any], *, is_reasoner: bool
 ) -> tuple[str, str]:
-    """Return the method by which a `Reasoner` asks for its schema, if it asks, and the digest of a request."""
+    """Return the method by which a `Reasoner` asks for its schema, and the digest of the request."""
     method = ""
     tools = [_describe_tool(tool) for tool in arguments.get("tools") or ()]
     response_format = arguments.get("response_format")
@@ -266,21 +280,6 @@ def digest_request(
     return method, blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _drop_superseded(answers: Iterable[RecordedAnswer]) -> list[RecordedAnswer]:
-    by_request: dict[str, list[RecordedAnswer]] = defaultdict(list)
-    for answer in sorted(answers, key=lambda answer: answer.occurrence):
-        equal = by_request[answer.request]
-        while equal and (equal[-1].method != answer.method or _is_cut_off(equal[-1])):
-            equal.pop()
-        equal.append(answer)
-    retained = {id(answer) for equal in by_request.values() for answer in equal}
-    return [answer for answer in answers if id(answer) in retained]
-
-
-def _is_cut_off(recorded: RecordedAnswer) -> bool:
-    return is_cut_off(messages_from_dict([recorded.answer])[0])
-
-
 def _describe_tool(tool: Any) -> Any:
     """Return a tool's name, description and parameters, whichever provider's form it has, or a provider's own tool."""
     with suppress(ValueError):
@@ -290,13 +289,11 @@ def _describe_tool(tool: Any) -> Any:
 
 
 def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int]) -> list[Any]:
-    """Return what a message says, with the numbers of tool calls in place of their ids."""
-    blocks = message.content if isinstance(message.content, list) else []
-    other_blocks = [
-        {key: value for key, value in block.items() if key != "cache_control"}
-        for block in blocks
-        if isinstance(block, dict) and block.get("type") != "text" and "cachePoint" not in block
-    ]
+    """Return the content of a message, with numbers in place of the ids of tool calls."""
+    other_blocks = []
+    for block in message.content if isinstance(message.content, list) else ():
+        if isinstance(block, dict) and block.get("type") != "text" and "cachePoint" not in block:
+            other_blocks.append({key: value for key, value in block.items() if key != "cache_control"})
     calls = []
     for call in [*getattr(message, "tool_calls", ()), *getattr(message, "invalid_tool_calls", ())]:
         number = call_numbers.setdefault(call["id"], len(call_numbers))
