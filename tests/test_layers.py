@@ -1,4 +1,4 @@
-"""Who may import whom: each part only those before it, so that it can be understood without those after it."""
+"""Imports point down: each layer can be understood without those above it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 import arq_graph
 from arq_graph import milestones, nodes
 
-ORDER = [
+# From the bottom up.
+LAYERS = [
     "errors",
     "models",
     "reasoning",
@@ -24,69 +25,66 @@ ORDER = [
     "__main__",
 ]
 MAY_IMPORT_LANGGRAPH = (
-    *(
-        "arq_graph.nodes.",
-        "arq_graph.middleware.",
-        "arq_graph.apps.",
-        "arq_graph.experiments.",
-        "arq_graph.cli.",
-    ),
     "arq_graph.agent.state",
+    "arq_graph.milestones.evaluation.",
+    "arq_graph.nodes.",
+    "arq_graph.apps.",
+    "arq_graph.middleware",
+    "arq_graph.experiments.",
+    "arq_graph.cli.",
 )
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
+def parse_modules() -> Iterator[tuple[str, ast.Module]]:
     for package in (arq_graph, nodes, milestones):
         root = Path(package.__file__).parent
         for path in root.rglob("*.py"):
-            inner = path.relative_to(root).with_suffix("").parts
-            name = ".".join([package.__name__, *inner]).removesuffix(".__init__")
+            parts = path.relative_to(root).with_suffix("").parts
+            name = ".".join([package.__name__, *parts]).removesuffix(".__init__")
             yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(tree: ast.AST, *, at_the_top: bool = False) -> Iterator[str]:
-    """What a module imports, except for type checkers alone."""
-    for node in ast.iter_child_nodes(tree):
-        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        if for_types or (at_the_top and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
-            continue
+def find_imports(tree: ast.Module) -> Iterator[str]:
+    """Yield every module that a module imports: at the top, in functions and for type checkers only."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        else:
-            yield from imported(node, at_the_top=at_the_top)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full_name = f"{node.module}.{alias.name}"
+                yield full_name if full_name in MODULES else node.module
 
 
-SOURCES = dict(sources())
-INSIDE = {name: name.split(".")[1] for name in SOURCES if "." in name}
+MODULES = dict(parse_modules())
+IMPORTS = {name: set(find_imports(tree)) - {name} for name, tree in MODULES.items()}
 
 
-def test_a_part_imports_only_from_itself_and_those_before_it() -> None:
-    assert {part for part in INSIDE.values() if part != "examples"} == set(ORDER)
-    wrong = [
-        f"{name} imports {other}"
-        for name, part in INSIDE.items()
-        for other in imported(SOURCES[name])
-        if other.startswith("arq_graph.") and (later := other.split(".")[1]) in ORDER
-        if part not in ORDER or ORDER.index(later) > ORDER.index(part)
-    ]
+def get_layer(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "arq_graph" else None
+
+
+def test_imports_point_down() -> None:
+    wrong = []
+    for module, imports in IMPORTS.items():
+        layer = get_layer(module)
+        if layer in (None, "examples"):
+            continue
+        for imported in imports:
+            imported_layer = get_layer(imported)
+            if imported_layer and LAYERS.index(imported_layer) > LAYERS.index(layer):
+                wrong.append(f"{module} imports {imported}")
     assert wrong == []
 
 
-def test_below_the_nodes_only_the_state_imports_langgraph() -> None:
-    wrong = [
-        f"{name} imports {other}"
-        for name, tree in SOURCES.items()
-        for other in imported(tree)
-        if other.split(".")[0] == "langgraph" and not f"{name}.".startswith(MAY_IMPORT_LANGGRAPH)
-    ]
+def test_only_the_state_evaluations_and_what_is_above_import_langgraph() -> None:
+    wrong = []
+    for module, imports in IMPORTS.items():
+        if not module.startswith(MAY_IMPORT_LANGGRAPH):
+            wrong += [f"{module} imports {name}" for name in imports if name.split(".")[0] == "langgraph"]
     assert wrong == []
 
 
-def test_no_two_files_need_each_other() -> None:
-    needs: dict[str, set[str]] = {}
-    for name, tree in SOURCES.items():
-        found = {(other, other.rpartition(".")[0]) for other in imported(tree, at_the_top=True)}
-        needs[name] = {other for pair in found for other in pair if other in SOURCES} - {name}
-    TopologicalSorter(needs).prepare()  # a CycleError names the circle
+def test_no_modules_import_each_other() -> None:
+    inner_imports = {module: imports & MODULES.keys() for module, imports in IMPORTS.items()}
+    TopologicalSorter(inner_imports).prepare()  # a CycleError names the circle
