@@ -33,7 +33,7 @@ def build(model: str, agent: Agent) -> CompiledStateGraph:
     graph.add_node("tools", guarded_tools(agent))
     graph.add_node("match_again", matcher)
     graph.add_node("call_tools_again", caller)
-    graph.add_node("next_round", lambda state: {})  # both second looks have written when its edge is taken
+    graph.add_node("next_round", lambda state: {})  # waits for both the re-match and the caller
     graph.add_node("message", MessageReviser(model, agent))
     graph.add_edge(START, "match")
     graph.add_edge("match", "call_tools")

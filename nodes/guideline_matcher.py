@@ -69,8 +69,8 @@ OpenBatch: TypeAlias = tuple[Batch, list[str]]
 
 
 @dataclass(frozen=True)
-class MatchingPass:
-    """The facts that one matching pass starts from.
+class PassInputs:
+    """The inputs of one matching pass.
 
     `matches` are this turn's so far, `conditions` the results of conditions that code evaluates, both by guideline;
     `awaiting_answer` are the guidelines that grant a tool about which the last reply asked the customer something.
@@ -169,22 +169,22 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     def steps(self, state: StateView) -> Steps:
         """Judge what is left to judge in this turn."""
-        start = yield from self._start_pass(state)
-        candidates = yield from self._choose_candidates(start)
-        open_batches = self._list_open_batches(start, candidates)
-        matches = {**start.matches, **self._match_by_code(start)}
+        inputs = yield from self._read_inputs(state)
+        candidates = yield from self._choose_candidates(inputs)
+        open_batches = self._list_open_batches(inputs, candidates)
+        matches = {**inputs.matches, **self._match_by_code(inputs)}
         update: Update = {}
         if abandoned := answer_abandoned_calls(state.messages, self.agent.toolbox):
             update[self.messages_key] = abandoned
         answers: Answers = []
         if open_batches:
-            questions = [self._make_question(batch, ids, start) for batch, ids in open_batches]
+            questions = [self._make_question(batch, ids, inputs) for batch, ids in open_batches]
             make_update_if_all_match = partial(_update_if_all_match, state, update, matches, open_batches)
             answers = yield Questions(questions, make_update_if_all_match)
         judged: list[str] = []
         for (_, ids), answer in zip(open_batches, answers, strict=True):
             for id in ids:
-                is_condition_met = start.conditions.get(id, False)
+                is_condition_met = inputs.conditions.get(id, False)
                 guideline = self.agent.guideline(id)
                 matches[id] = make_match(guideline, answer, state.turn, is_condition_met=is_condition_met)
             judged.extend(ids)
@@ -194,7 +194,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         update["guideline_matches"] = state.replace_records("guideline_matches", stored)
         return update
 
-    def _start_pass(self, state: StateView) -> Generator[UserFunction, Any, MatchingPass]:
+    def _read_inputs(self, state: StateView) -> Generator[UserFunction, Any, PassInputs]:
         conversation = self.read_conversation(state)
         matches = {match.guideline: match for match in current_turn_matches(state)}
         conditions: dict[str, bool] = {}
@@ -207,77 +207,77 @@ class GuidelineMatcher(AgentNode[ARQ]):
         awaiting_answer: set[str] = set()
         for insight in find_answered_insights(state, conversation):
             awaiting_answer.update(self.agent.grants.get(insight.tool, ()))
-        return MatchingPass(state, conversation, matches, conditions, awaiting_answer)
+        return PassInputs(state, conversation, matches, conditions, awaiting_answer)
 
-    def _choose_candidates(self, start: MatchingPass) -> Generator[UserFunction, Any, Container[str]]:
+    def _choose_candidates(self, inputs: PassInputs) -> Generator[UserFunction, Any, Container[str]]:
         """Return the ids of the guidelines that this pass may judge: all, or those that are preselected."""
         if self._preselection is None:
             return self.agent.relations.by_id
-        search_text = build_search_text(start.conversation, is_rematch=bool(start.matches))
+        search_text = build_search_text(inputs.conversation, is_rematch=bool(inputs.matches))
         chosen = yield from self._preselection.choose_guidelines(search_text)
         chosen.update(guideline.id for guideline in self.agent.guidelines if guideline.always_judge)
-        chosen.update(start.matches)
+        chosen.update(inputs.matches)
         # Their records are of this turn or of the one before.
-        stored_matches = start.state.read_records("guideline_matches", GuidelineMatch)
+        stored_matches = inputs.state.read_records("guideline_matches", GuidelineMatch)
         chosen.update(match.guideline for match in stored_matches if is_relevant_later(match))
         for guideline in self.agent.guidelines:
-            if guideline.id in start.awaiting_answer or start.conditions.get(guideline.id):
+            if guideline.id in inputs.awaiting_answer or inputs.conditions.get(guideline.id):
                 chosen.add(guideline.id)
         return self.agent.relations.find_related(chosen)
 
-    def _list_open_batches(self, start: MatchingPass, candidates: Container[str]) -> list[OpenBatch]:
+    def _list_open_batches(self, inputs: PassInputs, candidates: Container[str]) -> list[OpenBatch]:
         open_batches: list[OpenBatch] = []
         for batch in self.batches:
             open_ids: list[str] = []
             for guideline in batch.guidelines:
-                is_refuted = start.conditions.get(guideline.id) is False
+                is_refuted = inputs.conditions.get(guideline.id) is False
                 is_candidate = guideline.id in candidates and not is_refuted
-                if is_candidate and _should_judge(guideline, start.matches.get(guideline.id)):
+                if is_candidate and _should_judge(guideline, inputs.matches.get(guideline.id)):
                     open_ids.append(guideline.id)
             if open_ids:
                 open_batches.append((batch, open_ids))
         return open_batches
 
-    def _match_by_code(self, start: MatchingPass) -> dict[str, GuidelineMatch]:
-        """Return the matches that need no model, or no longer need one."""
+    def _match_by_code(self, inputs: PassInputs) -> dict[str, GuidelineMatch]:
+        """Return the matches of guidelines that code decides, or whose condition it refutes in the first pass."""
         matches: dict[str, GuidelineMatch] = {}
-        for id, is_condition_met in start.conditions.items():
+        for id, is_condition_met in inputs.conditions.items():
             guideline = self.agent.guideline(id)
-            match = start.matches.get(id)
+            match = inputs.matches.get(id)
             is_first_refuted = match is None and not is_condition_met
             has_matched = match is not None and match.matched
             if (_needs_no_model(guideline) or is_first_refuted) and not has_matched:
-                turn = start.conversation.turn
+                turn = inputs.conversation.turn
                 matches[id] = make_match_by_code(guideline, turn, is_condition_met=is_condition_met)
         return matches
 
-    def _make_question(self, batch: Batch, ids: Sequence[str], start: MatchingPass) -> Question[ARQ]:
+    def _make_question(self, batch: Batch, ids: Sequence[str], inputs: PassInputs) -> Question[ARQ]:
         def check(answer: ARQ) -> list[Complaint]:
             complaints: list[Complaint] = []
             for id in ids:
                 guideline, judgement = self.agent.guideline(id), getattr(answer, id)
-                is_met = start.conditions.get(id, False)
+                is_met = inputs.conditions.get(id, False)
                 complaints.extend(find_contradictions(guideline, judgement, is_condition_met=is_met))
             return complaints
 
         conditions = {id: self.agent.guideline(id).condition for id in ids}
         lists = {
-            "holds": [id for id in ids if callable(conditions[id]) and start.conditions.get(id)],
-            "applied": self._describe_applied(ids, start),
-            "unfinished": [id for id in ids if id in start.awaiting_answer],
+            "holds": [id for id in ids if callable(conditions[id]) and inputs.conditions.get(id)],
+            "applied": self._describe_applied(ids, inputs),
+            "unfinished": [id for id in ids if id in inputs.awaiting_answer],
         }
         tail = {
-            "variables": describe_variables(self.agent, start.state),
-            "now": describe_turn(start.conversation, {"judge": ids}, lists),
+            "variables": describe_variables(self.agent, inputs.state),
+            "now": describe_turn(inputs.conversation, {"judge": ids}, lists),
         }
-        prompt = self.build_prompt(start.conversation, tail, head=batch.head)
+        prompt = self.build_prompt(inputs.conversation, tail, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
-    def _describe_applied(self, ids: Container[str], start: MatchingPass) -> list[dict[str, str]]:
+    def _describe_applied(self, ids: Container[str], inputs: PassInputs) -> list[dict[str, str]]:
         applied: list[dict[str, str]] = []
-        for record in start.state.read_records("applied_guidelines", AppliedGuideline):
-            if record.guideline in ids and record.guideline not in start.awaiting_answer:
-                reply = start.conversation.find_line_id(record.message_id) or "an earlier reply"
+        for record in inputs.state.read_records("applied_guidelines", AppliedGuideline):
+            if record.guideline in ids and record.guideline not in inputs.awaiting_answer:
+                reply = inputs.conversation.find_line_id(record.message_id) or "an earlier reply"
                 applied.append({"guideline": record.guideline, "reply": reply})
         return applied
 

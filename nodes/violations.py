@@ -46,12 +46,13 @@ def collect_facts(
     sources: Iterable[str] = (),
 ) -> PromptFacts:
     """Collect the facts in an agent's prompt; `sources` are ids besides those of its profile, terms and variables."""
-    all_sources = {"P", *sources}
+    all_sources = {"P"}.union(sources)
     internal_names: list[str] = []
     public_texts = [agent.profile]
     for number, term in enumerate(agent.glossary, start=1):
         all_sources.add(f"K{number}")
-        public_texts += [term.name, term.description, *term.synonyms]
+        public_texts += [term.name, term.description]
+        public_texts += term.synonyms
     for guideline in agent.guidelines:
         internal_names.append(guideline.id)
         public_texts.append(guideline.action or "")
@@ -91,7 +92,7 @@ def find_leaks(content: str, facts: PromptFacts) -> list[str]:
     """Find the ids and internal names that a reply gives away (secrecy, Appendix C)."""
     content = normalize_text(content).replace("\\", "")  # Markdown may have `get\_order`
     leaks: list[str] = []
-    internal_ids = {*facts.sources, *facts.internal_names}
+    internal_ids = set(facts.sources).union(facts.internal_names)
     internal_ids.update(line.id for line in facts.conversation.lines)
     for id in _ID.findall(content):
         if id in internal_ids and not _is_quoted(id, facts):
@@ -125,8 +126,9 @@ def _shows_name(name: str, content: str, *, is_word: bool) -> bool:
 def _is_quoted(token: str, facts: PromptFacts) -> bool:
     """Return True if a word that looks like an id is the customer's or the business's: a product called `M2`."""
     speakers = {"tool"} if token.startswith("G") else {"tool", "customer"}
-    texts = [line.message.text for line in facts.conversation.lines if line.speaker in speakers]
-    return any(token in _ID.findall(normalize_text(text)) for text in (facts.public_text, *texts))
+    texts = [facts.public_text]
+    texts += [line.message.text for line in facts.conversation.lines if line.speaker in speakers]
+    return any(token in _ID.findall(normalize_text(text)) for text in texts)
 
 
 def _is_repeated(content: str, conversation: Conversation) -> bool:
