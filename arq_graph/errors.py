@@ -5,7 +5,7 @@ ArqGraphError
 ├── BlueprintDefinitionError   a blueprint class cannot be asked (raised when the class is made)
 ├── PromptError                a template or a prompt setting is wrong
 ├── StateError                 a graph's state does not hold what a node needs
-├── InputError                 what a person or a file handed in cannot be used (conversation, thread, answer)
+├── InputError                 a setting, or what a person or a file gave, cannot be used (conversation, thread)
 ├── ToolError                  a tool cannot be used as it is (untyped, without a name)
 └── ReasoningError             asking a model did not lead to an answer
     ├── BlueprintError         the model never gave a valid answer; `attempts` holds each raw text
@@ -15,7 +15,7 @@ ArqGraphError
     └── ModelRequestError      the provider rejects the request (key, model name, setting)
 
 `ModelUnavailableError` is worth another try later; all others need a change first.
-Every message says what was wrong, where, and what to do.
+Every message says what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class StateError(ArqGraphError, ValueError):
 
 
 class InputError(ArqGraphError, ValueError):
-    """What a person or a file handed in cannot be used: a conversation, a thread id, a confirmation."""
+    """A setting, or something that a person or a file gave, cannot be used: a conversation, a thread id, an answer."""
 
 
 class ToolError(ArqGraphError, ValueError):
@@ -164,18 +164,18 @@ class ModelRequestError(ReasoningError):
     """The provider rejects the request as it is: a key, a model name or a setting must change first."""
 
 
-def suggestion(word: str, known: Iterable[str], cutoff: int = 60) -> str:
-    """Return "; did you mean `x`?" for the most similar known word, or "" if none is similar enough.
+def suggestion(word: str, candidates: Iterable[str], cutoff: int = 60) -> str:
+    """Return "; did you mean `x`?" with the most similar of the candidates, or "" if none is similar enough.
 
     Args:
         word: The word that isn't known.
-        known: The words to compare it with.
+        candidates: The words that are known.
         cutoff: Least similarity, 0 to 100.
     """
     from rapidfuzz import fuzz, process  # imported late: only needed once something is wrong
 
     match = process.extractOne(
-        word, list(known), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=cutoff
+        word, list(candidates), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=cutoff
     )
     return f"; did you mean `{match[0]}`?" if match else ""
 

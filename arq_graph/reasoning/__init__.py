@@ -1,1 +1,1 @@
-"""What an attentive reasoning query is, and how it is asked of a model."""
+"""Attentive reasoning queries: blueprints, and the reasoner that asks a model to answer them."""

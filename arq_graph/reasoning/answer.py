@@ -37,7 +37,7 @@ class Answer(Generic[B]):
 
     @property
     def satisfied(self) -> bool:
-        """Whether there are no complaints."""
+        """True if there are no complaints."""
         return not self.complaints
 
 

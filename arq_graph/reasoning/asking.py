@@ -66,7 +66,7 @@ _TRIES_WITH_FALLBACKS = 2
 
 @dataclass(frozen=True)
 class AskSettings:
-    """How a reasoner asks; `Reasoner` explains each setting."""
+    """The settings of a `Reasoner`, which explains each of them."""
 
     module: str
     mode: Mode

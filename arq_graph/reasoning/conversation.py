@@ -180,14 +180,18 @@ class _Numbering:
                 return None
         images, unsupported = self._split_attachments(message)
         call: Mapping[str, Any] | None = None
-        speaker = _get_speaker(message)
+        speaker: Speaker
         if isinstance(message, ToolMessage):
+            speaker = "tool"
             self._results += 1
             call = self._calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
             record: dict[str, Any] = {"id": f"T{self._results}", "from": speaker}
             record |= {"tool": call["name"], "arguments": call["args"]}
             record |= self._shorten("result", message.text)
         else:
+            speaker = "agent" if isinstance(message, AIMessage) else "system"
+            if isinstance(message, HumanMessage):
+                speaker = "customer"
             self._messages += 1
             record = {"id": f"M{self._messages}", "from": speaker}
             record |= self._shorten("text", message.text)
@@ -223,14 +227,6 @@ class _Numbering:
             return {key: text}
         half = self._max_characters // 2
         return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
-
-
-def _get_speaker(message: BaseMessage) -> Speaker:
-    if isinstance(message, ToolMessage):
-        return "tool"
-    if isinstance(message, HumanMessage):
-        return "customer"
-    return "agent" if isinstance(message, AIMessage) else "system"
 
 
 def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mapping[str, Any]]:

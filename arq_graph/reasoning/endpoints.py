@@ -1,4 +1,4 @@
-"""How a prompt and a schema are put to an endpoint: methods of asking for JSON, text blocks, and marks for its cache.
+"""The form of a request: methods of asking an endpoint for JSON, and blocks with marks for its cache.
 
 Most providers cache by themselves what a prompt has in common with earlier ones. Anthropic and Bedrock do it only up to
 the places that a request marks, four at most, and a later request reads up to a place where one before it was marked.
@@ -108,7 +108,7 @@ def read_request(
 
 @dataclass
 class Endpoint:
-    """What this process knows of one endpoint; shared by all asks, from any thread.
+    """Knowledge about one endpoint, shared by all asks of this process, from any thread.
 
     Args:
         methods: The methods to try, in this order; a single one, once it has led to a valid answer.
@@ -127,7 +127,7 @@ class Endpoint:
 
 
 def get_endpoint(bare: BoundModel) -> Endpoint:
-    """Return what is known of a model's endpoint: one object for all models of a class with the same settings."""
+    """Return the knowledge about a model's endpoint, which models of a class with the same settings share."""
     cls = type(bare.model)
     names = [name for name, field in cls.model_fields.items() if not field.exclude]
     if set(names) <= BaseChatModel.model_fields.keys():
@@ -164,8 +164,8 @@ def mark_for_cache(messages: Sequence[BaseMessage], marker: Marker) -> list[Base
     """Return messages with marks for the provider's cache, unless they already carry some."""
     if any(_has_marks(message) for message in messages):
         return join_text_blocks(messages)
-    marked = [_with_content(message, _mark(message, marker)) for message in messages[:2]]
-    return marked + list(messages[2:])
+    first_two = [_with_content(message, _mark(message, marker)) for message in messages[:2]]
+    return first_two + list(messages[2:])
 
 
 def _has_marks(message: BaseMessage) -> bool:
@@ -179,14 +179,14 @@ def _mark(message: BaseMessage, marker: Marker) -> str | list[Any]:
     if isinstance(content, str):
         is_marked = isinstance(message, SystemMessage) and bool(content)
         return marker(text_block(content)) if is_marked else content
-    marked: list[Any] = []
+    blocks: list[Any] = []
     last = len(content) - 1
     for index, block in enumerate(content):
         if last - _MARKED_PARTS <= index < last and isinstance(block, dict):
-            marked.extend(marker(block))
+            blocks.extend(marker(block))
         else:
-            marked.append(block)
-    return marked
+            blocks.append(block)
+    return blocks
 
 
 def join_text_blocks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -58,8 +58,8 @@ class Failure:
     Args:
         error: What the call raised.
         status: The HTTP status that the provider answered with, if it did.
-        is_transient: Whether the same request may succeed later.
-        maybe_unsupported: Whether the provider, or the model's class, may not know this way of asking.
+        is_transient: True if the same request may succeed later.
+        maybe_unsupported: True if the provider, or the model's class, may not know this way of asking.
         advice: What to look at, where that is known.
     """
 
@@ -71,7 +71,7 @@ class Failure:
 
     @property
     def is_from_provider(self) -> bool:
-        """Whether the provider or the network failed; anything else is a bug and is raised as it is."""
+        """True if the provider or the network failed; anything else is a bug and is raised as it is."""
         return self.is_transient or bool(self.advice)
 
     def blames(self, part: str) -> bool:

@@ -1,4 +1,4 @@
-"""Queries: what a field of a blueprint asks, in which stage and in which form (ARQ paper, section 4)."""
+"""The queries of a blueprint: their stages, and the forms in which they are asked (ARQ paper, section 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ When = Callable[[Any], bool] | None
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What one field of a blueprint asks; the four functions below make it and explain its parts."""
+    """The question of one field of a blueprint; the four functions below make it and explain its parts."""
 
     kind: Kind
     question: str
@@ -42,7 +42,7 @@ class Form(NamedTuple):
     Args:
         mode: "arq": all queries. "cot": one free reasoning, then the response. "direct": the response alone.
         without: Names of queries that mode "arq" leaves out.
-        response_only: Whether code sees the response alone, whatever else the model was asked for.
+        response_only: True if code sees the response alone, whatever else the model is asked for.
     """
 
     mode: Mode = "arq"
@@ -51,7 +51,7 @@ class Form(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every query is asked."""
+        """True if every query is asked."""
         return self.mode == "arq" and not self.without
 
     def includes(self, name: str, query: Query) -> bool:

@@ -96,7 +96,7 @@ class Reasoner:
 
     @property
     def takes_images(self) -> bool:
-        """Whether all of its models may take images; of models that a run's config makes it isn't known."""
+        """True unless one of its models is known to take no images; models that a run's config makes are unknown."""
         profiles = [transport.model.profile or {} for transport in self._fixed_transports]
         return all(profile.get("image_inputs") is not False for profile in profiles)
 

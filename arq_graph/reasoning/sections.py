@@ -22,7 +22,7 @@ def clean(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return `text` with what is unprintable shown by its number, so that it cannot hide anything."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", clean(text))
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", clean(text))
 
 
 def escaped(text: str) -> str:

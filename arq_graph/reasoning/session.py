@@ -1,4 +1,4 @@
-"""What changes during an ask: which models are asked, and how the current one is asked."""
+"""The state of an ask: the models that it may turn to, and the settings with which it asks the current one."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class ModelQueue:
 
 
 class ModelSession:
-    """How one model is asked during an ask: by which method, with which settings.
+    """One model during an ask, with the method and the settings by which it is asked.
 
     Attributes:
-        transport: The model.
-        model: The copy of it that is called.
-        method: How it is asked for JSON.
-        is_settled: Whether the method is known to work, so that a call that fails is not its fault.
-        is_limit_raised: Whether the copy's token limit was raised.
+        transport: Makes the calls.
+        model: The copy of the model that is called.
+        method: The way in which it is asked for JSON.
+        is_settled: True once the method is known to work; a call that fails is then the provider's fault.
+        is_limit_raised: True once the token limit of the copy was raised.
     """
 
     def __init__(self, transport: Transport, temperature: float | None) -> None:
