@@ -226,10 +226,7 @@ def resolve_agreement(
 ) -> Generator[UserFunction, Any, AgreementOutcome]:
     """Resolve the open question by the customer's answer; yields the functions that are to be run.
 
-    Args:
-        gate: The check of the calls.
-        agrees: What else is a yes than the list has.
-        find_objection: Returns why a tool may not be called now; empty if it may.
+    `agrees` decides what else is a yes than the list has; `find_objection` returns why a tool may not be called now.
     """
     open_agreement = find_open_agreement(gate.state)
     if open_agreement is None:

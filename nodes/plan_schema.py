@@ -98,11 +98,9 @@ class ReActStep(ARQ, ABC):
 
 
 def make_pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
-    """Return the blueprint of a multi-step plan and one action (Pre-Act 3.1, Appendices D and E).
+    """Return the blueprint of a multi-step plan and one action (Pre-Act 3.1, Appendices D and E), with every tool.
 
-    Args:
-        tools: Every tool of the agent.
-        confirmed: Whether some of their calls need the customer's agreement.
+    `confirmed` says that some of their calls need the customer's agreement.
     """
     names = tuple(tool.name for tool in tools)
     tool_type: Any = Literal[names] | None if names else None

@@ -113,9 +113,8 @@ class Planner(Strategy):
     def _describe_plan_context(self, context: PlanningContext) -> dict[str, Any]:
         state = context.gate.state
         progress = state.read_record("progress", Progress)
-        milestones = (
-            [milestone.model_dump(exclude_none=True) for milestone in progress.next] if progress else []
-        )
+        next_milestones = progress.next if progress else ()
+        milestones = [milestone.model_dump(exclude_none=True) for milestone in next_milestones]
         sections = self.describe_context(
             context.gate,
             context.outcome,
@@ -174,13 +173,13 @@ class Planner(Strategy):
         )
 
     def _take_action(self, context: PlanningContext, answer: Answer[Any]) -> Update:
-        """Return the update with the plan, and the call or the answer of the last proposal."""
+        """Return the update with the plan, and the call or the answer of the last proposal; instead of a refused one,
+        the fallback or code's question."""
         gate, proposal = context.gate, context.proposals[-1]
-        call, final_answer = proposal.call, None
-        if proposal.refusals:
-            call = None
-        elif call is None:
-            final_answer = proposal.text
+        call, final_answer = None, None
+        if not proposal.refusals:
+            call = proposal.call
+            final_answer = None if call else proposal.text
         plan = Plan(
             turn=gate.state.turn,
             version=context.plan.version + 1 if context.plan else 1,
@@ -233,7 +232,7 @@ class PreActPlanner(Planner):
     Writes the plan to `plan`, and its action: a message with one tool call, or the final answer. A new customer
     message starts a new plan. A result that contradicts the plan (a failure, an empty result, another branch)
     changes it, and the plan says what changed and why. A call that failed is made once more at most in that turn,
-    and a plan that goes on as if it had not failed is refused. What is refused is asked for again, within the
+    and a plan that continues as if it had not failed is refused. What is refused is asked for again, within the
     reasoner's `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
 
     Args:
@@ -245,7 +244,7 @@ class PreActPlanner(Planner):
         **settings: `agrees`, `template`, `temperature` (0.05) and the others, as for `ToolCaller`.
 
     Raises:
-        InputError: `max_steps` is below 1. What running raises is said at `BlueprintNode`.
+        InputError: `max_steps` is below 1. `BlueprintNode` lists what running raises.
     """
 
     files = "pre_act_planner"

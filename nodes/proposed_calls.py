@@ -80,13 +80,9 @@ def make_call_options(
     taken: Collection[str],
     fields: Mapping[str, Field] | None = None,
 ) -> Options:
-    """Return the options to call a tool, by the properties that stand for the tools.
+    """Return the options to call a tool, by the properties that stand for the tools, which aren't `taken`.
 
-    Args:
-        tools: The tools.
-        basis: What is asked before each value of an argument.
-        taken: Keys of other options.
-        fields: What is asked about each call besides its arguments.
+    `basis` is asked before each value of an argument, `fields` besides the arguments of each call.
     """
     options: Options = {}
     for tool in tools:
@@ -148,13 +144,9 @@ def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolIn
 def explain_refusal(
     tool: ToolArguments, verdict: Sequence[ToolInsight], call_path: str, answer: str
 ) -> list[Fault]:
-    """Return why a call is not made, for the model; nothing if it is.
+    """Return why the gate refuses a call, for the model; nothing if it doesn't.
 
-    Args:
-        tool: The tool.
-        verdict: The gate's verdict on the call.
-        call_path: Path of the call in the model's answer.
-        answer: What the model says to the customer, in words, such as "your message".
+    `call_path` is the call's path in the model's answer, `answer` names what the model says to the customer.
     """
     keys = {argument.name: argument.key for argument in tool.arguments}
     faults: list[Fault] = []
@@ -226,11 +218,8 @@ class DecisionContext(Generic[P]):
         return [insight for proposal in self.proposals for insight in proposal.insights]
 
     def find_calls_to_confirm(self, still_wanted: Sequence[str]) -> list[ToolInsight]:
-        """Return the calls that code asks the customer about: those asked about again, and the newest of each tool.
-
-        Args:
-            still_wanted: Ids of the pending calls that the customer still wants.
-        """
+        """Return the calls that code asks the customer about: the pending ones that are still wanted, by their ids, and
+        the newest one that was proposed of each tool."""
         asked_again = [*self.outcome.insights, *self.outcome.ask_again(self.gate, still_wanted)]
         calls = [insight for insight in asked_again if insight.kind == "confirm"]
         newest = {insight.tool: insight for insight in self.insights if insight.kind == "confirm"}
@@ -247,13 +236,8 @@ def merge_insights(
 ) -> list[ToolInsight]:
     """Return the insights to record: about the calls that are made, refused, and asked about.
 
-    Args:
-        outcome: The outcome of the question that the customer has answered.
-        proposed: The insights about everything that was proposed.
-        made: Those about the call that is made.
-        to_confirm: The calls that code asks the customer about.
-        asks: Whether the customer is asked for missing and invalid arguments. Where a call is made instead, they are
-            recorded as declined.
+    Proposed calls that are neither made nor asked about count as declined. So do missing and invalid arguments, unless
+    the reply `asks` the customer for them.
     """
     insights = [insight for insight in outcome.insights if insight.kind != "confirm"]
     for insight in proposed:

@@ -27,10 +27,7 @@ from arq_graph.reasoning.reasoner import ModelLike
 
 
 class StrategyOptions(NodeSettings, total=False):
-    """Settings that all strategies share.
-
-    `agrees`: a function that says what else is a yes than the shipped list has.
-    """
+    """Settings that all strategies share; `agrees` decides what else is a yes than the shipped list has."""
 
     agrees: Agrees | None
 
@@ -74,11 +71,9 @@ class Strategy(AgentNode[ARQ]):
 
     @abstractmethod
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
-        """Ask the model, and return the update.
+        """Ask the model, check the calls that it proposes with the gate, and return the update.
 
-        Args:
-            gate: The check of proposed calls.
-            outcome: The outcome of the question that the customer has answered: its insights belong into the update.
+        The insights of `outcome`, that of the question which the customer has answered, belong into the update.
         """
 
     def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
@@ -96,12 +91,8 @@ class Strategy(AgentNode[ARQ]):
     ) -> dict[str, Any]:
         """Return the sections of a prompt's tail that describe the state.
 
-        Args:
-            gate: The check of proposed calls.
-            outcome: The outcome of the question that the customer has answered.
-            counts: Further numbers of the section `now`.
-            lists: Further lists of the section `now`; empty ones are left out.
-            find_objection: Returns why a tool may not be called now; empty if it may.
+        `counts` and `lists` are added to the section `now`, without the empty lists. Tools with an objection aren't
+        candidates.
         """
         active_ids = list(get_active_scores(self.agent, gate.state))
         guidelines = [describe_guideline(self.agent.guideline(id)) for id in active_ids]

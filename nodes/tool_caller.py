@@ -80,10 +80,7 @@ class ToolBatch(ARQ, ABC):
 def make_tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
     """Return the blueprint that asks about a tool, in a property with its name.
 
-    Args:
-        tool: The tool.
-        compared: Whether its calls are compared with other tools.
-        confirmed: Whether its calls need the customer's agreement.
+    `compared` adds a comparison with other tools, `confirmed` the question which pending calls are still wanted.
     """
     candidate: Any = (_make_candidate(tool, compared), respond(str(CandidateTool.__doc__)))
     fields = {get_tool_property(tool.name): candidate}

@@ -174,7 +174,7 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
 
     It refuses calls of tools that no active guideline of this turn grants, wherever they come from, and calls that need
     an agreement which nobody has given to them. A refusal, an error of the tool and wrong arguments become tool
-    messages with status `error`, and the turn goes on. Send it one call at a time, as `route_calls` does: a finished
+    messages with status `error`, and the turn continues. Send it one call at a time, as `route_calls` does: a finished
     call is then not repeated after a crash. A tool gets its call's id by an argument annotated
     `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
 

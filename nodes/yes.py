@@ -28,11 +28,8 @@ def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     """Return whether a customer's messages together are a yes.
 
     They hold text alone and no question mark, and fall wholly into listed phrases, one of them a yes. "Ok" counts only
-    with something beside it. Beside a yes, a tool's first word with "it" may stand: "ok, yes, cancel it please".
-
-    Args:
-        answers: The customer's messages since the question.
-        tools: Names of the tools that the question is about.
+    with something beside it. Beside a yes, the first word of one of the `tools` may stand with "it": "ok, yes, cancel
+    it please".
     """
     words: list[str] = []
     for message in answers:

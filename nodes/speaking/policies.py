@@ -82,10 +82,9 @@ POLICIES: Mapping[str, Policy] = {name: Policy(name, rule) for name, rule in _RU
 
 
 def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
-    """Return the policies that are switched on, by their names.
+    """Return the policies that are switched on, by name, from names of shipped ones and policies of one's own.
 
-    Args:
-        policies: Names of shipped ones, and policies of your own; None for every shipped one.
+    None stands for all shipped ones.
 
     Raises:
         InputError: A name isn't a shipped policy's.

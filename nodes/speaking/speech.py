@@ -39,10 +39,8 @@ ANSWERS = "answers"
 def classify_speech(speech: Any, *, asks: bool, confirms: bool) -> SpeechCategory:
     """Return the category of an utterance; where several fit, the first (ReSpAct, Table 5).
 
-    Args:
-        speech: What the model said of it; None for code's own words.
-        asks: Whether it asks something.
-        confirms: Whether code asks for confirmation below it.
+    `speech` is what the model said of it, None for code's own words; `confirms` says that code asks for confirmation
+    below it.
     """
     if speech is None:
         return "assumption_verification" if confirms else "alternative_suggestion"
