@@ -84,18 +84,18 @@ def suite(folder: Path) -> Path:
 
 
 @pytest.fixture
-def tried(cli, suite):
-    """Hold an experiment on the florist's suite, offline."""
+def run_experiment(cli, suite):
+    """Run an experiment on the florist's suite, offline."""
 
-    def hold(*options: str | Path, record: str = "kept", code: int = 0):
+    def run(*options: str | Path, record: str = "out", code: int = 0):
         done = cli("experiment", suite, "--model", "offline", "--record", record, *options)
         assert done.code == code, done.words
         return done
 
-    return hold
+    return run
 
 
-def rows(file: Path, title: str) -> dict[str, list[str]]:
+def read_table(file: Path, title: str) -> dict[str, list[str]]:
     """The rows of a table, without how many cases each is of."""
     table = {table["title"]: table for table in json.loads(file.read_text())["tables"]}[title]
     first = table["columns"][0] == "n"
@@ -105,31 +105,27 @@ def rows(file: Path, title: str) -> dict[str, list[str]]:
 BOTH = ("--arms", "arms:knows,arms:guesses")
 
 
-def test_the_arms_figures_stand_in_the_papers_tables(tried, folder):
-    done = tried(*BOTH, "--runs", "2")
-    figures = folder / "kept" / "florist.json"
-    success = rows(figures, "goal completion")
+def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
+    done = run_experiment(*BOTH, "--runs", "2")
+    assert "published" not in done.out
+    figures = folder / "out" / "florist.json"
+    success = read_table(figures, "goal completion")
     assert [cell.partition(" [")[0] for cell in success["matcher alone"]] == ["100%", "50%"]
     # One of two turns is only a judge's to decide.
     assert success["whole turn"] == ["50% to 100%", "0% to 50%"]
-    assert list(rows(figures, "goal completion by category")) == ["orders", "questions", "all"]
-    assert "arms:knows → arms:guesses" in rows(figures, "arms in pairs")
-    assert list(rows(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
+    assert list(read_table(figures, "goal completion by category")) == ["orders", "questions", "all"]
+    assert "arms:knows → arms:guesses" in read_table(figures, "arms in pairs")
+    assert list(read_table(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
     assert "4 conversations undecided; give --judge to have them decided." in done.words
     assert "matcher alone 2 100%" in done.words and "questions 3 " in done.words
 
 
-def test_names_of_many_arms_break_at_their_hyphens(tried, suite):
-    suite.write_text(TULIPS.partition("- name")[0] + ROSES)
-    os.environ["COLUMNS"] = "80"
-    done = tried("--arms", "react,respact,respact-schema,inner-monologue,zero-shot")
-    assert done.out.count("inner-") == done.out.count("monologue")
-    assert re.search("inner-\\s", done.out)
-
-
-def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_answered(tried, folder):
-    tried("--arms", "arq")
-    page = (folder / "kept" / "florist.html").read_text()
+def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_answered(
+    run_experiment, folder
+):
+    done = run_experiment("--arms", "arq")
+    assert "No evidence: the agent's model was a stand-in." in done.words
+    page = (folder / "out" / "florist.html").read_text()
     for shown in (
         "An order makes one of two guidelines active.",
         '"twin":"lilies"',
@@ -140,22 +136,14 @@ def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_an
         assert shown in page, shown
 
 
-def test_a_suite_of_one_s_own_has_nothing_published_and_the_modes_differ_in_tokens(tried, folder):
-    done = tried("--arms", "arq,cot,direct")
-    assert "published" not in done.out
-    assert "No evidence: the agent's model was a stand-in." in done.words
-    tokens = rows(folder / "kept" / "florist.json", "output tokens of a call")
-    assert int(tokens["matcher"][0]) > int(tokens["matcher"][2])
-
-
-def test_a_run_goes_on_with_no_fewer_runs_and_comes_to_the_same(tried, folder):
-    tried(*BOTH, "--runs", "2", record="whole")
-    tried(*BOTH, record="parts")
-    tried(*BOTH, "--runs", "2", record="parts", code=1)
-    tried(*BOTH, "--runs", "2", "--resume", record="parts")
+def test_a_run_goes_on_with_no_fewer_runs_and_comes_to_the_same(run_experiment, folder):
+    run_experiment(*BOTH, "--runs", "2", record="whole")
+    run_experiment(*BOTH, record="parts")
+    run_experiment(*BOTH, "--runs", "2", record="parts", code=1)
+    run_experiment(*BOTH, "--runs", "2", "--resume", record="parts")
     whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
     assert whole["tables"] == parts["tables"]
-    fewer = tried(*BOTH, "--resume", record="parts", code=1)
+    fewer = run_experiment(*BOTH, "--resume", record="parts", code=1)
     assert "8 of the conversations that are kept would be left out: give --runs 2" in fewer.words
 
 
@@ -166,41 +154,38 @@ def without_times(file: Path) -> Any:
     return figures
 
 
-def test_a_replay_asks_no_model_and_comes_to_the_same_figures(cli, suite, tried, folder):
-    options = ("--arms", "direct,arq", "--runs", "2", "--votes", "2", "--only", "questions")
-    tried(*options, "--judge", "offline")
-    again = cli("experiment", suite, *options, "--replay", "kept", "--record", "again")
+def test_a_replay_asks_no_model_and_comes_to_the_same_figures(cli, suite, run_experiment, folder):
+    options = ("--arms", "arq", "--runs", "2", "--votes", "2", "--only", "questions")
+    run_experiment(*options, "--judge", "offline")
+    again = cli("experiment", suite, *options, "--replay", "out", "--record", "again")
     assert again.code == 0, again.words
-    recorded, replayed = (without_times(folder / name / "florist.json") for name in ("kept", "again"))
+    recorded, replayed = (without_times(folder / name / "florist.json") for name in ("out", "again"))
     assert replayed == recorded
     assert "condition_application_rationale" in (folder / "again" / "florist.html").read_text()
     nothing = cli("experiment", suite, "--replay", "nowhere", "--record", "changed")
     assert "nowhere holds no recording of the suite 'florist'" in nothing.words
     agent = folder / "agent.yaml"
     agent.write_text(agent.read_text().replace("asks about roses", "asks about any roses"))
-    changed = cli("experiment", suite, *options, "--replay", "kept", "--record", "changed")
+    changed = cli("experiment", suite, *options, "--replay", "out", "--record", "changed")
     assert changed.code == 3
     assert "holds no answer to what the module 'matcher' asks" in changed.words
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
+def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, run_experiment, folder):
+    run_experiment("--arms", "arms:knows")
+    again = run_experiment("--arms", "arms:knows", code=1)
+    assert "(for `experiment`, another folder with --record)" in again.words
+    results = (folder / "out" / "florist.results.jsonl").read_bytes()
+    for options, problem in (
         (
             ("--model", "offline", "--judge", "offline"),
             "leave out --model, --judge, which would change nothing",
         ),
-        (("--record", "kept/."), "--record has to name another folder"),
-    ],
-)
-def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, tried, folder, options, told):
-    tried("--arms", "direct")
-    again = tried("--arms", "direct", code=1)
-    assert "(for `experiment`, another folder with --record)" in again.words
-    before = (folder / "kept" / "florist.results.jsonl").read_bytes()
-    done = cli("experiment", suite, "--replay", "kept", *options)
-    assert (done.code, told in done.words) == (2, True), done.words
-    assert (folder / "kept" / "florist.results.jsonl").read_bytes() == before
+        (("--record", "out/."), "--record has to name another folder"),
+    ):
+        done = cli("experiment", suite, "--replay", "out", *options)
+        assert (done.code, problem in done.words) == (2, True), done.words
+    assert (folder / "out" / "florist.results.jsonl").read_bytes() == results
 
 
 @pytest.fixture
@@ -210,20 +195,20 @@ def second(folder: Path, suite: Path) -> Path:
     return folder / "second.yaml"
 
 
-def test_several_suites_have_tables_of_their_own_and_one_limit(tried, second, folder):
+def test_several_suites_have_tables_of_their_own_and_one_limit(run_experiment, second, folder):
     options = (second, "--arms", "direct", "--concurrency", "1")
-    tried(*options, record="whole")
+    run_experiment(*options, record="whole")
     most = calls(folder / "whole" / "florist.json")
-    done = tried(*options, "--max-calls", str(most))
+    done = run_experiment(*options, "--max-calls", str(most))
     assert "4 conversations of florist" in done.words and "0 conversations" not in done.words
     spent = f"max_calls: the limit of {most} for all suites together is reached (model calls so far: "
     assert f"{spent}{most}). No conversation was finished. Missing: 1 conversation of second." in done.words
-    assert not (folder / "kept" / "second.html").exists()
-    on = tried(*options, "--max-calls", str(9 * most), "--resume")
+    assert not (folder / "out" / "second.html").exists()
+    on = run_experiment(*options, "--max-calls", str(9 * most), "--resume")
     assert "1 conversation of second" in on.words
-    assert list(rows(folder / "kept" / "second.json", "goal completion")) == ["all"]
+    assert list(read_table(folder / "out" / "second.json", "goal completion")) == ["all"]
     # What the second has used counts when the first goes on.
-    more = tried(*options, "--max-calls", str(most), "--resume", "--runs", "2")
+    more = run_experiment(*options, "--max-calls", str(most), "--resume", "--runs", "2")
     assert spent in more.words and "Missing below: 4 conversations of florist." in more.words
 
 
@@ -231,8 +216,8 @@ def calls(file: Path) -> int:
     return sum(one["model_calls"] for one in json.loads(file.read_text())["report"]["conversations"])
 
 
-def test_only_some_categories_are_tried_where_it_is_asked_for(cli, tried, second):
-    done = tried(second, *BOTH, "--only", "questions")
+def test_only_some_categories_are_tried_where_it_is_asked_for(cli, run_experiment, second):
+    done = run_experiment(second, *BOTH, "--only", "questions")
     assert "6 conversations of florist" in done.words and "conversations of second" not in done.words
     assert "second is left out: it has no scenario of questions." in done.words
     assert (
@@ -249,80 +234,52 @@ def test_only_some_categories_are_tried_where_it_is_asked_for(cli, tried, second
 
 
 def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_users(cli, folder, suite):
-    def published(name: str, arms: str, *options: str) -> dict[str, bool]:
-        done = cli("experiment", name, "--arms", arms, "--model", "offline", "--record", "kept", *options)
+    def has_published(name: str, *options: str | Path) -> bool:
+        done = cli("experiment", name, "--model", "offline", "--record", "out", *options)
         assert done.code == 0, done.words
-        (figures,) = (folder / "kept").glob("*.json")
+        (figures,) = (folder / "out").glob("*.json")
         tables = json.loads(figures.read_text())["tables"]
-        shutil.rmtree(folder / "kept")
-        return {table["title"]: "published" in [row["name"] for row in table["rows"]] for table in tables}
+        shutil.rmtree(folder / "out")
+        return "published" in [row["name"] for table in tables for row in table["rows"]]
 
-    by_task = "goal completion by category"
-    assert published("household", "respact", "--only", "helpful")[by_task]
-    assert not any(published("household", "respact", "--only", "heat and place").values())
-    assert not any(published("household", "respact", "--only", "unhelpful").values())
+    assert has_published("shop", "--arms", "respact", "--only", "helpful")
+    assert not has_published("shop", "--arms", "respact", "--only", "near misses")
+    assert not has_published("shop", "--arms", "respact", "--only", "unhelpful")
     # A suite of one's own is another one, whatever its name.
     own = suite.rename(folder / "guidelines.yaml")
-    assert not any(published(own.name, "direct").values())
+    assert not has_published(own.name, "--arms", "arms:knows")
 
 
-QUERIES = {
-    "condition",
-    "condition_application_rationale",
-    "condition_applies",
-    "could_a_tool_change_that",
-    "application",
-    "action",
-    "guideline_is_continuous",
-    "guideline_previously_applied_rationale",
-    "new_or_subtly_different_context",
-    "guideline_previously_applied",
-    "is_missing_part_cosmetic_or_functional",
-}
-
-
-def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(tried, suite, folder):
-    suite.write_text(TULIPS)
+def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(run_experiment, suite, folder):
+    suite.write_text(TULIPS + ROSES)
     os.environ["COLUMNS"] = "80"
-    done = tried("--ablate", "matcher")
-    assert all(f"-{name}" in done.out for name in QUERIES), "a name breaks inside a word"
-    assert re.search(r"^-action +\+0 +1\.00 +\d+ +\d+ \(-\d+\)$", done.out, re.MULTILINE), "a cell breaks"
-    figures = folder / "kept" / "florist.json"
-    worth = rows(figures, "arq without a query of matcher")
-    assert set(worth) == {"arq", *(f"-{query}" for query in QUERIES)}
-    whole = int(worth.pop("arq")[-1])
-    for query, (gains, p, _, tokens) in worth.items():
-        left, _, saved = tokens.partition(" ")
-        assert (gains, p, int(left) < whole) == ("+0", "1.00", True), query
-        assert abs(int(saved.strip("()")) - (int(left) - whole)) <= 1, query  # each is rounded by itself
+    done = run_experiment("--ablate", "matcher:rationale,action", "--ablate", "message:insights")
+    assert re.search(r"^-insights +\+0 +1\.00 +\d+ +\d+ \(-\d+\)$", done.out, re.MULTILINE), "a cell breaks"
+    assert "of whole turns. Gain:" in done.words
+    figures = folder / "out" / "florist.json"
+    worth = read_table(figures, "arq without a query of matcher")
+    assert list(worth) == [
+        "arq",
+        "-condition_application_rationale",
+        "-guideline_previously_applied_rationale",
+        "-action",
+    ]
+    all_tokens = int(worth.pop("arq")[-1])
+    for query, (gain, p, _, tokens) in worth.items():
+        remaining, _, saved = tokens.partition(" ")
+        assert (gain.split()[0], p, int(remaining) < all_tokens) == ("+0", "1.00", True), query
+        # Each is rounded by itself.
+        assert abs(int(saved.strip("()")) - (int(remaining) - all_tokens)) <= 1, query
+    # What only the matcher answers says nothing of another step.
+    pairs = [read_table(figures, f"arq without a query of {step}") for step in ("matcher", "message")]
+    assert [list(table.values())[-1][2] for table in pairs] == ["2", "1"]
     # The arms that leave something out are compared with nothing else, and have no column of their own.
     titles = [table["title"] for table in json.loads(figures.read_text())["tables"]]
     assert not [title for title in titles if "pairs" in title or "differ" in title]
 
 
-def test_chosen_queries_of_several_steps_are_left_out_and_the_run_goes_on(tried, suite, folder):
-    suite.write_text(TULIPS + ROSES)
-    options = ("--ablate", "matcher:rationale,condition", "--ablate", "message:insights")
-    tried(*options)
-    done = tried(*options, "--resume")
-    figures = folder / "kept" / "florist.json"
-    assert list(rows(figures, "arq without a query of matcher")) == [
-        "arq",
-        "-condition_application_rationale",
-        "-guideline_previously_applied_rationale",
-        "-condition",
-    ]
-    # What only the matcher answers says nothing of another step.
-    pairs = [rows(figures, f"arq without a query of {step}") for step in ("matcher", "message")]
-    assert [list(each.values())[-1][2] for each in pairs] == ["2", "1"]
-    assert "of whole turns. Gain:" in done.words
-    tried("--ablate", "planner:request", record="planned")
-    plans = rows(folder / "planned" / "florist.json", "arq-pre-act without a query of planner")
-    assert list(plans) == ["arq-pre-act", "-request"]
-
-
 BLUEPRINTS = """
-from arq_graph import ARQ, query, respond
+from arq_graph import query
 from arq_graph.nodes import Judgement, MessageBlueprint
 
 class Cautious(Judgement):
@@ -330,9 +287,6 @@ class Cautious(Judgement):
 
 class Polite(MessageBlueprint):
     mood: str = query("How does the customer feel?")
-
-class Other(ARQ):
-    answer: str = respond("-")
 
 class Plain:
     pass
@@ -342,26 +296,16 @@ class Plain:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--ablate", "machter"), "did you mean `matcher`?"),
         (("--ablate", "matcher:"), "write queries after the colon, or leave out the colon"),
-        (("--ablate", "matcher:score"), "'score', which is part of its response"),
         (
             ("--ablate", "matcher:foo"),
             "the step matcher cannot be asked without 'foo', which is not one of its queries: condition,",
         ),
-        (("--ablate", "message:insigt"), "did you mean `insights`?"),
         (("--arms", ""), "it is empty: name at least one"),
-        (("--only", " , "), "it is empty: name at least one"),
         (("--arms", "arq", "cot"), "'cot' is an arm: separate arms with commas"),
         (("--arms", "foo"), "there is no arm 'foo'; there are guided,"),
-        (
-            ("--arms", "respact+reflection"),
-            "there is no arm 'respact+reflection'; did you mean `respact+reflexion`?",
-        ),
         (("--blueprint", "Polite"), "--blueprint Polite: it must be written MODULE:CLASS"),
         (("--blueprint", "own:Plain"), "make it a subclass of MessageBlueprint or of Judgement"),
-        (("--blueprint", "own:Other"), "'own:Other' is not a blueprint for any step"),
-        (("--only", "order"), "did you mean `orders`?"),
         (("--max-cost", "1"), "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
         (("--max-cost", "0", "--prices", "m=1/1"), "and more than 0"),
         (
@@ -380,38 +324,35 @@ def test_what_cannot_be_tried_is_told_with_what_to_do(cli, suite, folder, option
     assert not (folder / "experiment").exists()
 
 
-def test_blueprints_of_one_s_own_are_arms(tried, folder):
+def test_blueprints_of_one_s_own_are_arms(run_experiment, folder):
     (folder / "own.py").write_text(BLUEPRINTS)
     own = ("--blueprint", "own:Cautious", "--blueprint", "own:Polite")
-    tried(*own)
-    figures = folder / "kept" / "florist.json"
-    tokens = rows(figures, "output tokens of a call")
+    run_experiment(*own)
+    figures = folder / "out" / "florist.json"
+    tokens = read_table(figures, "output tokens of a call")
     usual, cautious, polite = map(int, tokens["matcher"])
     assert cautious > usual == polite
     usual, cautious, polite = map(int, tokens["message"])
     assert polite > usual == cautious
-    assert "arq → own:Cautious" in rows(figures, "arms in pairs")
+    assert "arq → own:Cautious" in read_table(figures, "arms in pairs")
     (folder / "own.py").write_text(BLUEPRINTS.replace("How", "What"))
-    changed = tried(*own, "--resume", code=1)
+    changed = run_experiment(*own, "--resume", code=1)
     assert "the code of the arm 'own:Cautious'" in changed.words
 
 
-def test_what_changed_in_many_scenarios_is_told_once(tried, folder):
-    tried(*BOTH)
+def test_a_changed_agent_or_expectation_is_told_once_with_what_to_do(run_experiment, suite, folder):
+    run_experiment(*BOTH)
+    suite.write_text(SUITE.replace("red roses", "white roses"))
+    assert "--replay DIR --record DIR2" in run_experiment(*BOTH, "--resume", code=1).words
+    suite.write_text(SUITE)
     (folder / "agent.yaml").write_text(AGENT.replace("a florist.", "a kind florist."))
-    changed = tried(*BOTH, "--resume", code=1)
+    changed = run_experiment(*BOTH, "--resume", code=1)
     assert "another run: the agent's profile of 4 scenarios changed since." in changed.words
     assert "--replay" not in changed.words
 
 
-def test_who_changes_an_expectation_is_told_how_to_score_anew(tried, suite):
-    tried(*BOTH)
-    suite.write_text(SUITE.replace("red roses", "white roses"))
-    assert "--replay DIR --record DIR2" in tried(*BOTH, "--resume", code=1).words
-
-
-def test_a_case_that_ends_in_an_error_is_named_with_its_arm(tried):
-    done = tried("--arms", "arms:breaks", "--only", "orders", code=1)
+def test_a_case_that_ends_in_an_error_is_named_with_its_arm(run_experiment):
+    done = run_experiment("--arms", "arms:breaks", "--only", "orders", code=1)
     assert "arms:breaks: 1: RuntimeError: kaputt (line 12 of " in done.words
     assert "arms.py) (tulips / arms:breaks / 1)" in done.words
 
@@ -438,29 +379,14 @@ class Shop:
             "A tool has a docstring",
         ),
         (
-            "Shop = object\n",
-            "a object, has none of the agent's tools as methods (order)",
-            "lacks reset, step",
-        ),
-        (
             TELLS.replace("{}", "'well'"),
             "Shop.outcome() gave 'well' (line 6 of",
             "it must return numbers or truth values",
         ),
         (
-            TELLS.replace("{}", "{'success': 0}"),
-            "Shop.outcome() gave {'success': 0} (line 6 of",
-            "and `success` as a truth value",
-        ),
-        (
             TELLS.replace("{}", "{}['x']"),
             "error: Shop.outcome() fails with KeyError: 'x' (line 7 of",
             "shop.py)",
-        ),
-        (
-            TELLS.replace("{}", "{'sucess': True}"),
-            "Shop.outcome() gave 'sucess' (line 6 of",
-            "did you mean `success`?",
         ),
         (
             TELLS.replace("outcome(self)", "__init__(self)").replace("{}", "{}['x']"),
@@ -469,24 +395,21 @@ class Shop:
         ),
     ],
 )
-def test_what_is_wrong_with_a_world_is_told_before_the_run(tried, suite, folder, world, said, way):
+def test_what_is_wrong_with_a_world_is_told_before_the_run(run_experiment, suite, folder, world, said, way):
     (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
     (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{world}')
     suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
-    done = tried("--arms", "direct", code=1)
+    done = run_experiment("--arms", "direct", code=1)
     assert said in done.words
     assert way in done.words
 
 
-def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(tried):
-    done = tried("--arms", "arq,react", "--arms", "arms:speaks,respact,pre-act")
+def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(run_experiment):
+    done = run_experiment("--arms", "arms:knows,react", "--arms", "arms:speaks", "--runs", "2")
     assert "2 scenarios of florist left out for all arms, because all are compared on the same" in done.words
-    assert (
-        "which guidelines are active, and react, arms:speaks, respact and 1 more cannot say that"
-        in done.words
-    )
-    assert "10 conversations of florist" in done.words
-    assert "conversing: 9 of 10" in done.words, "a log tells of each tenth"
+    assert "which guidelines are active, and react, arms:speaks cannot say that" in done.words
+    assert "12 conversations of florist" in done.words
+    assert "conversing: 11 of 12" in done.words, "a log reports each tenth"
 
 
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
@@ -511,12 +434,12 @@ scenarios:
 def test_what_speakers_do_in_a_world_is_told(cli, folder):
     shutil.copytree(Path(suites.__file__).parent / "household", folder / "house")
     (folder / "house" / "suite.yaml").write_text(TASK)
-    arms = "react,respact,respact-schema,respact+reflexion:2"
+    arms = "react,respact+reflexion:2"
     done = cli("experiment", "house/suite.yaml", "--arms", arms, "--model", "offline", "--record", "out")
     assert done.code == 0, done.words
     file = folder / "out" / "household.json"
-    moves = rows(file, "moves")
+    moves = read_table(file, "moves")
     assert list(moves) == ["think", "speak", "act", "invalid", "trials"]
     assert all(cell.endswith("%") for name in ("think", "speak", "act") for cell in moves[name])
-    assert moves["trials"] == ["1.0", "1.0", "1.0", "2.0"]
-    assert list(rows(file, "goal completion by kind of user")) == ["helpful", "unhelpful", "all"]
+    assert moves["trials"] == ["1.0", "2.0"]
+    assert list(read_table(file, "goal completion by kind of user")) == ["helpful", "unhelpful", "all"]
