@@ -55,8 +55,8 @@ def calling(*calls: tuple[str, str], content: str = "") -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": made}
 
 
-def told(tool: str, text: str) -> dict[str, Any]:
-    """What a call of the tool gave."""
+def tool_result(tool: str, text: str) -> dict[str, Any]:
+    """Return the result of a call of the tool."""
     return {"role": "tool", "tool_call_id": tool, "content": text}
 
 
@@ -66,12 +66,18 @@ get_order:
   arguments: {order_id: {type: string, description: "The number of the order, like B-1."}}
   returns: in the workshop
 """
+ORDER_TALK = [
+    *chat("user Where is B-1?"),
+    calling(("get_order", '{"order_id": "B-1"}')),
+    tool_result("get_order", "in the workshop"),
+    *chat("assistant In the workshop."),
+]
 HELLO = glaive("USER: Hello", says("Good morning!"))
 
 
 @pytest.fixture
-def made(cli, folder):
-    """Make data of conversations; what was printed, the rows, and each answer as an object."""
+def make_data(cli, folder):
+    """Make data of conversations; return what was printed, the rows, and each answer as an object."""
 
     def make(records: Sequence[Any], stage: int, *more: str | Path):
         (folder / "talks.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
@@ -108,8 +114,8 @@ def fill(file: Path, words: str = "reason {}") -> None:
     file.write_text("\n".join(map(json.dumps, entries)), encoding="utf-8")
 
 
-def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(made):
-    done, rows, answers = made([glaive(ASKED, FOUND, says("It is at the depot."), "USER: Thanks!")], 1)
+def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(make_data):
+    done, rows, answers = make_data([glaive(ASKED, FOUND, says("It is at the depot."), "USER: Thanks!")], 1)
     assert done.code == 0, done.err
     assert "2 examples from 1 of 1 conversation" in done.words
     assert actions(answers) == ["find_parcel", "final_answer"]
@@ -125,9 +131,9 @@ def test_each_action_of_a_turn_is_an_example_with_the_history_before_it(made):
     assert "the depot" in second[1]
 
 
-def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_filled_in(made, folder):
+def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_filled_in(make_data, folder):
     talk = glaive(ASKED, FOUND, OPENED, says("I opened a case."))
-    done, rows, answers = made([talk], 2)
+    done, rows, answers = make_data([talk], 2)
     assert done.code == 0, done.err
     assert "3 examples cannot be trained on yet" in done.words
     assert [set(row) for row in rows] == [{"prompt", "unfilled"}] * 3
@@ -139,7 +145,7 @@ def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_fill
     assert "open_case" in answers[2]["previous_steps"]
     assert [answer["observation"] for answer in answers] == [None, "as_expected", "as_expected"]
     fill(folder / "data.reasons.jsonl")
-    done, rows, answers = made([talk], 2)
+    done, rows, answers = make_data([talk], 2)
     assert "cannot be trained on" not in done.words
     assert [set(row) for row in rows] == [{"prompt", "completion"}] * 3
     # A step has the same reason in every plan that lists it, and the next prompt shows it.
@@ -150,9 +156,9 @@ def test_a_plan_has_what_is_done_and_what_is_left_and_its_reasons_are_to_be_fill
     assert "[to be filled in]" not in (folder / "data.jsonl").read_text()
 
 
-def test_of_several_answers_to_a_question_the_last_that_is_filled_in_counts(made, folder):
+def test_of_several_answers_to_a_question_the_last_that_is_filled_in_counts(make_data, folder):
     talks = [glaive(ASKED, FOUND, says("At the depot.")), HELLO]
-    made(talks, 2)
+    make_data(talks, 2)
     file = folder / "data.reasons.jsonl"
     blank = read(file)
     fill(file)
@@ -160,21 +166,21 @@ def test_of_several_answers_to_a_question_the_last_that_is_filled_in_counts(made
     question = next(iter(first["reasons"]))
     first["reasons"][question] = "  "
     file.write_text("\n".join(map(json.dumps, [first, second, *blank])))
-    _, rows, answers = made(talks, 2)
+    _, rows, answers = make_data(talks, 2)
     assert ["completion" in row for row in rows] == [False, False, True]
     assert answers[1]["next_steps"][0]["reason"] == "reason 3"
     with file.open("a") as stream:
         stream.write(json.dumps(first | {"reasons": {question: "corrected"}}))
-    _, rows, answers = made(talks, 2)
+    _, rows, answers = make_data(talks, 2)
     assert all("completion" in row for row in rows)
     assert answers[0]["next_steps"][0]["reason"] == "corrected"
 
 
-def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
+def test_what_a_person_wrote_stays_when_conversations_are_added(make_data, folder):
     talk = glaive(ASKED, FOUND, says("At the depot."))
-    made([talk], 2)
+    make_data([talk], 2)
     fill(folder / "data.reasons.jsonl", "as I said")
-    _, rows, answers = made([HELLO, talk, talk], 2)
+    _, rows, answers = make_data([HELLO, talk, talk], 2)
     assert ["completion" in row for row in rows] == [False, True, True]
     assert answers[1]["next_steps"][0]["reason"] == "as I said"
     # One line for each turn, however often it was seen, with what was said in it.
@@ -183,19 +189,19 @@ def test_what_a_person_wrote_stays_when_conversations_are_added(made, folder):
     assert second["lines"][0] == {"id": "M1", "from": "customer", "text": "Hello"}
 
 
-def test_an_answer_to_what_is_not_asked_is_told(made, folder):
-    made([HELLO], 2)
+def test_an_answer_to_a_question_that_is_not_asked_is_reported(make_data, folder):
+    make_data([HELLO], 2)
     file = folder / "data.reasons.jsonl"
     fill(file)
     file.write_text(file.read_text().replace("why at this place", "why here"))
-    done, rows, _ = made([HELLO], 2)
+    done, rows, _ = make_data([HELLO], 2)
     assert "answers 1 question that these conversations do not ask, such as: 1. give the final" in done.words
     assert "unfilled" in rows[0]
 
 
-def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(made, folder):
+def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(make_data, folder):
     talks = [glaive(ASKED, FOUND, says("At the depot.")), HELLO]
-    made(talks, 2)
+    make_data(talks, 2)
     page = Path(__file__).parents[2] / "docs" / "finetuning.md"
     program = next(text for text in blocks(page, "python") if "def write_reasons" in text)
     names: dict[str, Any] = {}
@@ -207,16 +213,16 @@ def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stoppe
 
     file = folder / "data.reasons.jsonl"
     names["write_reasons"](file, Reasoner(ScriptedChatModel([answers(3), answers(2)])))
-    _, rows, _ = made(talks, 2)
+    _, rows, _ = make_data(talks, 2)
     assert ["completion" in row for row in rows] == [True, True, False]  # the second had an answer too many
     names["write_reasons"](file, Reasoner(ScriptedChatModel([answers(1)])))
-    _, rows, found = made(talks, 2)
+    _, rows, found = make_data(talks, 2)
     assert ["completion" in row for row in rows] == [True, True, True]
     assert found[2]["next_steps"][0]["reason"] == "reason 0"
 
 
-def test_no_plan_foresees_a_failure_and_what_follows_one_is_another_plan(made):
-    _, _, answers = made([glaive(ASKED, LOST, OPENED, says("I cannot look now, but opened a case."))], 2)
+def test_no_plan_foresees_a_failure_and_what_follows_one_is_another_plan(make_data):
+    _, _, answers = make_data([glaive(ASKED, LOST, OPENED, says("I cannot look now, but opened a case."))], 2)
     steps = [[step["tool"] for step in answer["next_steps"]] for answer in answers]
     assert steps == [["find_parcel", None], ["open_case", None], [None]]
     assert [answer["observation"] for answer in answers] == [None, "failed", "as_expected"]
@@ -225,25 +231,25 @@ def test_no_plan_foresees_a_failure_and_what_follows_one_is_another_plan(made):
     assert "T1" in answers[1]["change"]["why"]
 
 
-@pytest.mark.parametrize("told", [{"error": "no connection"}, []], ids=["failed", "empty"])
-def test_an_answer_behind_a_failure_is_given_once_and_says_what_it_lacks(made, told):
-    _, _, answers = made(
-        [glaive(ASKED, call("find_parcel", told, number="P-7"), says("I cannot see it now."))], 2
+@pytest.mark.parametrize("result", [{"error": "no connection"}, []], ids=["failed", "empty"])
+def test_an_answer_behind_a_failure_is_given_once_and_says_what_it_lacks(make_data, result):
+    _, _, answers = make_data(
+        [glaive(ASKED, call("find_parcel", result, number="P-7"), says("I cannot see it now."))], 2
     )
     assert actions(answers) == ["find_parcel", "final_answer"]
-    assert answers[1]["observation"] == ("failed" if told else "empty")
+    assert answers[1]["observation"] == ("failed" if result else "empty")
     assert "without what T1 was to tell" in answers[1]["change"]["what"]
     assert answers[0]["next_steps"][1] != answers[1]["next_steps"][0]
 
 
-def test_a_tool_that_gives_back_nothing_has_not_failed(made):
+def test_a_tool_that_gives_back_nothing_has_not_failed(make_data):
     silent = 'ASSISTANT: <functioncall> {"name": "office_hours", "arguments": \'{}\'} <|endoftext|>'
-    _, _, answers = made([glaive("USER: When?", silent, "FUNCTION RESPONSE: ", OPENED, says("Now."))], 2)
+    _, _, answers = make_data([glaive("USER: When?", silent, "FUNCTION RESPONSE: ", OPENED, says("Now."))], 2)
     assert [step["tool"] for step in answers[0]["next_steps"]] == ["office_hours", "open_case", None]
     assert answers[1]["observation"] == "as_expected"
 
 
-def test_calls_made_at_the_same_time_are_taught_one_after_the_other(made):
+def test_calls_made_at_the_same_time_are_taught_one_after_the_other(make_data):
     results = [
         {"role": "tool", "tool_call_id": name, "content": name.upper()} for name in ("second", "first")
     ]
@@ -252,7 +258,7 @@ def test_calls_made_at_the_same_time_are_taught_one_after_the_other(made):
         "tools": [{"name": name, "parameters": {"type": "object"}} for name in ("first", "second")],
         "messages": [*chat("user Do both."), *said, *chat("assistant Done.", "assistant Anything else?")],
     }
-    _, rows, answers = made([talk], 1)
+    _, rows, answers = make_data([talk], 1)
     assert actions(answers) == ["first", "second", "final_answer"]
     assert answers[2]["action"]["final_answer"]["answer"] == "Done.\n\nAnything else?"
     shown = rows[1]["prompt"][1]["content"]
@@ -262,24 +268,25 @@ def test_calls_made_at_the_same_time_are_taught_one_after_the_other(made):
     assert "One moment." not in json.dumps(answers)
 
 
-def test_what_a_value_rests_on_is_told_and_an_argument_that_was_not_given_is_not(made):
+def test_an_argument_says_what_its_value_rests_on_or_that_it_was_not_given(make_data):
     talk = glaive(
         "USER: Where is my parcel?", call("find_parcel", {"at": "home"}, number="P-9"), says("Home.")
     )
     other = glaive(ASKED, OPENED, says("Opened."))
-    _, _, answers = made([talk, other], 1)
+    _, _, answers = make_data([talk, other], 1)
     assert answers[0]["action"]["find_parcel"]["arguments"]["number"]["basis"] == "known"
     decisions = answers[2]["action"]["open_case"]["arguments"]
     assert decisions["number"]["basis"] == "this_request"
     assert decisions["urgent"] == {"basis": "nobody", "given": False, "value": None}
 
 
-def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made):
+def test_a_conversation_that_cannot_be_used_is_left_out_alone(make_data):
     good = glaive(ASKED, FOUND, says("At the depot."))
     broken = [{"name": "look", "parameters": {"properties": ["where"]}}, {"name": "look here"}]
     talks = [{"tools": [tool], "messages": chat("user Hello")} for tool in broken]
-    done, _, answers = made([*talks, good], 1)
+    done, _, answers = make_data([*talks, {"chat": "nobody said this"}, good], 1)
     assert done.code == 0, done.err
+    assert "1 conversation left out, because talks.jsonl: record 2" in done.words
     assert done.words.count("1 conversation left out, because the tools cannot be used") == 2
     assert "'look here'" in done.words
     assert len(answers) == 2
@@ -288,49 +295,39 @@ def test_tools_that_cannot_be_described_leave_out_their_conversation_alone(made)
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (
-            "--tools names.json",
-            "a name alone doesn't describe a tool to a model; give OpenAI tool definitions",
-        ),
-        ("--tools function.json", "function.json: not a list of tools"),
-        ("--tools gone.yaml", "gone.yaml: the file of tools cannot be read"),
         ("--tools tools.yaml:get_ordr", "the file has no tool 'get_ordr'; did you mean `get_order`"),
-        ("--tools desk:get_order --tools desk:get_ordr", "no 'get_ordr'; did you mean `get_order`"),
         (
             "--tools desk:get_order --tools tools.yaml",
             "desk:get_order and tools.yaml have different tools called",
         ),
-        ("--tools milestones.yaml", "it looks like a milestone file"),
         ("no-results", "no-results cannot be read: it holds no .jsonl file"),
         (". --tools agent.yaml", "data.jsonl would stand in a folder that is read"),
         ("--validation pipe.jsonl", "name a regular file"),
     ],
 )
-def test_what_is_given_wrongly_is_told_and_no_data_is_written(made, shop, folder, given, why):
-    (folder / "names.json").write_text('["get_order"]')
-    (folder / "function.json").write_text('{"type": "function", "function": {"name": "get_order"}}')
+def test_a_wrong_option_is_an_error_and_no_data_is_written(make_data, shop, folder, given, why):
     (folder / "tools.yaml").write_text(DESCRIBED)
     (folder / "no-results").mkdir()
     os.mkfifo("pipe.jsonl")
-    done, rows, _ = made([chat("user Hello", "assistant Hi.")], 1, *given.split())
+    done, rows, _ = make_data([chat("user Hello", "assistant Hi.")], 1, *given.split())
     assert (done.code, done.out, rows) == (1, "", [])
     assert why in done.words
 
 
-def test_arguments_keep_their_order_and_odd_types_are_told_as_json(made):
+def test_arguments_keep_their_order_and_odd_types_are_json(make_data):
     parameters = {"properties": {"z": {"type": "object"}, "a": {"type": "integer"}}}
     noted = calling(("note", '{"a": 4, "z": {"open": [1, null]}}'))
     tools = [{"name": "note", "parameters": parameters}]
-    _, _, (answer,) = made([{"tools": tools, "messages": [*chat("user Note it, 4 times."), noted]}], 1)
+    _, _, (answer,) = make_data([{"tools": tools, "messages": [*chat("user Note it, 4 times."), noted]}], 1)
     decisions = answer["action"]["note"]["arguments"]
     assert list(decisions) == ["z", "a"]
     assert json.loads(decisions["z"]["value"]) == {"open": [1, None]}
     assert decisions["a"]["value"] == 4
 
 
-def test_a_malformed_call_is_left_out_and_told(made):
+def test_a_malformed_call_is_left_out_with_a_warning(make_data):
     broken = 'ASSISTANT: <functioncall> {"name": "open_case", "arguments": \'{oops\'} <|endoftext|>'
-    done, rows, answers = made(
+    done, rows, answers = make_data(
         [glaive(ASKED, broken, 'FUNCTION RESPONSE: "no"', FOUND, says("At the depot."))], 1
     )
     assert "1 call left out, because the arguments are no JSON object" in done.words
@@ -352,9 +349,9 @@ def test_a_malformed_call_is_left_out_and_told(made):
         (says("Call find_parcel(number=P-7) yourself."), "'find_parcel' is internal"),
     ],
 )
-def test_a_turn_that_the_planner_would_not_take_is_left_out_and_told(made, action, why):
+def test_a_turn_that_the_planner_would_not_do_is_left_out_with_the_reason(make_data, action, why):
     good = HELLO
-    done, _, answers = made([glaive(ASKED, action, says("So it is.")), good], 1)
+    done, _, answers = make_data([glaive(ASKED, action, says("So it is.")), good], 1)
     assert done.code == 0, done.err
     assert "1 turn left out" in done.words or "1 conversation left out" in done.words
     assert why in done.words
@@ -362,51 +359,51 @@ def test_a_turn_that_the_planner_would_not_take_is_left_out_and_told(made, actio
     assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Good morning!"]
 
 
-def test_a_turn_without_an_answer_teaches_its_calls_but_no_plan(made):
+def test_a_turn_without_an_answer_teaches_its_calls_but_no_plan(make_data):
     talk = glaive(ASKED, FOUND)
-    _, _, answers = made([talk], 1)
+    _, _, answers = make_data([talk], 1)
     assert actions(answers) == ["find_parcel"]
-    done, rows, _ = made([talk, HELLO], 2)
+    done, rows, _ = make_data([talk, HELLO], 2)
     assert "1 turn left out, because there is no answer at the end" in done.words
     assert len(rows) == 1
 
 
-def test_a_greeting_is_no_action_but_history(made):
-    _, rows, answers = made([glaive(says("How can I help?"), ASKED, FOUND, says("At the depot."))], 1)
+def test_a_greeting_is_no_action_but_history(make_data):
+    _, rows, answers = make_data([glaive(says("How can I help?"), ASKED, FOUND, says("At the depot."))], 1)
     assert actions(answers) == ["find_parcel", "final_answer"]
     assert "How can I help?" in rows[0]["prompt"][1]["content"]
 
 
-def test_a_system_message_within_a_turn_is_seen_from_the_next_turn_on(made):
+def test_a_system_message_within_a_turn_is_seen_from_the_next_turn_on(make_data):
     talk = chat("user Hello", "assistant One moment.", "system They are a member.", "assistant Here I am.")
-    _, rows, _ = made([[*talk, *chat("user Thanks", "assistant You are welcome.")]], 1)
+    _, rows, _ = make_data([[*talk, *chat("user Thanks", "assistant You are welcome.")]], 1)
     assert ["They are a member." in row["prompt"][1]["content"] for row in rows] == [False, True]
 
 
-def test_what_a_conversation_began_with_is_no_action_of_its_agent(made):
+def test_what_a_conversation_began_with_is_no_action_of_its_agent(make_data):
     talk = chat("user Hello", "assistant Good morning!", "user Are you open?", "assistant Yes.")
-    _, rows, answers = made([{"messages": talk, "history": 2}], 1)
+    _, rows, answers = make_data([{"messages": talk, "history": 2}], 1)
     assert [each["action"]["final_answer"]["answer"] for each in answers] == ["Yes."]
     assert "Good morning!" in rows[0]["prompt"][1]["content"]
 
 
-def test_the_same_example_stands_once_and_the_order_is_that_of_the_conversations(made, folder):
+def test_the_same_example_stands_once_and_the_order_is_that_of_the_conversations(make_data, folder):
     talks = [glaive(ASKED, FOUND, says(said)) for said in ("At the depot.", "At the depot.", "It is there.")]
-    done, _, answers = made(talks, 1)
+    done, _, answers = make_data(talks, 1)
     before = (folder / "data.jsonl").read_bytes()
     assert "3 more were the same as others" in done.words
     assert actions(answers) == ["find_parcel", "final_answer", "final_answer"]
-    made(talks, 1)
+    make_data(talks, 1)
     assert (folder / "data.jsonl").read_bytes() == before
 
 
-def test_one_conversation_in_ten_is_kept_for_validation_with_all_runs_of_its_task(made, folder):
+def test_one_conversation_in_ten_is_kept_for_validation_with_all_runs_of_its_task(make_data, folder):
     talks = [
         {"task_id": task, "messages": chat(f"user Question {task}", f"assistant Answer {task}, {run}")}
         for task in range(60)
         for run in range(2)
     ]
-    _, rows, _ = made(talks, 1, "--validation", "held-out.jsonl")
+    _, rows, _ = make_data(talks, 1, "--validation", "held-out.jsonl")
     held = read(folder / "held-out.jsonl")
     assert len(rows) + len(held) == 120
     assert 4 <= len(held) <= 24
@@ -414,26 +411,19 @@ def test_one_conversation_in_ten_is_kept_for_validation_with_all_runs_of_its_tas
     assert of[0].isdisjoint(of[1])
 
 
-def test_conversations_without_a_name_are_told_apart_by_their_place(made, folder):
-    talks = [
-        {"id": "", "messages": chat(f"user Question {number}", "assistant Yes.")} for number in range(60)
-    ]
-    _, rows, _ = made(talks, 2, "--validation", "held-out.jsonl")
-    assert 2 <= 60 - len(rows) <= 12
-    names = {each["conversation"] for each in read(folder / "data.reasons.jsonl")}
-    assert names == {f"conversation {number}" for number in range(60)}
+def test_conversations_without_a_name_are_named_by_their_place(make_data, folder):
+    talks = [{"id": "", "messages": chat(f"user Question {number}", "assistant Yes.")} for number in range(3)]
+    make_data(talks, 2)
+    names = [entry["conversation"] for entry in read(folder / "data.reasons.jsonl")]
+    assert names == ["conversation 0", "conversation 1", "conversation 2"]
 
 
-@pytest.mark.parametrize("given", ["desk:get_order", "tools.yaml:get_order", "tools.yaml", "agent.yaml"])
-def test_tools_are_named_as_in_an_agent_s_file_or_all_of_a_file_are_meant(made, shop, folder, given):
+def test_tools_are_named_as_in_an_agents_file(make_data, folder):
     (folder / "tools.yaml").write_text(DESCRIBED)
-    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", "in the workshop")]
-    talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
-    done, rows, answers = made([talk], 1, "--tools", given)
+    done, rows, answers = make_data([ORDER_TALK], 1, "--tools", "tools.yaml:get_order")
     assert done.code == 0, done.err
     assert actions(answers) == ["get_order", "final_answer"]
     assert "The number of the order, like B-1." in rows[0]["prompt"][0]["content"]
-    assert "You help the customers of a bike shop." not in rows[0]["prompt"][0]["content"]
 
 
 def test_of_a_folder_of_results_those_that_reached_their_goal_and_a_stand_in_is_marked(cli, shop, folder):
@@ -470,23 +460,21 @@ def test_of_results_what_no_planner_can_learn_and_what_another_agent_did_is_left
     ]
     suite = {"defaults": {"agent": "agent.yaml"}, "scenarios": cases}
     Path("cases.yaml").write_text(json.dumps(suite))
-    arms = ["--model", "offline", "--arms", "direct,cot"]
+    arms = ["--model", "offline", "--arms", "direct"]
     cli("evaluate", "cases.yaml", *arms, "--results", "runs.jsonl")
     done = cli("finetune-data", "runs.jsonl", "--stage", "1", "--out", "data.jsonl", "--agent", shop)
-    assert "from 2 of 8 conversations" in done.words
-    assert "2 conversations left out, because only the matcher was asked" in done.words
-    assert "2 conversations left out, because the agent called no tool" in done.words
-    assert "2 conversations left out, because their agent is 'Florist'" in done.words
+    assert "from 1 of 4 conversations" in done.words
+    assert "1 conversation left out, because only the matcher was asked" in done.words
+    assert "1 conversation left out, because the agent called no tool" in done.words
+    assert "1 conversation left out, because their agent is 'Florist'" in done.words
 
 
-def test_tools_and_instructions_may_come_from_an_agent(made, shop):
-    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", "in the workshop")]
-    talk = [*chat("user Where is B-1?"), *looked, *chat("assistant In the workshop.")]
-    done, _, _ = made([talk], 1)
+def test_tools_and_instructions_may_come_from_an_agent(make_data, shop):
+    done, _, _ = make_data([ORDER_TALK], 1)
     assert done.code == 1
     assert "the tool 'get_order' is not defined (give it with --tools or --agent)" in done.words
     assert "there is nothing to learn from" in done.words
-    done, rows, answers = made([talk], 1, "--agent", shop)
+    done, rows, answers = make_data([ORDER_TALK], 1, "--agent", shop)
     assert done.code == 0, done.err
     assert actions(answers) == ["get_order", "final_answer"]
     head = rows[0]["prompt"][0]["content"]
@@ -495,7 +483,7 @@ def test_tools_and_instructions_may_come_from_an_agent(made, shop):
     assert "The number of the order, like B-1." in head
 
 
-def test_in_python_a_file_is_read_and_what_is_no_transcript_is_told(tmp_path):
+def test_in_python_a_file_is_read_and_anything_but_a_transcript_is_left_out(tmp_path):
     talk = chat("user Hello", "assistant Hi.")
     (tmp_path / "talk.json").write_text(json.dumps(talk))
     of_file, of_talk = (
@@ -509,29 +497,23 @@ def test_in_python_a_file_is_read_and_what_is_no_transcript_is_told(tmp_path):
         list(make_finetuning_examples("nowhere.json", 1))
 
 
-def test_a_broken_record_is_told(made):
-    done, rows, _ = made([{"chat": "nobody said this"}, HELLO], 1)
-    assert "1 conversation left out, because talks.jsonl: record 0" in done.words
-    assert len(rows) == 1
-
-
 @pytest.mark.parametrize(
     ("broken", "why"), [('"reasons": ["so"], "was"', "reasons"), ('"rea"sons"', "Invalid JSON")]
 )
-def test_a_line_of_reasons_that_is_none_any_more_is_told_and_nothing_is_written(made, folder, broken, why):
-    made([HELLO], 2)
+def test_a_broken_line_of_reasons_is_an_error_and_nothing_is_written(make_data, folder, broken, why):
+    make_data([HELLO], 2)
     file = folder / "data.reasons.jsonl"
     file.write_text(file.read_text() + file.read_text().replace('"reasons"', broken))
     before = file.read_bytes()
-    done, _, _ = made([HELLO], 2)
+    done, _, _ = make_data([HELLO], 2)
     assert done.code == 1
     assert "data.reasons.jsonl, line 2, is not a turn with its reasons" in done.words
     assert why in done.words
     assert file.read_bytes() == before
 
 
-def test_an_example_longer_than_a_trainer_takes_is_told(made):
-    done, _, _ = made([glaive(f"USER: {'Hello ' * 3000}", says("Yes?")), HELLO], 1)
+def test_an_example_longer_than_a_trainer_takes_is_reported(make_data):
+    done, _, _ = make_data([glaive(f"USER: {'Hello ' * 3000}", says("Yes?")), HELLO], 1)
     assert "The longest has about 5," in done.words
     assert "1 example with more than 4,096 tokens" in done.words
 
@@ -549,9 +531,9 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(
     found = json.dumps({"order_id": "B-1", "status": "in the workshop"})
     gone = json.dumps({"order_id": "B-1", "cancelled": True, "reason": "late"})
     asked = chat("user Cancel B-1, it is late.")
-    looked = [calling(("get_order", '{"order_id": "B-1"}')), told("get_order", found)]
+    looked = [calling(("get_order", '{"order_id": "B-1"}')), tool_result("get_order", found)]
     cancelled = calling(("cancel_order", '{"order_id": "B-1", "reason": "late"}'))
-    done = [cancelled, told("cancel_order", gone), *chat("assistant It is cancelled.")]
+    done = [cancelled, tool_result("cancel_order", gone), *chat("assistant It is cancelled.")]
     transcripts = [read_transcript([*asked, *looked, *done])]
     (blank,) = make_finetuning_examples(transcripts, stage, agent=agent)
     filled = {blank.turn: {question: f"known: {question}" for question in blank.reasons}}
