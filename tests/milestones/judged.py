@@ -23,8 +23,8 @@ milestones:
 """Ids: M2 is the call, M3 the offer, M4 the user's consent."""
 
 
-def talk(*more: list[Any], **fields: Any) -> Transcript:
-    """1 and 2 are said, 3 is the call, 4 its result, 5 the offer, 6 the consent."""
+def make_talk(*more: list[Any], **fields: Any) -> Transcript:
+    """Return a conversation: 1 and 2 are messages, 3 is the call, 4 its result, 5 the offer, 6 the consent."""
     return conversation(
         user("My download is stuck."),
         agent("Let me look."),
@@ -36,39 +36,39 @@ def talk(*more: list[Any], **fields: Any) -> Transcript:
     )
 
 
-def says(
+def make_answer(
     achieved: bool | None, step: int | None = None, quote: str | None = None, reason: str = "so it is"
 ) -> dict[str, Any]:
     return {"achieved": achieved, "step": step, "quote": quote, "reason": reason}
 
 
 ALL_GOOD = {
-    "M2": says(True, 3),
-    "M3": says(True, 5, "try again later"),
-    "M4": says(True, 6, "I agree to wait"),
+    "M2": make_answer(True, 3),
+    "M3": make_answer(True, 5, "try again later"),
+    "M4": make_answer(True, 6, "I agree to wait"),
 }
 
 
-def model(*votes: Mapping[str, Mapping[str, Any]] | BaseException) -> ScriptedChatModel:
-    """A judge's model: the words of each vote by milestone id; the last ones again for all further votes.
+def make_judge_model(*votes: Mapping[str, Mapping[str, Any]] | BaseException) -> ScriptedChatModel:
+    """Return a judge's model with the answers of each vote by milestone id; further votes repeat the last one.
 
-    What is asked and not mentioned cannot be told. An answer that is refused is given again.
+    The answer about a milestone that a vote leaves out is "cannot tell". An answer that is refused is repeated.
     """
 
     def answer(call: Any) -> Any:
-        now = section(call, "now")
-        said = votes[min(now.get("vote", 1), len(votes)) - 1]
-        if isinstance(said, BaseException):
-            return said
-        given = filled(inlined(call.schema))
+        now = parse_section(call, "now")
+        vote = votes[min(now.get("vote", 1), len(votes)) - 1]
+        if isinstance(vote, BaseException):
+            return vote
+        fields = filled(inlined(call.schema))
         for id in now["judge"]:
-            given[id].update(says(None) | dict(said.get(id, {})))
-        return given
+            fields[id].update(make_answer(None) | dict(vote.get(id, {})))
+        return fields
 
     return ScriptedChatModel(answer)
 
 
-def section(call: Any, name: str) -> Any:
-    """What a section of the prompt holds; it must stand there once."""
-    (found,) = re.findall(rf"^<{name}>(.*?)</{name}>$", call.text, re.MULTILINE | re.DOTALL)
-    return json.loads(found)
+def parse_section(call: Any, name: str) -> Any:
+    """Return the content of a section of the prompt, which must be there once."""
+    (content,) = re.findall(rf"^<{name}>(.*?)</{name}>$", call.text, re.MULTILINE | re.DOTALL)
+    return json.loads(content)

@@ -1,4 +1,4 @@
-"""Who may judge, where a judge is asked, and how much of its word counts."""
+"""Judges: what may be one, when it is called, and which of its verdicts count."""
 
 from __future__ import annotations
 
@@ -7,44 +7,47 @@ from pydantic import ValidationError
 
 from arq_graph import errors
 from arq_graph.milestones import Verdict, ascore, parse_milestones, score
-from tests.milestones.conversations import agent, called, conversation, graph_of, user
-from tests.milestones.judged import GRAPH, talk
+from tests.milestones.conversations import agent, called, conversation, user
+from tests.milestones.judged import GRAPH, make_talk
 
 OFFER = Verdict("Offer Later", True, 5, "try again later", "the agent offers it")
 CONSENT = Verdict("User Agrees", True, 6, "i  agree to WAIT")
-TWICE = talk(called("get_status", "stuck"))  # its calls are 3 and 7
+TWO_CALLS = make_talk(called("get_status", "stuck"))  # calls 3 and 7
 
 
-def judged(*verdicts, graph=GRAPH, transcript=None):
-    return score(graph, transcript or talk(), judge=lambda *_: verdicts)
+def score_with(*verdicts, graph=GRAPH, transcript=None):
+    return score(graph, transcript or make_talk(), judge=lambda *_: verdicts)
 
 
-def test_a_function_of_ones_own_is_a_judge_and_closes_the_range():
-    assert score(GRAPH, talk()).progress_range == (1 / 4, 1)
-    seen = []
+def test_a_function_is_a_judge_that_closes_the_range_and_is_called_only_if_its_verdict_can_matter():
+    assert score(GRAPH, make_talk()).progress_range == (1 / 4, 1)
+    calls = []
 
     def judge(graph, transcript, observations):
-        seen.append((graph, transcript.id, observations.undecided, observations.events))
+        calls.append((graph, transcript.id, observations.undecided, observations.events))
         yield OFFER
         yield CONSENT
 
-    measured = score(GRAPH, talk(id="t1"), judge=judge)
-    assert seen == [(GRAPH, "t1", ("Offer Later", "User Agrees"), {"get_status": (3,)})]
-    assert (measured.goal_completed, measured.progress_rate) == (True, 1)
-    assert measured.reached["Offer Later"] == 5
-    assert measured.judgement.reasons == {"Offer Later": "the agent offers it"}
+    result = score(GRAPH, make_talk(id="t1"), judge=judge)
+    assert (result.goal_completed, result.progress_rate) == (True, 1)
+    assert result.reached["Offer Later"] == 5
+    assert result.judgement.verdicts == (OFFER, CONSENT)
+    assert result.judgement.reasons == {"Offer Later": "the agent offers it"}
+    # Without the call, what comes after it is out of reach, whatever a judge would say.
+    score(GRAPH, conversation(user("hi"), agent("Please try again later.")), judge=judge)
+    assert calls == [(GRAPH, "t1", ("Offer Later", "User Agrees"), {"get_status": (3,)})]
 
 
-def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not():
-    denied = judged(OFFER, Verdict("User Agrees", False, reason="nobody agrees"))
+def test_a_denial_closes_the_range_and_an_undecided_verdict_does_not():
+    denied = score_with(OFFER, Verdict("User Agrees", False, reason="nobody agrees"))
     assert (denied.goal_completed, denied.progress_rate, denied.undecided) == (False, 2 / 4, ())
-    unclear = judged(OFFER, Verdict("User Agrees", None, reason="unclear"))
+    unclear = score_with(OFFER, Verdict("User Agrees", None, reason="unclear"))
     assert (unclear.goal_completed, unclear.progress_range) == (None, (2 / 4, 1))
     assert unclear.judgement.reasons["User Agrees"] == "unclear"
 
 
 @pytest.mark.parametrize(
-    ("step", "quote", "why"),
+    ("step", "quote", "reason"),
     [
         (5, "call back tomorrow", "the quote is not in step 5"),
         (2, "try again later", "the quote is not in step 2"),
@@ -54,15 +57,15 @@ def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not(
         (5, "in", "too little to show anything"),
     ],
 )
-def test_a_word_without_evidence_counts_for_nothing_and_the_score_says_why(step, quote, why):
-    measured = judged(Verdict("Offer Later", True, step, quote), CONSENT)
-    assert "Offer Later" in measured.undecided
-    assert measured.goal_completed is None
-    assert why in measured.judgement.reasons["Offer Later"]
+def test_a_verdict_without_evidence_does_not_count_and_the_score_says_why(step, quote, reason):
+    result = score_with(Verdict("Offer Later", True, step, quote), CONSENT)
+    assert "Offer Later" in result.undecided
+    assert result.goal_completed is None
+    assert reason in result.judgement.reasons["Offer Later"]
 
 
 @pytest.mark.parametrize(
-    ("quote", "text", "is_there"),
+    ("quote", "text", "is_found"),
     [
         ("TRY  again\n later", "Please try\tagain later.", True),
         ("I don’t agree", "Well, I don't agree.", True),
@@ -77,16 +80,16 @@ def test_a_word_without_evidence_counts_for_nothing_and_the_score_says_why(step,
         ("total is 10", "The total is 100", False),
     ],
 )
-def test_a_quote_is_found_in_whole_words_and_says_more_than_stands_in_any_text(quote, text, is_there):
-    graph = graph_of(
-        "[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [Said]}, {name: Said, type: NFC}]"
+def test_a_quote_is_found_in_whole_words_and_must_be_long_enough(quote, text, is_found):
+    graph = parse_milestones(
+        "[{name: Start, type: NFC}, {name: Said, type: NFC}, {name: End, type: NFC, dependencies: [Said]}]"
     )
-    said = Verdict("Said", True, 1, quote)
-    assert ("Said" in score(graph, conversation(agent(text)), judge=lambda *_: [said]).reached) is is_there
+    result = score_with(Verdict("Said", True, 1, quote), graph=graph, transcript=conversation(agent(text)))
+    assert ("Said" in result.reached) is is_found
 
 
 @pytest.mark.parametrize(
-    ("step", "quote", "left", "why"),
+    ("step", "quote", "calls", "reason"),
     [
         (3, "", (7,), ""),
         (4, "", (7,), ""),
@@ -95,13 +98,16 @@ def test_a_quote_is_found_in_whole_words_and_says_more_than_stands_in_any_text(q
         (3, "the wrong id", (3, 7), "the quote is nowhere"),
     ],
 )
-def test_a_veto_takes_a_call_away_by_its_step_or_that_of_its_result_or_all_of_them(step, quote, left, why):
-    measured = judged(Verdict("get_status", False, step, quote), transcript=TWICE)
-    assert measured.observations.events.get("get_status") == left
-    assert why in measured.judgement.reasons.get("get_status", "")
+def test_a_veto_names_a_call_by_its_step_or_that_of_its_result_or_means_every_call(
+    step, quote, calls, reason
+):
+    result = score_with(Verdict("get_status", False, step, quote), transcript=TWO_CALLS)
+    assert result.observations.events.get("get_status") == calls
+    assert reason in result.judgement.reasons.get("get_status", "")
 
 
-def test_a_judge_grants_no_call_that_code_did_not_see_and_changes_nothing_that_code_decides():
+@pytest.mark.parametrize("achieved", [True, False])
+def test_a_judge_grants_no_call_that_code_did_not_see_and_changes_nothing_that_code_decides(achieved):
     graph = parse_milestones("""
 failed_if: stuck
 milestones:
@@ -112,38 +118,20 @@ milestones:
 - {name: Warned, type: NFC, check: {said_by: agent, pattern: careful}, dependencies: [other]}
 - {name: End, type: NFC, dependencies: [get_status, Told, Warned], requires: all}
 """)
-    transcript = talk(called("other"), agent("Please try again later."))
-    for achieved in (True, False):
-        names = ("get_status", "Told", "Warned", "End")
-        said = [Verdict(name, achieved, 3, "get_status") for name in names]
-        measured = judged(*said, graph=graph, transcript=transcript)
-        assert measured.reached == score(graph, transcript).reached
-        assert "`check:` decides it" in measured.judgement.reasons["Told"]
-        assert "follows from its dependencies" in measured.judgement.reasons["End"]
-        assert ("code saw no genuine call" in measured.judgement.reasons.get("get_status", "")) is achieved
-
-
-def test_a_judge_is_asked_only_where_its_word_can_matter():
-    asked = []
-
-    def judge(_graph, _transcript, seen):
-        asked.append(seen.undecided)
-        return [OFFER, CONSENT]
-
-    measured = score(GRAPH, talk(), judge=judge)
-    assert measured.judgement.verdicts == (OFFER, CONSENT)
-    assert (measured.goal_completed, measured.judgement.reasons) == (
-        True,
-        {"Offer Later": "the agent offers it"},
-    )
-    # Nothing was called: what comes after the call is out of reach, whatever a judge would say.
-    score(GRAPH, conversation(user("hi"), agent("Please try again later.")), judge=judge)
-    assert asked == [("Offer Later", "User Agrees")]
+    transcript = make_talk(called("other"), agent("Please try again later."))
+    names = ("get_status", "Told", "Warned", "End")
+    verdicts = [Verdict(name, achieved, 3, "get_status") for name in names]
+    result = score_with(*verdicts, graph=graph, transcript=transcript)
+    assert result.reached == score(graph, transcript).reached
+    reasons = result.judgement.reasons
+    assert "`check:` decides it" in reasons["Told"]
+    assert "follows from its dependencies" in reasons["End"]
+    assert ("code saw no genuine call" in reasons.get("get_status", "")) is achieved
 
 
 def test_mistakes_of_a_judge_are_named():
     with pytest.raises(errors.InputError, match="'Offer Latr', which isn't a milestone"):
-        judged(Verdict("Offer Latr", True, 5, "try again later"))
+        score_with(Verdict("Offer Latr", True, 5, "try again later"))
     with pytest.raises(ValidationError, match="achieved"):
         Verdict("User Agrees", achieved="no")
 
@@ -151,22 +139,22 @@ def test_mistakes_of_a_judge_are_named():
         return [OFFER, ("User Agrees", True)]
 
     with pytest.raises(errors.InputError, match=r"my_judge.* iterable of `Verdict`"):
-        score(GRAPH, talk(), judge=my_judge)
+        score(GRAPH, make_talk(), judge=my_judge)
     with pytest.raises(errors.InputError, match=r"int isn't a judge"):
-        score(GRAPH, talk(), judge=42)
+        score(GRAPH, make_talk(), judge=42)
 
 
-async def test_a_judge_may_be_async_a_coroutine_function_or_an_object_with_ajudge():
-    async def judge(_graph, _transcript, observations):
-        assert observations.undecided == ("Offer Later", "User Agrees")
+async def test_a_judge_may_be_a_coroutine_function_or_an_object_with_ajudge():
+    async def judge(_graph, _transcript, _observations):
         return [OFFER, CONSENT]
 
     class Panel:
         async def ajudge(self, graph, transcript, observations):
             return [OFFER, CONSENT]
 
-    for each in (judge, Panel()):
-        assert await ascore(GRAPH, talk(), judge=each) == judged(OFFER, CONSENT)
+    expected = score_with(OFFER, CONSENT)
+    for async_judge in (judge, Panel()):
+        assert await ascore(GRAPH, make_talk(), judge=async_judge) == expected
         with pytest.raises(errors.InputError, match="for an async judge use `ascore`"):
-            score(GRAPH, talk(), judge=each)
-    assert await ascore(GRAPH, talk(), judge=lambda *_: (OFFER, CONSENT)) == judged(OFFER, CONSENT)
+            score(GRAPH, make_talk(), judge=async_judge)
+    assert await ascore(GRAPH, make_talk(), judge=lambda *_: (OFFER, CONSENT)) == expected
