@@ -1,11 +1,11 @@
-"""What a model answers when it is asked for a milestone graph."""
+"""Answers of a model that is asked for a milestone graph."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def draft(name: str, type_: str = "NFC", *dependencies: str, **fields: Any) -> dict[str, Any]:
+def make_draft(name: str, type_: str = "NFC", *dependencies: str, **fields: Any) -> dict[str, Any]:
     return {
         "workflow_words": "…",
         "dependency_rationale": "…",
@@ -19,7 +19,7 @@ def draft(name: str, type_: str = "NFC", *dependencies: str, **fields: Any) -> d
     }
 
 
-def authored(*drafts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def make_answer(*drafts: dict[str, Any], **fields: Any) -> dict[str, Any]:
     questions = ("conditions", "checkpoints", "notes", "transitions", "alternatives", "joint_requirements")
     return {
         "goal": "…",
@@ -33,14 +33,14 @@ def authored(*drafts: dict[str, Any], **fields: Any) -> dict[str, Any]:
     }
 
 
-REFUNDS = authored(
-    draft("Start"),
-    draft("get_order", "FC", "Start", tool="get_order"),
-    draft("Receipt given", "NFC", "get_order"),
-    draft("Account given", "NFC", "get_order"),
-    draft("refund", "FC", "Receipt given", "Account given", requires="all"),
-    draft("Nothing to refund", "NFC", "get_order"),
-    draft("End", "NFC", "refund", "Nothing to refund"),
+REFUNDS = make_answer(
+    make_draft("Start"),
+    make_draft("get_order", "FC", "Start", tool="get_order"),
+    make_draft("Receipt given", "NFC", "get_order"),
+    make_draft("Account given", "NFC", "get_order"),
+    make_draft("refund", "FC", "Receipt given", "Account given", requires="all"),
+    make_draft("Nothing to refund", "NFC", "get_order"),
+    make_draft("End", "NFC", "refund", "Nothing to refund"),
 )
 WORKFLOW = "Look the order up with get_order. Ask for receipt and account before you call refund."
 TOOLS = ["get_order", "refund", "cancel_order"]

@@ -1,4 +1,4 @@
-"""300 milestone files with a conversation each, the same at every run, and what `score()` says of them.
+"""300 milestone files with a conversation each, the same at every run, and their scores.
 
 `python -m tests.milestones.golden_cases` writes `golden_scores.json` anew: only when the measure is meant to change.
 """
@@ -21,56 +21,56 @@ CONSTRAINTS = ("A-1", 1, {"regex": r"A-\d"}, {"min": 1, "max": 2}, {"one_of": ["
 FORBIDDEN = ({"tool": "pay", "arguments": {"id": {"absent": True}}}, {"said_by": "agent", "pattern": "plum"})
 
 
-def case(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[Verdict]]:
-    """A milestone file as data, a conversation as OpenAI chat messages, and what a judge says."""
+def make_case(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[Verdict]]:
+    """Return a milestone file as data, a conversation as OpenAI chat messages, and a judge's verdicts."""
     chance = random.Random(seed)
-    graph = _graph(chance)
-    return graph, _messages(chance), _verdicts(chance, graph)
+    graph = _make_graph(chance)
+    return graph, _make_messages(chance), _make_verdicts(chance, graph)
 
 
-def golden(measured: Score | None) -> list[Any] | None:
-    """What must not change of a score; None where the graph cannot be measured on."""
-    if measured is None:
+def summarize(result: Score | None) -> list[Any] | None:
+    """Return the values of a score that must not change; None if nothing can be measured on the graph."""
+    if result is None:
         return None
-    most = measured.possibly_reached
+    most = result.possibly_reached
     return [
-        measured.goal_completed,
-        measured.progress_range,
-        list(measured.reached.items()),
-        list(most.items()) if most != measured.reached else None,
-        measured.frontier,
-        measured.path_taken,
-        measured.undecided,
-        [one.event for one in measured.forbidden],
-        measured.wasted_calls,
-        measured.coverage,
+        result.goal_completed,
+        result.progress_range,
+        list(result.reached.items()),
+        list(most.items()) if most != result.reached else None,
+        result.frontier,
+        result.path_taken,
+        result.undecided,
+        [event.event for event in result.forbidden],
+        result.wasted_calls,
+        result.coverage,
     ]
 
 
-def _graph(chance: random.Random) -> dict[str, Any]:
+def _make_graph(chance: random.Random) -> dict[str, Any]:
     names = [f"m{number}" for number in range(chance.randint(2, 9))]
     milestones: list[dict[str, Any]] = [{"name": "Start", "type": "NFC"}]
     for number, name in enumerate(names):
-        before = [chance.choice(["Start", *names[max(0, number - 3) : number]])]
+        dependencies = [chance.choice(["Start", *names[max(0, number - 3) : number]])]
         others = chance.sample(names, chance.choice((0, 0, 1, 2)))
-        before += [other for other in others if other not in before]
-        one: dict[str, Any] = {"name": name, "dependencies": before}
+        dependencies += [other for other in others if other not in dependencies]
+        milestone: dict[str, Any] = {"name": name, "dependencies": dependencies}
         kind = chance.choice(("FC", "FC", "FC", "said", "said", "join", "judged"))
-        one["type"] = {"FC": "FC", "join": "Aggregator"}.get(kind, "NFC")
+        milestone["type"] = {"FC": "FC", "join": "Aggregator"}.get(kind, "NFC")
         if kind == "FC":
-            one["tool"] = chance.choice(TOOLS)
+            milestone["tool"] = chance.choice(TOOLS)
             if chance.random() < 0.5:
-                one["arguments"] = {"id": chance.choice(CONSTRAINTS)}
+                milestone["arguments"] = {"id": chance.choice(CONSTRAINTS)}
         elif kind == "said":
-            one["check"] = {"pattern": chance.choice(WORDS)}
+            milestone["check"] = {"pattern": chance.choice(WORDS)}
             if chance.random() < 0.7:
-                one["check"]["said_by"] = chance.choice(("user", "agent", "tool"))
+                milestone["check"]["said_by"] = chance.choice(("user", "agent", "tool"))
         if kind in ("said", "judged"):
-            one["holds"] = chance.random() < 0.5
+            milestone["holds"] = chance.random() < 0.5
         if kind != "join":
-            one["requires"] = chance.choice(("any", "any", "all"))
-            one["weight"] = chance.choice((1, 1, 1, 2, 0.5, 0.1, 3))
-        milestones.append(one)
+            milestone["requires"] = chance.choice(("any", "any", "all"))
+            milestone["weight"] = chance.choice((1, 1, 1, 2, 0.5, 0.1, 3))
+        milestones.append(milestone)
     last = chance.sample(names, min(len(names), chance.randint(1, 3)))
     requires = chance.choice(("any", "all"))
     milestones.append({"name": "End", "type": "NFC", "dependencies": last, "requires": requires})
@@ -84,15 +84,17 @@ def _graph(chance: random.Random) -> dict[str, Any]:
     return graph
 
 
-def _messages(chance: random.Random) -> list[dict[str, Any]]:
+def _make_messages(chance: random.Random) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": "Be kind."}]
     for turn in range(chance.randint(2, 10)):
         messages.append({"role": "user", "content": " and ".join(chance.sample(WORDS, chance.randint(1, 2)))})
         calls = []
         for number in range(chance.choice((0, 1, 1, 2))):
-            given = chance.choice(({"id": "A-1"}, {"id": 1.0}, {"id": 2}, {"id": "B-7"}, {}, {"id": None}))
-            arguments = json.dumps(given) if chance.random() < 0.95 else '{"id": '
-            function = {"name": chance.choice(TOOLS), "arguments": arguments}
+            arguments = chance.choice(
+                ({"id": "A-1"}, {"id": 1.0}, {"id": 2}, {"id": "B-7"}, {}, {"id": None})
+            )
+            text = json.dumps(arguments) if chance.random() < 0.95 else '{"id": '
+            function = {"name": chance.choice(TOOLS), "arguments": text}
             calls.append({"id": f"c{turn}{number}", "type": "function", "function": function})
         if calls:
             messages.append({"role": "assistant", "content": None, "tool_calls": calls})
@@ -106,25 +108,29 @@ def _messages(chance: random.Random) -> list[dict[str, Any]]:
     return messages
 
 
-def _verdicts(chance: random.Random, graph: dict[str, Any]) -> list[Verdict]:
+def _make_verdicts(chance: random.Random, graph: dict[str, Any]) -> list[Verdict]:
     verdicts = []
-    for one in graph["milestones"][1:-1]:
+    for milestone in graph["milestones"][1:-1]:
         if chance.random() < 0.3:
             event = chance.choice((None, *range(1, 12)))
             achieved = chance.choice((True, False, None))
-            verdicts.append(Verdict(one["name"], achieved, event, chance.choice(WORDS)))
+            verdicts.append(Verdict(milestone["name"], achieved, event, chance.choice(WORDS)))
     return verdicts
 
 
-def scored(graph: dict[str, Any], messages: list[dict[str, Any]], verdicts: list[Verdict]) -> Score | None:
-    """The score of a case; None where the graph cannot be measured on."""
+def score_case(
+    graph: dict[str, Any], messages: list[dict[str, Any]], verdicts: list[Verdict]
+) -> Score | None:
+    """Return the score of a case; None if nothing can be measured on the graph."""
     try:
-        read = parse_milestones(json.dumps(graph))
-        return score(read, read_transcript(messages), judge=lambda *_: verdicts)
+        milestones = parse_milestones(json.dumps(graph))
+        return score(milestones, read_transcript(messages), judge=lambda *_: verdicts)
     except SpecError:
         return None
 
 
 if __name__ == "__main__":
-    lines = [json.dumps(golden(scored(*case(seed))), separators=(",", ":")) for seed in range(CASES)]
+    lines = [
+        json.dumps(summarize(score_case(*make_case(seed))), separators=(",", ":")) for seed in range(CASES)
+    ]
     GOLDEN.write_text("[\n" + ",\n".join(lines) + "\n]\n")

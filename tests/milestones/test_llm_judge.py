@@ -179,7 +179,6 @@ SECOND = make_answer(True, 7)
         ((VETO, FIRST, FIRST), (3, 7)),
         ((VETO, FIRST), (3, 7)),
         ((SECOND, SECOND, FIRST), (7,)),
-        ((make_answer(True), FIRST, SECOND), (3, 7)),  # no step means the first call
     ],
 )
 def test_vetoes_are_voted_on_too(answers, calls):
@@ -187,7 +186,10 @@ def test_vetoes_are_voted_on_too(answers, calls):
     assert result.observations.events.get("get_status") == calls
 
 
-def test_a_veto_of_the_only_call_agrees_with_a_veto_of_all_calls():
+def test_a_vote_that_names_no_step_means_the_first_call_or_a_veto_of_all():
+    votes = [{"M2": answer} for answer in (make_answer(True), FIRST, SECOND)]
+    result = score_with(*votes, transcript=TWO_CALLS)
+    assert result.judgement.agreement["get_status"] == 2 / 3
     assert "get_status" not in score_with({"M2": VETO}, {"M2": make_answer(False, 3)}).reached
 
 

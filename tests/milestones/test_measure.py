@@ -1,38 +1,40 @@
-"""Every clause of the definition on a graph made by hand; each number is worked out beside it."""
+"""Every clause of the definition on a graph made by hand; each number is calculated beside it."""
 
 from __future__ import annotations
 
 import pytest
 
-from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, score
+from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, parse_milestones, score
 from arq_graph.milestones.goal import with_goal
-from tests.milestones.conversations import agent, called, conversation, graph_of, user
+from tests.milestones.conversations import agent, called, conversation, user
 
 
-def graph(*milestones: str, more: str = "") -> MilestoneGraph:
-    """A graph of Start and these; what is called `name` alone is an FC after Start."""
-    written = (each if ":" in each else f"name: {each}, type: FC" for each in milestones)
-    lines = "".join(f"- {{{each}}}\n" for each in ("name: Start, type: NFC", *written))
-    return graph_of(f"{more}\nmilestones:\n{lines}")
+def make_graph(*milestones: str, more: str = "") -> MilestoneGraph:
+    """Return a graph of Start and these milestones; a name alone is an FC after Start."""
+    lines = ["- {name: Start, type: NFC}"]
+    for milestone in milestones:
+        fields = milestone if ":" in milestone else f"name: {milestone}, type: FC"
+        lines.append(f"- {{{fields}}}")
+    return parse_milestones("\n".join([more, "milestones:", *lines]))
 
 
-def end(*dependencies: str, more: str = "") -> str:
+def make_end(*dependencies: str, more: str = "") -> str:
     return f"name: End, type: NFC, dependencies: [{', '.join(dependencies)}]{more}"
 
 
-CHAIN = graph("a", "name: b, type: FC, dependencies: [a]", end("b"))
-BRANCHES = graph(
+CHAIN = make_graph("a", "name: b, type: FC, dependencies: [a]", make_end("b"))
+BRANCHES = make_graph(
     "get_order",
     "name: refund, type: FC, dependencies: [get_order]",
     "name: expedite, type: FC, dependencies: [get_order]",
     "name: transfer, type: FC, dependencies: [get_order]",
     "name: close, type: FC, dependencies: [refund, expedite, transfer]",
-    end("close"),
+    make_end("close"),
 )
 
 
-def measured(graph: MilestoneGraph, *tools: str):
-    """The score once these tools were called, one after the other: at events 1, 3, 5, …"""
+def score_calls(graph: MilestoneGraph, *tools: str):
+    """Return the score after calls of these tools at the events 1, 3, 5, …"""
     return score(graph, conversation(*(called(tool) for tool in tools)))
 
 
@@ -43,48 +45,48 @@ def test_each_step_of_a_chain_is_a_third_of_the_way():
     assert nothing.reached == {"Start": 0}
     assert (nothing.frontier, nothing.path_taken) == (("a",), ("Start",))
     # a: depth 1, left 2 (b, End).
-    assert measured(CHAIN, "a").progress_rate == 1 / 3
+    assert score_calls(CHAIN, "a").progress_rate == 1 / 3
     # b: depth 2, left 1. Then End is reached at the same event.
-    done = measured(CHAIN, "a", "b")
+    done = score_calls(CHAIN, "a", "b")
     assert (done.progress_rate, done.goal_completed) == (1, True)
     assert done.reached == {"Start": 0, "a": 1, "b": 3, "End": 3}
 
 
 def test_a_branch_that_was_rightly_not_taken_costs_nothing():
-    done = measured(BRANCHES, "get_order", "refund", "close")
+    done = score_calls(BRANCHES, "get_order", "refund", "close")
     assert done.progress_rate == 1
     # get_order, refund, close, End of get_order, refund, expedite, transfer, close, End.
     assert done.coverage == 4 / 6
     assert done.path_taken == ("Start", "get_order", "refund", "close", "End")
     # refund: depth 2 (get_order, refund), left 2 (close, End).
-    half = measured(BRANCHES, "get_order", "refund")
+    half = score_calls(BRANCHES, "get_order", "refund")
     assert half.progress_rate == 2 / 4
     assert half.frontier == ("expedite", "transfer", "close")
 
 
 def test_a_road_that_leaves_the_goal_out_ends_short_of_it():
     graph = with_goal(BRANCHES, "refund")
-    assert measured(BRANCHES, "get_order", "expedite", "close").goal_completed
+    assert score_calls(BRANCHES, "get_order", "expedite", "close").goal_completed
     # Way: the road's get_order, refund and close, 1 for refund, which End requires beside it, and End = 5. Left: refund
     # and End, or close and End.
-    assert measured(graph, "get_order", "expedite", "close").progress_rate == 3 / 5
-    assert measured(graph, "get_order", "refund").progress_rate == 3 / 5
-    assert measured(graph, "get_order", "refund", "close").goal_completed
-    assert measured(graph, "get_order", "expedite", "close", "refund").goal_completed
+    assert score_calls(graph, "get_order", "expedite", "close").progress_rate == 3 / 5
+    assert score_calls(graph, "get_order", "refund").progress_rate == 3 / 5
+    assert score_calls(graph, "get_order", "refund", "close").goal_completed
+    assert score_calls(graph, "get_order", "expedite", "close", "refund").goal_completed
 
 
-def test_what_every_road_leads_over_is_required_anyway():
+def test_a_goal_that_every_road_leads_over_changes_nothing():
     for goal in ("End", "close", "get_order"):
         assert with_goal(BRANCHES, goal) is BRANCHES
-    joined = graph("a", "b", "name: both, type: Aggregator, dependencies: [a, b]", end("both"))
+    joined = make_graph("a", "b", "name: both, type: Aggregator, dependencies: [a, b]", make_end("both"))
     assert all(with_goal(joined, goal) is joined for goal in ("a", "both"))
 
 
-def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():
-    wrong = measured(CHAIN, "b", "a")
+def test_a_call_in_the_wrong_order_counts_when_it_is_repeated():
+    wrong = score_calls(CHAIN, "b", "a")
     assert wrong.reached == {"Start": 0, "a": 3}
     assert (wrong.progress_rate, wrong.wasted_calls) == (1 / 3, (1,))
-    again = measured(CHAIN, "b", "a", "b")
+    again = score_calls(CHAIN, "b", "a", "b")
     assert again.reached == {"Start": 0, "a": 3, "b": 5, "End": 5}
     assert again.repeated_calls == (5,)
 
@@ -96,17 +98,17 @@ forbidden:
 """
 
 
-def test_what_is_forbidden_counts_also_after_end():
-    strict = graph("a", end("a"), more=FORBIDDEN)
+def test_a_forbidden_event_counts_also_after_end():
+    strict = make_graph("a", make_end("a"), more=FORBIDDEN)
     allowed = conversation(called("a"), called("cancel_order", order_id="O1"), user("I guarantee it"))
     assert score(strict, allowed).goal_completed is True
     late = score(strict, conversation(called("a"), agent("That I can guarantee.")))
     assert (late.goal_completed, late.progress_rate) == (False, 1)
-    assert [(one.event, str(one.rule)) for one in late.forbidden] == [(3, "agent says /guarantee/")]
-    # Of arguments that cannot be read nothing is known: not that one is absent, either.
+    assert [(event.event, str(event.rule)) for event in late.forbidden] == [(3, "agent says /guarantee/")]
+    # Malformed arguments are unknown: not even an absent one is known to be absent.
     unreadable = conversation(called("a"), [Call("cancel_order", {}, malformed="{")])
     assert score(strict, unreadable).goal_completed is True
-    # A call that is forbidden is forbidden whatever came of it.
+    # A forbidden call is forbidden whether or not it succeeds.
     failed = score(strict, conversation(called("a"), called("cancel_order", "Error: which order?")))
     assert (failed.goal_completed, failed.forbidden[0].event) == (False, 3)
 
@@ -121,7 +123,7 @@ def test_calls_of_one_message_count_in_the_order_listed_once_their_results_are_t
     assert (waiting.reached, waiting.observations.unanswered) == ({"Start": 0}, (1,))
 
 
-def test_an_empty_gold_list_measures_nothing_but_what_is_forbidden():
+def test_an_empty_gold_list_measures_only_forbidden_events():
     nothing = score(MilestoneGraph.from_actions([]), conversation(user("hello"), called("pay")))
     assert (nothing.goal_completed, nothing.progress_rate, nothing.progress_range) == (None, None, None)
     assert nothing.coverage is None
@@ -131,19 +133,21 @@ def test_an_empty_gold_list_measures_nothing_but_what_is_forbidden():
 
 
 def test_weights_are_exact_shares_of_the_way():
-    half = graph("name: a, type: FC, weight: 0.5", "name: b, type: FC, dependencies: [a]", end("b"))
-    assert measured(half, "a").progress_rate == 0.5 / 2.5  # a 0.5, b 1, End 1
+    half = make_graph("name: a, type: FC, weight: 0.5", "name: b, type: FC, dependencies: [a]", make_end("b"))
+    assert score_calls(half, "a").progress_rate == 0.5 / 2.5  # a 0.5, b 1, End 1
     # Tenths have no exact float; the way has.
-    tenths = graph(
+    tenths = make_graph(
         "name: a, type: FC, weight: 0.1",
         "name: b, type: FC, weight: 0.1, dependencies: [a]",
         "name: c, type: FC, weight: 0.1, dependencies: [b]",
-        end("c", more=", weight: 0.1"),
+        make_end("c", more=", weight: 0.1"),
     )
-    assert measured(tenths, "a", "b").progress_rate == 2 / 4
+    assert score_calls(tenths, "a", "b").progress_rate == 2 / 4
     # A tiny rest of a long way is not rounded off.
-    long = graph(f"name: a, type: FC, weight: {10**30}", "name: b, type: FC, dependencies: [a]", end("b"))
-    assert measured(long, "a").progress_rate < measured(long, "a", "b").progress_rate == 1
+    long = make_graph(
+        f"name: a, type: FC, weight: {10**30}", "name: b, type: FC, dependencies: [a]", make_end("b")
+    )
+    assert score_calls(long, "a").progress_rate < score_calls(long, "a", "b").progress_rate == 1
 
 
 GOLD = [
@@ -175,7 +179,7 @@ def test_a_call_that_is_listed_thrice_must_be_made_thrice(ordered):
     assert [score(thrice, conversation(*[once] * n)).goal_completed for n in (2, 3)] == [False, True]
 
 
-def test_failed_calls_do_not_count_other_spellings_are_known_and_a_tool_may_be_named_like_an_end():
+def test_gold_actions_may_be_spelled_otherwise_fail_or_be_named_like_an_end():
     gold = MilestoneGraph.from_actions([{"tool": "End", "arguments": {"sum": 3}}], failed_if="^Error")
     assert list(gold) == ["Start", "End (2)", "End"]
     assert score(gold, conversation(called("End", "Error: no funds", sum=3))).goal_completed is False

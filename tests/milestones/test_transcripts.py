@@ -1,4 +1,4 @@
-"""Recorded conversations: the forms they are written in, their files, and what is broken in them."""
+"""Reading transcripts: formats, files, and records that are broken."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ EVENTS = (
     ],
     ids=["OpenAI", "objects", "model_dump", "messages_to_dict", "dumpd"],
 )
-def test_chat_messages_are_read_however_they_are_written(messages):
+def test_chat_messages_are_read_in_every_serialized_form(messages):
     transcript = read_transcript(messages, id="talk")
     assert transcript.events == EVENTS
     assert (transcript.id, transcript.instructions) == ("talk", "You are a clerk.")
     assert read_transcript({"messages": messages}).events == EVENTS
-    [only] = read_transcripts(messages)
-    assert only.events == EVENTS
+    [transcript] = read_transcripts(messages)
+    assert transcript.events == EVENTS
 
 
 def test_langchain_marks_failed_results_and_malformed_calls():
@@ -92,7 +92,7 @@ def test_langchain_marks_failed_results_and_malformed_calls():
     )
 
 
-def test_a_record_may_bring_id_task_use_case_tools_and_more():
+def test_a_record_may_have_id_task_use_case_tools_and_more():
     function = {"name": "get", "parameters": {"type": "object", "required": ["id"]}}
     tools = [{"type": "function", "function": function}]
     transcript = read_transcript(
@@ -107,22 +107,23 @@ def test_a_record_may_bring_id_task_use_case_tools_and_more():
 def test_a_result_answers_the_newest_open_call_of_its_id_or_the_first_of_its_tool():
     called = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {}}}]}
     result = {"role": "tool", "tool_call_id": "1", "content": "ok"}
-    named = [{"role": "assistant", "function_call": {"name": name, "arguments": ""}} for name in "ab"]
-    told = [{"role": "function", "name": name, "content": {"found": [1]}} for name in "ba"]
-    events = read_transcript([called, called, result, result, result, *named, *told]).events
-    answers = [(each.call, each.tool) for each in events if isinstance(each, Result)]
-    assert answers == [(2, "f"), (1, "f"), (None, ""), (7, "b"), (6, "a")]
+    old_calls = [{"role": "assistant", "function_call": {"name": name, "arguments": ""}} for name in "ab"]
+    old_results = [{"role": "function", "name": name, "content": {"found": [1]}} for name in "ba"]
+    messages = [called, called, result, result, result, *old_calls, *old_results]
+    events = read_transcript(messages).events
+    results = [(event.call, event.tool) for event in events if isinstance(event, Result)]
+    assert results == [(2, "f"), (1, "f"), (None, ""), (7, "b"), (6, "a")]
     assert events[-1].text == '{"found": [1]}'
 
 
-def assistant(calls):
+def make_calls(calls):
     return [{"role": "assistant", "tool_calls": calls}]
 
 
 @pytest.mark.parametrize("arguments", ['{"id": ', "[1]", "null"])
-def test_what_a_model_wrote_that_is_no_object_is_a_malformed_call(arguments):
+def test_arguments_that_are_not_a_json_object_make_a_malformed_call(arguments):
     call = {"id": "c", "function": {"name": "get", "arguments": arguments}}
-    assert read_transcript(assistant([call])).events == (Call("get", {}, "c", arguments, 0),)
+    assert read_transcript(make_calls([call])).events == (Call("get", {}, "c", arguments, 0),)
 
 
 PRE_ACT = {
@@ -139,16 +140,16 @@ PRE_ACT = {
 }
 
 
-def test_the_step_format_of_the_pre_act_authors_is_read_in_order():
+def test_pre_act_steps_are_read_in_order():
     transcript = read_transcript(PRE_ACT)
     first, second, third = "Int_Step 1.1", "Int_Step 1.2", "Int_Step 1.3"
-    noted = {"text": "see, Observation: none", "tags": ("a", "b")}
+    note_arguments = {"text": "see, Observation: none", "tags": ("a", "b")}
     assert (transcript.id, transcript.extra) == ("t1", {"id": "t1"})
     assert transcript.events == (
         Message("user", "17: the red one", "Step 1_H"),
         Call("get_order", {"id": 17, "fast": True, "note": None}, first, None, first),
         Result(2, "get_order", "{'status': 'sent'}", False, first),
-        Call("note", noted, second, None, second),
+        Call("note", note_arguments, second, None, second),
         Result(4, "note", "ok, Observation: twice", False, second),
         Call("close", {}, third, None, third),
         Message("agent", "It is on its way.", "Step 1_A"),
@@ -156,7 +157,7 @@ def test_the_step_format_of_the_pre_act_authors_is_read_in_order():
     assert read_transcript(PRE_ACT["Conversation"]).events == transcript.events
 
 
-def test_tau_bench_results_bring_task_gold_actions_and_reward():
+def test_tau_bench_results_have_task_gold_actions_and_reward():
     actions = [{"name": "get", "kwargs": {"id": 1}}]
     transcript = read_transcript(
         {"task_id": 4, "trial": 2, "reward": 0.0, "info": {"task": {"actions": actions}}, "traj": OPENAI}
@@ -205,7 +206,7 @@ def test_glaive_texts_are_read_with_their_functions():
 
 
 @pytest.mark.parametrize(
-    ("written", "arguments", "malformed"),
+    ("text", "arguments", "malformed"),
     [
         ("""{"name": "f", "arguments": {"a": 1}}""", {"a": 1}, None),
         ("""{"name": "f", "arguments": "{\\"a\\": 1}"}""", {"a": 1}, None),
@@ -218,25 +219,22 @@ def test_glaive_texts_are_read_with_their_functions():
         ("""{"name": "f", "arguments": '{"a": "no end""", {}, """, "arguments": '{"a": "no end """),
     ],
 )
-def test_arguments_are_read_however_they_are_quoted_or_the_call_is_malformed(written, arguments, malformed):
-    talk = read_transcript({"chat": f"USER: hello\nASSISTANT: <functioncall> {written} <|endoftext|>"})
-    assert talk.events[1:] == (Call("f", arguments, None, malformed, 1),)
+def test_glaive_arguments_are_parsed_however_they_are_quoted(text, arguments, malformed):
+    transcript = read_transcript({"chat": f"USER: hello\nASSISTANT: <functioncall> {text} <|endoftext|>"})
+    assert transcript.events[1:] == (Call("f", arguments, None, malformed, 1),)
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         ([], "empty"),
-        ([{"role": "system", "content": "be nice"}], "empty"),
-        (assistant([{"id": "c", "function": {"name": "get"}}]), "message 0.*no arguments"),
-        (assistant([{"function": {"arguments": "{}"}}]), "message 0.*without a name"),
-        (assistant(["get"]), "message 0.*not an object"),
+        (make_calls([{"id": "c", "function": {"name": "get"}}]), "message 0.*no arguments"),
+        (make_calls([{"function": {"arguments": "{}"}}]), "message 0.*without a name"),
+        (make_calls(["get"]), "message 0.*not an object"),
         ([*OPENAI, {"role": "clerk", "content": "x"}], "message 6 is not a chat message"),
-        ([*LANGCHAIN, "bye"], "message 6 is not a chat message"),
         ([{"role": "user", "content": 5}], "message 0: the content is int"),
         ("hello", "unknown format: str"),
         ({"dialog": []}, "unknown format: an object with the keys 'dialog'"),
-        ([["hi"]], "unknown format: a list of list"),
         ({"traj": "x"}, "`traj` is not a list"),
         ({"messages": OPENAI, "tools": [{}]}, "its `tools`"),
         ({"Conversation": {"Step 1": "Human: hi"}}, "'Step 1' is none of"),
@@ -252,8 +250,8 @@ def test_arguments_are_read_however_they_are_quoted_or_the_call_is_malformed(wri
         ({"system": 'Use {"name": ', "chat": CHAT}, "SYSTEM: function 1 is not JSON"),
     ],
 )
-def test_a_broken_record_is_told_and_does_not_stop_the_rest(record, said):
-    with pytest.raises(InputError, match=said):
+def test_a_broken_record_is_reported_and_does_not_stop_the_rest(record, message):
+    with pytest.raises(InputError, match=message):
         read_transcript(record)
     good, broken, also_good = read_transcripts([{"messages": OPENAI}, record, OPENAI])
     assert isinstance(good, Transcript)
@@ -261,18 +259,16 @@ def test_a_broken_record_is_told_and_does_not_stop_the_rest(record, said):
     assert str(broken.error).startswith("record 1: ")
 
 
-# --- files: JSON, JSON Lines, and what is broken in them ------------------------------------------------------------
-
 TALK = [{"role": "user", "content": 'hello, {world} [1, "2"] \\'}, {"role": "assistant", "content": "hi"}]
 A, B = (json.dumps({"id": id, "messages": TALK}) for id in "ab")
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-def read(file, text, encoding="utf-8"):
-    """The ids of what a file of this text holds, and what is broken in it."""
+def read_file(file, text, encoding="utf-8"):
+    """Write and read a file, and return the ids of its conversations, and messages for its broken records."""
     file.write_text(text, encoding=encoding)
-    found = list(read_transcripts(file))
-    return [str(one.error) if isinstance(one, BrokenRecord) else one.id for one in found]
+    records = list(read_transcripts(file))
+    return [str(record.error) if isinstance(record, BrokenRecord) else record.id for record in records]
 
 
 @pytest.mark.parametrize(
@@ -290,29 +286,28 @@ def read(file, text, encoding="utf-8"):
     ],
 )
 def test_a_file_is_a_list_lines_or_one_conversation(tmp_path, text, ids):
-    assert read(tmp_path / "talks.json", text) == ids
+    assert read_file(tmp_path / "talks.json", text) == ids
 
 
 @pytest.mark.parametrize("broken", ['{"messages": [', DEEP], ids=["cut off", "too deep"])
 @pytest.mark.parametrize("name", ["talks.jsonl", "talks.json"])
 def test_a_broken_line_does_not_stop_the_rest(tmp_path, name, broken):
-    first, told, last = read(tmp_path / name, f"{A}\n{broken}\n{B}")
+    first, error, last = read_file(tmp_path / name, f"{A}\n{broken}\n{B}")
     assert (first, last) == ("a", "b")
-    assert told.startswith(f"{tmp_path / name}: record 1: ")
+    assert error.startswith(f"{tmp_path / name}: record 1: ")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (f"[{A}, {B}"[:-9], "record 0: not JSON"),
-        (json.dumps(TALK)[:-1], "record 0: not JSON"),
         (json.dumps([*TALK, "bye"]), "message 2 is not a chat message"),
         ("id,text\n1,hello\n", "record 0: no"),
     ],
 )
-def test_half_a_file_or_another_kind_is_never_scored_as_a_whole(tmp_path, text, said):
-    [told] = read(tmp_path / "talks.json", text)
-    assert said in told
+def test_half_a_file_or_another_kind_of_file_gives_no_transcript(tmp_path, text, message):
+    [error] = read_file(tmp_path / "talks.json", text)
+    assert message in error
 
 
 def test_a_file_that_cannot_be_read_at_all_is_refused(tmp_path):
@@ -321,6 +316,6 @@ def test_a_file_that_cannot_be_read_at_all_is_refused(tmp_path):
         ("[ÿ]", "utf-16", "not UTF-8 text"),
     ):
         with pytest.raises(InputError, match=said):
-            read(tmp_path / "talks.json", text, encoding)
+            read_file(tmp_path / "talks.json", text, encoding)
     with pytest.raises(InputError, match="No such file"):
         list(read_transcripts(tmp_path / "none.json"))
