@@ -46,12 +46,6 @@ class Parallel(Node):
         ReasoningError: When run: a model gave no answer to something that counts. Otherwise as the steps do.
     """
 
-    # The states of a step in one run:
-    # 1. An earlier step waits for answers. The step is asked ahead, once, with the state as it is then.
-    # 2. Its answers have come, and are stored until the step is reached.
-    # 3. The earlier steps are done, and the step runs. A stored answer counts if it's for the question that the step
-    #    asks now. The other questions are asked, together with the following steps that are still in state 1.
-
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
         if not nodes:
             raise InputError("Parallel takes the steps that it is to run: Parallel(matcher, caller)")
@@ -77,10 +71,11 @@ class Parallel(Node):
         """Run the steps in order, and return their updates as one."""
         update: Update = {}
         messages: list[Any] = []
-        asked_ahead: dict[BlueprintNode[Any], list[_EarlyQuestion]] = {}
-        for node in self.nodes:
-            handle = partial(self._handle_request, node, state, asked_ahead)
-            node_update = yield from _run_steps(node.steps(node.view_state(state)), handle)
+        turn_steps = [_Step(node) for node in self.nodes]
+        for number, step in enumerate(turn_steps, start=1):
+            handle = partial(self._handle_request, step, turn_steps[number:], state)
+            node_steps = step.node.steps(step.node.view_state(state))
+            node_update = yield from _run_steps(node_steps, handle)
             state = self._apply(state, node_update)
             messages.extend(node_update.get(self.messages_key, ()))
             update.update(node_update)
@@ -91,21 +86,17 @@ class Parallel(Node):
         return update
 
     def _handle_request(
-        self,
-        node: BlueprintNode[Any],
-        state: Any,
-        asked_ahead: dict[BlueprintNode[Any], list[_EarlyQuestion]],
-        request: Request,
+        self, step: _Step, following: Sequence[_Step], state: Any, request: Request
     ) -> Generator[Any, Any, Any]:
         """Return the answers to a step's questions: those that came ahead, and for the others, new ones."""
         if callable(request):
             return (yield request)
-        answers = [_find_answer(node, question, asked_ahead.get(node, ())) for question in request]
+        answers = [step.find_answer(question) for question in request]
         unanswered = [question for question, answer in zip(request, answers, strict=True) if answer is None]
         if not unanswered:
             return answers
-        early_questions = yield from self._prepare_following(node, state, asked_ahead, request)
-        assigned = [(node.reasoner, question) for question in unanswered]
+        early_questions = yield from self._ask_ahead(following, state, request)
+        assigned = [(step.node.reasoner, question) for question in unanswered]
         assigned += [(early.reasoner, early.question) for early in early_questions]
         new_answers = iter((yield assigned))
         for position, answer in enumerate(answers):
@@ -115,27 +106,24 @@ class Parallel(Node):
             early.answer = next(new_answers)
         return answers
 
-    def _prepare_following(
-        self,
-        node: BlueprintNode[Any],
-        state: Any,
-        asked_ahead: dict[BlueprintNode[Any], list[_EarlyQuestion]],
-        request: Sequence[Question[Any]],
+    def _ask_ahead(
+        self, following: Sequence[_Step], state: Any, request: Sequence[Question[Any]]
     ) -> Generator[UserFunction, Any, list[_EarlyQuestion]]:
-        """Return the questions of the steps after a node that weren't asked ahead yet."""
+        """Return the questions of the following steps that weren't asked ahead yet."""
         state_if_all_match = state
         if isinstance(request, Questions):
             state_if_all_match = self._apply(state, request.make_update_if_all_match())
         early_questions: list[_EarlyQuestion] = []
-        for following in self.nodes[self.nodes.index(node) + 1 :]:
-            if following in asked_ahead:
+        for step in following:
+            if step.was_asked_ahead:
                 continue
-            asked_ahead[following] = []
-            expected_state = state_if_all_match if following.assumes_all_match else state
-            steps = following.steps(following.view_state(expected_state, is_ahead=True))
-            questions, update = yield from _run_until_questions(steps)
-            asked_ahead[following] = [_EarlyQuestion(following.reasoner, question) for question in questions]
-            early_questions += asked_ahead[following]
+            step.was_asked_ahead = True
+            node = step.node
+            expected_state = state_if_all_match if node.assumes_all_match else state
+            node_steps = node.steps(node.view_state(expected_state, is_ahead=True))
+            questions, update = yield from _run_until_questions(node_steps)
+            step.early_questions = [_EarlyQuestion(node.reasoner, question) for question in questions]
+            early_questions += step.early_questions
             if not questions and self._calls_tools(self._apply(expected_state, update)):
                 break  # the steps after it would be left out
         return early_questions
@@ -159,6 +147,32 @@ class Parallel(Node):
         else:
             messages = [*view.messages, *messages]
         return {**values, **update, self.messages_key: messages}
+
+
+class _Step:
+    """A step in one run, which goes through these states:
+
+    1. An earlier step waits for answers. This one is asked ahead, once, with the state as it is then.
+    2. Its answers have come, and are stored until the step is reached.
+    3. The earlier steps are done, and this one runs. A stored answer counts if it's for a question that the step asks
+       now. The other questions are asked, together with those of the following steps that are still in state 1.
+    """
+
+    def __init__(self, node: BlueprintNode[Any]) -> None:
+        self.node = node
+        self.was_asked_ahead = False
+        self.early_questions: list[_EarlyQuestion] = []
+
+    def find_answer(self, question: Question[Any]) -> Answer[Any] | ReasoningError | None:
+        """Return the answer that came ahead to the same question, or None."""
+        for early in self.early_questions:
+            is_same = early.question.messages == question.messages
+            if self.node.assumes_all_match:
+                is_same = early.question.guidelines == question.guidelines
+            if is_same and early.question.blueprint is question.blueprint:
+                early.replay(question)
+                return early.answer
+        return None
 
 
 class _EarlyQuestion:
@@ -186,20 +200,6 @@ class _EarlyQuestion:
                 question.check(value)
             if question.on_candidate:
                 question.on_candidate(value, complaints)
-
-
-def _find_answer(
-    node: BlueprintNode[Any], question: Question[Any], early_questions: Sequence[_EarlyQuestion]
-) -> Answer[Any] | ReasoningError | None:
-    """Return the answer that came ahead to the same question, or None."""
-    for early in early_questions:
-        is_same = early.question.messages == question.messages
-        if node.assumes_all_match:
-            is_same = early.question.guidelines == question.guidelines
-        if is_same and early.question.blueprint is question.blueprint:
-            early.replay(question)
-            return early.answer
-    return None
 
 
 def _run_steps(
