@@ -1,4 +1,4 @@
-"""The offline model: a valid instance of any schema, and the replies of agents in simple words."""
+"""The offline model: valid instances of any schema, and replies of agents in simple words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 from pydantic import BaseModel
 
@@ -33,19 +33,12 @@ from arq_graph.milestones import LLMJudge, Message, Transcript, parse_milestones
 NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
 NAMES = st.sampled_from(["order_id", "score", "message", "finished", "value", "action", "steps"])
 SCALARS = st.sampled_from(["string", "integer", "number", "boolean", "null"]).map(lambda kind: {"type": kind})
-CHOICES = st.lists(st.text(max_size=4) | st.integers(), min_size=1, max_size=3).map(
-    lambda each: {"enum": each}
+ENUMS = st.lists(st.text(max_size=4) | st.integers(), min_size=1, max_size=3).map(
+    lambda values: {"enum": values}
 )
 
 
-def nested(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """An object, a list or a choice of what is inside."""
-    objects = st.dictionaries(NAMES, inner, max_size=4).map(closed)
-    choices = st.lists(inner, min_size=1, max_size=3).map(lambda options: {"anyOf": options})
-    return objects | choices | inner.map(lambda items: {"type": "array", "items": items})
-
-
-def closed(properties: dict[str, Any]) -> dict[str, Any]:
+def make_object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -54,21 +47,37 @@ def closed(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-SCHEMAS = st.recursive(SCALARS | CHOICES, nested, max_leaves=8).map(lambda value: closed({"value": value}))
+def nest(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    objects = st.dictionaries(NAMES, inner, max_size=4).map(make_object)
+    choices = st.lists(inner, min_size=1, max_size=3).map(lambda options: {"anyOf": options})
+    return objects | choices | inner.map(lambda items: {"type": "array", "items": items})
 
 
-def answer(schema: dict[str, Any], *messages: Any) -> Any:
-    wanted = {"type": "json_schema", "json_schema": {"name": "Asked", "schema": schema}}
-    said = messages or ("Where is my order ORD-1001?",)
-    return json.loads(OfflineChatModel().invoke(list(said), response_format=wanted).text)
+SCHEMAS = st.recursive(SCALARS | ENUMS, nest, max_leaves=8).map(lambda value: make_object({"value": value}))
+
+
+def ask(schema: dict[str, Any]) -> Any:
+    response_format = {"type": "json_schema", "json_schema": {"name": "Asked", "schema": schema}}
+    message = OfflineChatModel().invoke("Where is my order ORD-1001?", response_format=response_format)
+    return json.loads(message.text)
 
 
 @settings(max_examples=30, deadline=None)
 @given(SCHEMAS)
 def test_any_strict_schema_gets_a_valid_instance_and_always_the_same(schema: dict[str, Any]) -> None:
-    first = answer(schema)
-    Draft202012Validator(schema).validate(first)
-    assert answer(schema) == first
+    instance = ask(schema)
+    Draft202012Validator(schema).validate(instance)
+    assert ask(schema) == instance
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+def test_langchains_structured_output_works(method: Any) -> None:
+    class City(BaseModel):
+        name: str
+
+    assert isinstance(
+        OfflineChatModel().with_structured_output(City, method=method).invoke("Which city?"), City
+    )
 
 
 class Mood(ARQ):
@@ -79,25 +88,13 @@ class Mood(ARQ):
     is_checked: bool = verify("Is it so?", must_be=True)
 
 
-@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
-def test_it_answers_by_every_method_that_langchain_knows(method: Any) -> None:
-    class City(BaseModel):
-        name: str
-
-    asked = [
-        SystemMessage(f"Answer as JSON.\n{json.dumps(City.model_json_schema())}"),
-        HumanMessage("Which city?"),
-    ]
-    assert isinstance(OfflineChatModel().with_structured_output(City, method=method).invoke(asked), City)
+def test_a_failed_verification_passes_when_it_is_asked_again() -> None:
+    answer = Reasoner("offline").ask(Mood, [HumanMessage("I am so happy!")])
+    assert answer.satisfied
+    assert len(answer.attempts) == 2
 
 
-def test_a_check_that_has_to_hold_is_met_when_it_is_asked_again() -> None:
-    answered = Reasoner("offline").ask(Mood, [HumanMessage("I am so happy!")])
-    assert answered.satisfied
-    assert len(answered.attempts) == 2
-
-
-async def test_it_says_what_it_does_not_understand_in_words_too() -> None:
+async def test_it_says_that_it_does_not_understand() -> None:
     assert OfflineChatModel().invoke("How tall is the tower?").text == NOT_UNDERSTOOD
     assert (await OfflineChatModel().ainvoke("How tall is the tower?")).text == NOT_UNDERSTOOD
     assert Reasoner("offline").ask(Mood, [HumanMessage("Hm.")]).value.why == NOT_UNDERSTOOD
@@ -109,9 +106,11 @@ def test_as_a_judge_it_decides_nothing() -> None:
 - {name: Helped, type: NFC, description: The agent offers to try again later., dependencies: [Start]}
 - {name: End, type: NFC, dependencies: [Helped]}
 """)
-    said = Transcript((Message("user", "It is stuck."), Message("agent", "I offer to try again later.")))
-    judged = score(graph, said, judge=LLMJudge("offline"))
-    assert (judged.goal_completed, judged.undecided) == (None, ("Helped",))
+    transcript = Transcript(
+        (Message("user", "It is stuck."), Message("agent", "I offer to try again later."))
+    )
+    result = score(graph, transcript, judge=LLMJudge("offline"))
+    assert (result.goal_completed, result.undecided) == (None, ("Helped",))
 
 
 def find_book(title: str) -> dict[str, Any]:
@@ -160,48 +159,30 @@ LIBRARY = Agent(
 )
 
 
-def rent_bike(
-    start: date, days: int, size: Literal["small", "large"], city: str, helmet: bool = False
-) -> str:
-    """Rent a bike to the customer.
-
-    Args:
-        start: The first day, like 2026-05-04.
-        days: For how many days.
-        size: The size of the bike.
-        city: In which city.
-        helmet: Whether a helmet is rented, too.
-    """
-    return f"A {size} bike is yours in {city}{' with a helmet' if helmet else ''}."
-
-
-BIKES = Agent(
-    "Bikes",
-    "You rent out bikes.",
-    [Guideline("the customer wants to rent a bike", 'rent it and say "Ride safely!"', tools=[rent_bike])],
-    variables=[Variable("city", "where the shop is", "Ghent")],
-)
-
-
-def hold(app: Any, *lines: str) -> list[tuple[list[tuple[str, dict[str, Any]]], str]]:
-    """The calls of each turn, and the reply to it."""
-    thread, seen, turns = {"configurable": {"thread_id": "t"}}, 0, []
-    for line in lines:
-        messages = app.invoke({"messages": [("user", line)]}, thread)["messages"]
-        new, seen = messages[seen:], len(messages)
-        calls = [(c["name"], c["args"]) for m in new if isinstance(m, AIMessage) for c in m.tool_calls]
-        turns.append((calls, new[-1].text))
+def run_conversation(app: Any, *messages: str) -> list[tuple[list[tuple[str, dict[str, Any]]], str]]:
+    """Return the calls of each turn, and the reply."""
+    thread = {"configurable": {"thread_id": "t"}}
+    seen = 0
+    turns = []
+    for text in messages:
+        state = app.invoke({"messages": [("user", text)]}, thread)
+        calls = []
+        for message in state["messages"][seen:]:
+            if isinstance(message, AIMessage):
+                calls += [(call["name"], call["args"]) for call in message.tool_calls]
+        seen = len(state["messages"])
+        turns.append((calls, state["messages"][-1].text))
     return turns
 
 
-def guided(agent: Agent, **settings: Any) -> Any:
+def create_app(agent: Agent, **settings: Any) -> Any:
     return create_guided_agent("offline", agent, checkpointer=MemorySaver(), **settings)
 
 
 @pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
 def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
-    turns = hold(
-        guided(LIBRARY, strategy=strategy),
+    turns = run_conversation(
+        create_app(LIBRARY, strategy=strategy),
         'Hi, I am looking for the book "The Hobbit"',
         "Yes, please",
         "My card is L-55",
@@ -218,32 +199,50 @@ def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     first, missing, reserved, renewed, last = (reply for _, reply in turns)
     assert first.startswith("Welcome to the library!")
     assert "- shelf: B4" in first
-    assert "Shall I reserve it for you?" in first  # the result has activated this in the same turn
+    assert "Shall I reserve it for you?" in first  # activated in the same turn, by the tool's result
     assert missing == "Could you please tell me the card (the number of the library card, such as L-123)?"
     assert reserved == "The Hobbit is reserved for you."
     assert renewed == "Your loans run 3 weeks longer."
     assert last == NOT_UNDERSTOOD
 
 
-def test_a_bike_rental_takes_numbers_choices_flags_variables_and_what_has_a_known_shape() -> None:
-    turns = hold(
-        guided(BIKES),
-        "I want to rent a large bike with a helmet from 2026-05-04",
-        "for 2 days",
+def rent_bike(
+    start: date, days: int, size: Literal["small", "large"], city: str, helmet: bool = False
+) -> str:
+    """Rent a bike to the customer.
+
+    Args:
+        start: The first day, like 2026-05-04.
+        days: For how many days.
+        size: The size of the bike.
+        city: In which city.
+        helmet: Whether a helmet is rented, too.
+    """
+    return f"A {size} bike is yours in {city}{' with a helmet' if helmet else ''}."
+
+
+def test_arguments_are_numbers_choices_flags_variables_and_texts_of_a_known_shape() -> None:
+    agent = Agent(
+        "Bikes",
+        "You rent out bikes.",
+        [Guideline("the customer wants to rent a bike", 'rent it and say "Ride safely!"', tools=[rent_bike])],
+        variables=[Variable("city", "where the shop is", "Ghent")],
     )
-    assert turns[0] == ([], "Could you please tell me the days (for how many days)?")
-    rented = {"start": "2026-05-04", "days": 2, "size": "large", "city": "Ghent"}
-    assert turns[1][0] == [("rent_bike", {**rented, "helmet": True})]
-    assert turns[1][1].endswith("with a helmet.\n\nRide safely!")
+    first, second = run_conversation(
+        create_app(agent), "I want to rent a large bike with a helmet from 2026-05-04", "for 2 days"
+    )
+    assert first == ([], "Could you please tell me the days (for how many days)?")
+    arguments = {"start": "2026-05-04", "days": 2, "size": "large", "city": "Ghent", "helmet": True}
+    assert second == (
+        [("rent_bike", arguments)],
+        "A large bike is yours in Ghent with a helmet.\n\nRide safely!",
+    )
 
 
-def test_what_is_to_be_said_once_is_said_once_and_what_lasts_stays_active() -> None:
-    app = guided(LIBRARY)
-    replies = [reply for _, reply in hold(app, "Hi", "Hello", "I want to renew my loans")]
-    assert [("Welcome" in each, "closed on Friday" in each) for each in replies] == [
-        (True, True),
-        *[(False, False)] * 2,
-    ]
+def test_a_one_time_action_is_taken_once_and_a_lasting_one_stays_active() -> None:
+    app = create_app(LIBRARY)
+    turns = run_conversation(app, "Hi", "Hello", "I want to renew my loans")
+    assert ["Welcome" in reply and "closed on Friday" in reply for _, reply in turns] == [True, False, False]
     matches = app.get_state({"configurable": {"thread_id": "t"}}).values["guideline_matches"]
     assert {match["guideline"] for match in matches if match["active"]} == {"G5", "G6"}
 
@@ -251,7 +250,8 @@ def test_what_is_to_be_said_once_is_said_once_and_what_lasts_stays_active() -> N
 @pytest.mark.parametrize("create", [create_preact_agent, create_respact_agent])
 def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> None:
     app = create("offline", [find_book, renew_loan], checkpointer=MemorySaver())
-    turns = hold(app, "Can you renew my loans?", "L-7", 'Find the book "Dune"', "How old are you?")
+    texts = ["Can you renew my loans?", "L-7", 'Find the book "Dune"', "How old are you?"]
+    turns = run_conversation(app, *texts)
     assert [calls for calls, _ in turns] == [
         [],
         [("renew_loan", {"card": "L-7"})],
@@ -261,8 +261,9 @@ def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> 
     assert turns[3][1] == NOT_UNDERSTOOD
 
 
-def test_it_works_in_the_modes_without_queries_too() -> None:
-    for mode in ("cot", "direct"):
-        ((calls, reply),) = hold(guided(LIBRARY, mode=mode), 'I am looking for the book "The Hobbit"')
-        assert calls == [("find_book", {"title": "The Hobbit"})]
-        assert "Shall I reserve it for you?" in reply
+@pytest.mark.parametrize("mode", ["cot", "direct"])
+def test_it_works_in_modes_without_queries(mode: Any) -> None:
+    app = create_app(LIBRARY, mode=mode)
+    ((calls, reply),) = run_conversation(app, 'I am looking for the book "The Hobbit"')
+    assert calls == [("find_book", {"title": "The Hobbit"})]
+    assert "Shall I reserve it for you?" in reply

@@ -1,4 +1,4 @@
-"""The scripted model: it answers in order, shows what it was asked, and says when the script runs out."""
+"""The scripted model: its answers, its record of calls, and the error when the script runs out."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -18,13 +18,13 @@ class Reply(BaseModel):
     answer: str
 
 
-def test_answers_come_in_the_order_of_the_calls():
+def test_answers_are_given_in_order():
     model = ScriptedChatModel(["one", {"answer": "two"}, Reply(answer="three"), AIMessage("four")])
     texts = [str(model.invoke("go on").text) for _ in range(4)]
     assert texts == ["one", '{"answer": "two"}', '{"answer": "three"}', "four"]
 
 
-def test_a_call_shows_messages_arguments_schema_and_blueprint():
+def test_a_call_is_recorded_with_messages_arguments_schema_and_blueprint():
     model = ScriptedChatModel([{"answer": "yes"}])
     model.bind(response_format=JSON_SCHEMA, temperature=0.1).invoke(
         [SystemMessage("The rules."), HumanMessage("Am I here?")],
@@ -47,7 +47,7 @@ def test_a_call_shows_messages_arguments_schema_and_blueprint():
         ("I will not.", "Reply", "I will not.", []),
     ],
 )
-def test_an_object_becomes_a_call_where_a_tool_is_forced(answer, choice, content, calls):
+def test_an_object_becomes_a_call_of_a_forced_tool(answer, choice, content, calls):
     model = ScriptedChatModel([answer])
     message = model.bind_tools([TOOL], tool_choice=choice).invoke("x")
     assert (message.content, [(call["name"], call["args"]) for call in message.tool_calls]) == (
@@ -57,7 +57,7 @@ def test_an_object_becomes_a_call_where_a_tool_is_forced(answer, choice, content
     assert model.calls[0].schema == (SCHEMA if choice else None)
 
 
-def test_an_exception_in_the_script_is_raised_and_a_call_too_many_is_named():
+def test_an_exception_is_raised_and_a_call_too_many_is_reported():
     model = ScriptedChatModel([TimeoutError("too slow"), "fine"])
     with pytest.raises(TimeoutError, match="too slow"):
         model.invoke("x")
@@ -70,7 +70,7 @@ def test_an_exception_in_the_script_is_raised_and_a_call_too_many_is_named():
 
 
 async def test_tasks_and_threads_share_one_script():
-    message = AIMessage("same")  # one message may stand in it twice
+    message = AIMessage("same")  # may be in the script twice
     model = ScriptedChatModel([str(number) for number in range(100)] + [message, message])
     tasks = await asyncio.gather(*(model.ainvoke("x") for _ in range(50)))
     with ThreadPoolExecutor(16) as pool:
