@@ -180,7 +180,7 @@ def recalls(file: Path = LABELLED) -> Iterator[Recall]:
         InputError: Its embeddings cannot be made.
         ReasoningError: Its embeddings cannot be asked.
     """
-    labelled = read_model(file, Labelled, what="labelled set")
+    labelled = read_model(file, Labelled, file_kind="labelled set")
     ways: dict[str, Embeddings | None] = {"spelling": None}
     if labelled.embeddings:
         ways[labelled.embeddings] = Remembered(_embeddings(labelled.embeddings))
@@ -212,6 +212,6 @@ def _missed(
         before: list[BaseMessage] = [AIMessage(each.agent, id="1")] if each.agent else []
         update = matcher.invoke({"messages": [*before, HumanMessage(each.says, id="2")]})
         judged = {record["guideline"] for record in update["guideline_matches"]}
-        needs = dict.fromkeys(agent.guideline(id).id for id in each.needs)
+        needs = dict.fromkeys(agent.get_guideline(id).id for id in each.needs)
         missed.append([id for id in needs if id not in judged])
     return missed

@@ -49,7 +49,7 @@ def read_milestones(path: str | Path, *, check: bool = True) -> MilestoneGraph:
     Raises:
         SpecError: The file can't be read, or nothing can be measured on the graph; file and line are named.
     """
-    graph = parse_milestones(read_text(path, what=FILE_KIND), file=str(path))
+    graph = parse_milestones(read_text(path, file_kind=FILE_KIND), file=str(path))
     if check:
         require_measurable(graph)
         for finding in check_milestones(graph).warnings:
@@ -67,7 +67,7 @@ def parse_milestones(text: str, *, file: str | None = None) -> MilestoneGraph:
     Raises:
         SpecError: The text isn't YAML, or not a list of milestones; the line is named.
     """
-    model = parse_model(text, MilestoneFile, what=FILE_KIND, source=file or "<text>")
+    model = parse_model(text, MilestoneFile, file_kind=FILE_KIND, source=file or "<text>")
     fields = {name: getattr(model, name) for name in MilestoneFile.model_fields}
     return MilestoneGraph(**fields, file=file)
 

@@ -66,7 +66,7 @@ class ApproveCalls(Node):
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
         self.agent = agent
         self.messages_key = messages_key
-        names = agent.confirmed_by("operator", "interrupt")
+        names = agent.get_confirmed_tools("operator", "interrupt")
         self._tools = {name: ToolArguments(agent.toolbox[name]) for name in names}
         self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("agreements")})
 

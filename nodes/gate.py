@@ -81,7 +81,7 @@ class Gate:
             return self.report_problems(tool, arguments, problems)
         if reason := self._find_repetition(tool, arguments, repeat_is_justified) or objection:
             return [self.make_insight(tool, "declined", arguments, reason)]
-        if tool.name in self.agent.confirmed_by("customer") or doubt:
+        if tool.name in self.agent.get_confirmed_tools("customer") or doubt:
             return [self.make_insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
         return [self.make_insight(tool, "run", arguments)]
 
@@ -196,7 +196,7 @@ def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages
         StateError: A channel of this library holds something that it did not write.
     """
     scores = get_active_scores(agent, StateView(state, messages_key, agent=agent.name))
-    return [agent.guideline(id) for id in scores]
+    return [agent.get_guideline(id) for id in scores]
 
 
 def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
@@ -244,7 +244,7 @@ def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[s
     agreed_ids = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
     unvisited = list(agreed_ids)
     while unvisited:  # the guidelines that these depend on were active too
-        dependencies = set(agent.guideline(unvisited.pop()).depends_on) - agreed_ids
+        dependencies = set(agent.get_guideline(unvisited.pop()).depends_on) - agreed_ids
         agreed_ids |= dependencies
         unvisited += dependencies
     matches = current_turn_matches(state)

@@ -185,7 +185,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         for (_, ids), answer in zip(open_batches, answers, strict=True):
             for id in ids:
                 is_condition_met = inputs.conditions.get(id, False)
-                guideline = self.agent.guideline(id)
+                guideline = self.agent.get_guideline(id)
                 matches[id] = make_match(guideline, answer, state.turn, is_condition_met=is_condition_met)
             judged.extend(ids)
         related = apply_relations(self.agent.relations, matches)
@@ -242,7 +242,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         """Return the matches of guidelines that code decides, or whose condition it refutes in the first pass."""
         matches: dict[str, GuidelineMatch] = {}
         for id, is_condition_met in inputs.conditions.items():
-            guideline = self.agent.guideline(id)
+            guideline = self.agent.get_guideline(id)
             match = inputs.matches.get(id)
             is_first_refuted = match is None and not is_condition_met
             has_matched = match is not None and match.matched
@@ -255,12 +255,12 @@ class GuidelineMatcher(AgentNode[ARQ]):
         def check(answer: ARQ) -> list[Complaint]:
             complaints: list[Complaint] = []
             for id in ids:
-                guideline, judgement = self.agent.guideline(id), getattr(answer, id)
+                guideline, judgement = self.agent.get_guideline(id), getattr(answer, id)
                 is_met = inputs.conditions.get(id, False)
                 complaints.extend(find_contradictions(guideline, judgement, is_condition_met=is_met))
             return complaints
 
-        conditions = {id: self.agent.guideline(id).condition for id in ids}
+        conditions = {id: self.agent.get_guideline(id).condition for id in ids}
         lists = {
             "holds": [id for id in ids if callable(conditions[id]) and inputs.conditions.get(id)],
             "applied": self._describe_applied(ids, inputs),

@@ -112,7 +112,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         conversation = self.read_conversation(state)
         # The active guidelines that have an action; the others are observations.
         scores = get_active_scores(self.agent, state)
-        scores = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
+        scores = {
+            id: score for id, score in scores.items() if self.agent.get_guideline(id).action is not None
+        }
         draft = state.get(self.draft_key) if self.draft_key else current_turn_draft(state)
         insights = state.read_turn_records("tool_insights", ToolInsight, state.turn)
         pending = [insight for insight in insights if insight.kind == "confirm"]
@@ -165,7 +167,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     ) -> dict[str, Any]:
         active_guidelines: list[dict[str, Any]] = []
         for id, score in scores.items():
-            guideline = self.agent.guideline(id)
+            guideline = self.agent.get_guideline(id)
             weight = {"priority": guideline.priority, "score": score}
             active_guidelines.append({**describe_guideline(guideline), **weight})
         insights: list[dict[str, Any]] = []
@@ -191,11 +193,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     def _describe_overridden(self, state: StateView) -> Iterator[dict[str, Any]]:
         """Describe the guidelines that the reply would follow, if another one didn't override them."""
         matches = current_turn_matches(state)
-        active = [self.agent.guideline(match.guideline) for match in matches if match.active]
+        active = [self.agent.get_guideline(match.guideline) for match in matches if match.active]
         for match in matches:
             overriding = [guideline.id for guideline in active if match.guideline in guideline.overrides]
             if match.matched and not match.active and overriding:
-                guideline = self.agent.guideline(match.guideline)
+                guideline = self.agent.get_guideline(match.guideline)
                 yield {**describe_guideline(guideline), "replaced_by": overriding}
 
     def _describe_insights(
@@ -211,7 +213,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             yield {"kind": "confirm", "question": format_question(self.agent, pending)}
         for match in current_turn_matches(state):
             if match.missing_information and not match.active:
-                guideline = self.agent.guideline(match.guideline)
+                guideline = self.agent.get_guideline(match.guideline)
                 yield {
                     "kind": "not_known_yet",
                     "condition": guideline.condition_text,

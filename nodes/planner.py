@@ -77,7 +77,7 @@ class Planner(Strategy):
         self.max_steps = require_count("max_steps", max_steps)
         self.draft = draft
         super().__init__(model, agent, **settings)
-        is_confirmed = bool(agent.confirmed_by("customer"))
+        is_confirmed = bool(agent.get_confirmed_tools("customer"))
         self.blueprint = self.example_blueprint(list(self.tools.values()), confirmed=is_confirmed)
         self.tools_by_property: dict[str, ToolArguments] = {}
         for name, tool in self.tools.items():

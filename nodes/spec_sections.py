@@ -34,9 +34,9 @@ def describe_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str,
         "name": tool.name,
         "description": tool.tool.description,
         "arguments": [argument.describe() for argument in tool.arguments],
-        "granted_by": [describe_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
+        "granted_by": [describe_guideline(agent.get_guideline(id)) for id in agent.grants[tool.name]],
     }
-    if tool.name in agent.confirmed_by("customer"):
+    if tool.name in agent.get_confirmed_tools("customer"):
         description["needs_agreement"] = True
     if key and key != tool.name:
         description["key"] = key

@@ -95,7 +95,7 @@ class Strategy(AgentNode[ARQ]):
         candidates.
         """
         active_ids = list(get_active_scores(self.agent, gate.state))
-        guidelines = [describe_guideline(self.agent.guideline(id)) for id in active_ids]
+        guidelines = [describe_guideline(self.agent.get_guideline(id)) for id in active_ids]
         candidates = [
             name for name in self.agent.toolbox if name in gate.granted and not find_objection(name)
         ]

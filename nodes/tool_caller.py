@@ -156,7 +156,7 @@ class ToolCaller(Strategy):
         self.properties: dict[str, str] = {}
         is_compared = len(self.tools) > 1
         for name, tool in self.tools.items():
-            is_confirmed = name in agent.confirmed_by("customer")
+            is_confirmed = name in agent.get_confirmed_tools("customer")
             self.blueprints[name] = make_tool_blueprint(tool, compared=is_compared, confirmed=is_confirmed)
             self.heads[name] = self.render_head(tools=[describe_tool(agent, tool)])
             self.properties[name] = get_tool_property(name)

@@ -61,7 +61,7 @@ def route_calls(
         otherwise: Where to go without a call; may be several nodes.
         messages_key: Channel of the messages.
     """
-    tools_to_approve = agent.confirmed_by("operator", "interrupt") if approve else ()
+    tools_to_approve = agent.get_confirmed_tools("operator", "interrupt") if approve else ()
     destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
 
     def route(state: Any) -> Any:

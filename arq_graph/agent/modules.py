@@ -40,9 +40,9 @@ def load(reference: str, folder: Path | None = None) -> object:
     try:
         value: object = attrgetter(attribute)(module)
     except AttributeError:
-        public_names = [known for known in dir(module) if not known.startswith("_")]
-        near = suggestion(attribute, public_names)
-        raise SpecError(f"names {reference!r}, but there is no {attribute!r}{near}") from None
+        public_names = [name for name in dir(module) if not name.startswith("_")]
+        hint = suggestion(attribute, public_names)
+        raise SpecError(f"names {reference!r}, but there is no {attribute!r}{hint}") from None
     _loaded[id(value)] = value, reference, folder
     return value
 

@@ -84,9 +84,9 @@ def prepare_guidelines(
     if path and answers:
         _write_answers(path, guidelines, answers)
     if failure is not None:
-        answered = sum(_get_wording(guideline) in answers for guideline in unanswered)
+        count = sum(_get_wording(guideline) in answers for guideline in unanswered)
         where = f"; {path} keeps the answers" if path else ""
-        failure.add_note(f"{answered} of {len(unanswered)} guidelines were answered{where}.")
+        failure.add_note(f"{count} of {len(unanswered)} guidelines were answered{where}.")
         raise failure
     return apply_answers(guidelines, answers)
 

@@ -236,11 +236,11 @@ class Agent(Part):
         """The absolute path of the file that the agent was read from, if any."""
         return self._file
 
-    def confirmed_by(self, *by: ConfirmedBy) -> frozenset[str]:
+    def get_confirmed_tools(self, *by: ConfirmedBy) -> frozenset[str]:
         """Return the names of the tools whose calls need the agreement of one of these."""
         return frozenset(name for name, confirmation in self.confirm.items() if confirmation.by in by)
 
-    def guideline(self, id: str) -> Guideline:
+    def get_guideline(self, id: str) -> Guideline:
         """Return the guideline with that id.
 
         Raises:
@@ -269,7 +269,7 @@ class Agent(Part):
         Raises:
             SpecError: The file can't be read or isn't valid; the message says file, line and what was expected.
         """
-        agent = read_model(path, cls, what="agent file")
+        agent = read_model(path, cls, file_kind="agent file")
         answers_path = get_answers_path(Path(path))
         if not answers_path.exists():
             return agent

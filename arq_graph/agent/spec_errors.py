@@ -37,7 +37,7 @@ def make_spec_error(
     model: type[BaseModel],
     values: object,
     *,
-    what: str = "",
+    file_kind: str = "",
     source: str | None = None,
     line_of: Callable[[Place], int] | None = None,
 ) -> SpecError:
@@ -47,7 +47,7 @@ def make_spec_error(
         error: Pydantic's error.
         model: The model that validated the values.
         values: The values that were validated.
-        what: The kind of file, such as "agent file".
+        file_kind: The kind of file, such as "agent file".
         source: The name of the file; None for an object that is built in Python.
         line_of: Returns the line of a place in the file; None for an object that is built in Python.
     """
@@ -67,7 +67,7 @@ def make_spec_error(
             prefix = f"{model.__name__}: " if place else f"{model.__name__} "
             problems[key] = (None, prefix + message)
         else:
-            problems[key] = (line_of(place), message if place else f"the {what} {message}")
+            problems[key] = (line_of(place), message if place else f"the {file_kind} {message}")
     messages = list(problems.values())
     if line_of is not None:
         messages.sort()
@@ -119,8 +119,8 @@ def _describe(detail: Mapping[str, Any], place: Place, model: type[BaseModel]) -
     if detail["type"].startswith("value_"):
         return _describe_value_error(detail["ctx"]["error"], field)
     expected = _describe_expected(detail, model)
-    near = suggestion(str(detail["input"]), re.findall(r"'([^']*)'", expected))
-    message = f"{expected}, but is {detail['input']!r:.60}{near}"
+    hint = suggestion(str(detail["input"]), re.findall(r"'([^']*)'", expected))
+    message = f"{expected}, but is {detail['input']!r:.60}{hint}"
     return f"{field} {message}" if field else message
 
 

@@ -105,8 +105,8 @@ class ToolDescription(Outcome):
     def _check_names(self, names: list[str], place: Place) -> Iterator[Problem]:
         for name in names:
             if name not in self.arguments:
-                near = suggestion(name, self.arguments)
-                yield place, f"names {name!r}, which is not an argument of the tool{near}"
+                hint = suggestion(name, self.arguments)
+                yield place, f"names {name!r}, which is not an argument of the tool{hint}"
 
     def _find_wrong_defaults(self) -> Iterator[Problem]:
         for name, schema in self.arguments.items():
@@ -163,18 +163,18 @@ def load_described_tool(reference: str, folder: Path | None) -> StructuredTool:
     """Load the tool that a file names as "file.yaml:tool"."""
     file, _, name = reference.rpartition(":")
     path = (folder or Path()) / file
-    tools = _load_tools(str(path), read_text(path, what="file of tools"))
+    tools = _load_tools(str(path), read_text(path, file_kind="file of tools"))
     if name not in tools:
-        near = suggestion(name, tools)
+        hint = suggestion(name, tools)
         raise SpecError(
-            f"names {reference!r}, but the file has no tool {name!r}{near} (it has: {', '.join(tools)})"
+            f"names {reference!r}, but the file has no tool {name!r}{hint} (it has: {', '.join(tools)})"
         )
     return tools[name]
 
 
 @lru_cache(maxsize=64)  # all agents share the tools of a file, until its text changes
 def _load_tools(path: str, text: str) -> dict[str, StructuredTool]:
-    file = parse_model(text, ToolFile, what="file of tools", source=path)
+    file = parse_model(text, ToolFile, file_kind="file of tools", source=path)
     return {name: description.make_tool(name) for name, description in file.root.items()}
 
 

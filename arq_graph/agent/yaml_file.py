@@ -1,7 +1,7 @@
 """The only reader of YAML files: it returns a Pydantic model, or raises one `SpecError` that names every mistake.
 
 ```python
-suite = read_model("suite.yaml", SuiteFile, what="suite file")
+suite = read_model("suite.yaml", SuiteFile, file_kind="suite file")
 ```
 
 As in JSON, a word without quotes is null, true, false or a decimal number; anything else is text: `no`, `12:30`,
@@ -39,16 +39,18 @@ MAX_DEPTH = 40
 _JSON_WORD = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
-def read_model(path: str | os.PathLike[str], model: type[M], *, what: str = "file") -> M:
+def read_model(path: str | os.PathLike[str], model: type[M], *, file_kind: str = "file") -> M:
     """Read a YAML file as a model.
 
     Raises:
         SpecError: The file can't be read or isn't valid; the message names every mistake with its line.
     """
-    return parse_model(read_text(path, what=what), model, what=what, source=os.fspath(path))
+    return parse_model(
+        read_text(path, file_kind=file_kind), model, file_kind=file_kind, source=os.fspath(path)
+    )
 
 
-def parse_model(text: str, model: type[M], *, what: str = "file", source: str = "<text>") -> M:
+def parse_model(text: str, model: type[M], *, file_kind: str = "file", source: str = "<text>") -> M:
     """Parse a YAML text as a model.
 
     Raises:
@@ -61,14 +63,14 @@ def parse_model(text: str, model: type[M], *, what: str = "file", source: str = 
     except ValidationError as error:
         keys = [key for key in _FILE_KINDS if isinstance(values, dict) and key in values]
         if keys and model.model_fields.keys().isdisjoint(keys):
-            message = f"is not a valid {what}: it looks like {_FILE_KINDS[keys[0]]}"
+            message = f"is not a valid {file_kind}: it looks like {_FILE_KINDS[keys[0]]}"
             raise SpecError(message, file=source) from None
         raise make_spec_error(
-            error, model, values, what=what, source=source, line_of=document.line_of
+            error, model, values, file_kind=file_kind, source=source, line_of=document.line_of
         ) from None
 
 
-def read_text(path: str | os.PathLike[str], *, what: str) -> str:
+def read_text(path: str | os.PathLike[str], *, file_kind: str) -> str:
     """Read the text of a file.
 
     Raises:
@@ -79,7 +81,7 @@ def read_text(path: str | os.PathLike[str], *, what: str) -> str:
         content = Path(file).read_bytes()
         return content.decode("utf-8-sig")
     except OSError as error:
-        message = f"the {what} cannot be read: {error.strerror}{suggest_file(file)}"
+        message = f"the {file_kind} cannot be read: {error.strerror}{suggest_file(file)}"
         raise SpecError(message, file=file) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1

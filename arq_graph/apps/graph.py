@@ -193,7 +193,7 @@ def _add_tools(builder: Builder, agent: Agent, next_nodes: list[str]) -> None:
     builder.add_node("tools", guarded_tools(agent), input_schema=builder.state_schema)
     for node in next_nodes:
         builder.add_edge("tools", node)
-    if agent.confirmed_by("operator", "interrupt"):
+    if agent.get_confirmed_tools("operator", "interrupt"):
         builder.add_node("approve", ApproveCalls(agent))
         builder.add_conditional_edges("approve", route_calls(agent, approve=None, otherwise=next_nodes))
 

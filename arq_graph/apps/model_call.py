@@ -161,14 +161,14 @@ class ModelCall(Strategy):
     ) -> str:
         guidelines = []
         for id in get_active_scores(self.agent, gate.state):
-            guideline = self.agent.guideline(id)
+            guideline = self.agent.get_guideline(id)
             guidelines.append({**describe_guideline(guideline), "priority": guideline.priority})
         asked_below_reply = [_describe_call(insight) for insight in unconfirmed]
         pending = [_describe_call(call) for call in outcome.pending.values()]
         insights = [*outcome.insights, *earlier]
         refused = [insight for insight in insights if insight.kind not in ("run", "confirm")]
         sections = {
-            "needs_agreement": sorted(offered & self.agent.confirmed_by("customer")),
+            "needs_agreement": sorted(offered & self.agent.get_confirmed_tools("customer")),
             "put_below_your_reply": asked_below_reply,
             "awaiting_agreement": [call for call in pending if call not in asked_below_reply],
             "refused": [_describe_refused_call(insight) for insight in refused],

@@ -23,7 +23,7 @@ def read_text(file: Path, kind: str) -> str:
     """Read a file of some kind, or standard input for `-`."""
     if str(file) == "-":
         return sys.stdin.read()
-    return yaml_file.read_text(file, what=kind)
+    return yaml_file.read_text(file, file_kind=kind)
 
 
 def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | None:

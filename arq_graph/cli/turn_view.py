@@ -99,7 +99,7 @@ def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
 def _match_reason(match: GuidelineMatch, agent: Agent) -> Text:
     if match.origin == "relation" and match.remarks:
         return safe_text(match.remarks[-1], limit=_SHORT)
-    condition = agent.guideline(match.guideline).condition_text
+    condition = agent.get_guideline(match.guideline).condition_text
     return safe_text(match.rationale or guideline_text(condition), limit=_SHORT)
 
 

@@ -38,7 +38,7 @@ def read_published_figures() -> Mapping[str, Mapping[str, list[PublishedFigures]
     """Return the figures of the papers, by suite and title of the table."""
     file = Path(__file__).with_name("published.yaml")
     model = RootModel[dict[str, dict[str, list[PublishedFigures]]]]
-    return read_model(file, model, what="file of published figures").root
+    return read_model(file, model, file_kind="file of published figures").root
 
 
 def add_published_rows(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
@@ -50,8 +49,8 @@ def make_chat_model(
     except InputError:
         raise
     except Exception as error:
-        given = f" with {', '.join(arguments)}" if arguments else ""
-        raise InputError(f'The model "{spec}" cannot be made{given}: {_describe_failure(error)}') from error
+        details = f" with {', '.join(arguments)}" if arguments else ""
+        raise InputError(f'The model "{spec}" cannot be made{details}: {_describe_failure(error)}') from error
     _require_known_arguments(model, arguments)
     for field, variable in model.lc_secrets.items():
         if getattr(model, field, None) == SecretStr(""):
@@ -145,12 +144,13 @@ def get_model_name(model: object) -> str:
 def find_chat_models(model: object) -> list[BaseChatModel]:
     """Return the chat models inside a model, a `Reasoner`, or what asks one, except those that a run's config makes."""
     asking = getattr(model, "reasoner", model)
-    found: list[BaseChatModel] = []
-    with suppress(InputError):
+    models: list[BaseChatModel] = []
+    try:
         for candidate in getattr(asking, "models", (model,)):
-            found.extend(bound.model for bound in unwrap_model(candidate, None) if bound)
-        return found
-    return []
+            models.extend(bound.model for bound in unwrap_model(candidate, None) if bound)
+    except InputError:
+        return []
+    return models
 
 
 def is_offline(model: object) -> bool:

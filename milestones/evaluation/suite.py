@@ -65,7 +65,7 @@ class Suite(Part):
         Raises:
             SpecError: Something is wrong; the message has all of it, with file and line.
         """
-        file = read_model(path, SuiteFile, what="suite file")
+        file = read_model(path, SuiteFile, file_kind="suite file")
         return cls(scenarios=file.all_scenarios, seed=file.seed, name=file.name or Path(path).stem)
 
     def plan_conversations(self, arms: Sequence[str], runs: int) -> Iterator[PlannedConversation]:

@@ -217,7 +217,7 @@ class _ScenarioLoader:
         scenarios: list[Scenario] = []
         for index, name in enumerate(self.file.include):
             try:
-                included_file = read_model(self.folder / name, SuiteFile, what="suite file")
+                included_file = read_model(self.folder / name, SuiteFile, file_kind="suite file")
                 scenarios += included_file.all_scenarios
             except SpecError as error:
                 self._add_problem(("include", index), error)
@@ -317,7 +317,7 @@ def _find_doubts(entry: ScenarioEntry, known_names: set[str] | None, count: int)
 
 def _read_template(file: Path, arguments: Mapping[str, Any]) -> str:
     """Return the text of a milestone file, with the world's arguments in place of their names."""
-    text = read_text(file, what="milestone file")
+    text = read_text(file, file_kind="milestone file")
     for match in _ARGUMENT.finditer(text):
         if match[1] not in arguments:
             near = suggestion(match[1], arguments)

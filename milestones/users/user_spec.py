@@ -46,7 +46,7 @@ class Persona(Part):
 @cache
 def read_shipped_personas() -> Mapping[str, Persona]:
     """Return the personas that come with the library, by name."""
-    return read_model(_PERSONAS, RootModel[dict[str, Persona]], what="file of personas").root
+    return read_model(_PERSONAS, RootModel[dict[str, Persona]], file_kind="file of personas").root
 
 
 def find_persona(text: str) -> Persona:

@@ -81,7 +81,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     agent = read(folder, ORDERS)
     assert agent.profile == "A friendly clerk of a small bookshop."
     assert [guideline.id for guideline in agent.guidelines] == ["G1", "vip", "slow"]
-    vip, slow = agent.guideline("vip"), agent.guideline("slow")
+    vip, slow = agent.get_guideline("vip"), agent.get_guideline("slow")
     assert callable(vip.condition)
     assert vip.condition({"vip": True}) is True
     assert (vip.depends_on, vip.overrides, vip.priority) == (("G1",), ("slow",), 3)

@@ -113,17 +113,17 @@ def test_the_active_guidelines_satisfy_all_relations(case: tuple[Agent, dict[str
     assert scores.keys() <= active.keys() | resolution.removed.keys()
     assert resolution.entailed.keys() == active.keys() - scores.keys()
     for id in active:
-        guideline = agent.guideline(id)
+        guideline = agent.get_guideline(id)
         assert set(guideline.depends_on) <= active.keys()
         assert not set(guideline.overrides) & active.keys()
         assert set(guideline.entails) <= active.keys() | resolution.removed.keys()
     for id, origin in resolution.entailed.items():
         assert origin in active
-        assert id in agent.guideline(origin).entails
+        assert id in agent.get_guideline(origin).entails
     for id, score in active.items():
         origins = [id]
         for reached in origins:
-            origins += [g for g in active if reached in agent.guideline(g).entails and g not in origins]
+            origins += [g for g in active if reached in agent.get_guideline(g).entails and g not in origins]
         assert score == max(scores[origin] for origin in origins if origin in scores)
 
 

@@ -61,14 +61,14 @@ def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli, shop):
         again = cli("prepare", shop, *options(endpoint))
         assert endpoint.calls == 1
     assert "Nothing was left to ask" in again.out
-    assert Agent.from_yaml(shop).guideline("cancel").continuous is True
+    assert Agent.from_yaml(shop).get_guideline("cancel").continuous is True
 
 
 def test_the_offline_model_is_not_asked_what_never_changes(cli, shop):
     done = cli("prepare", shop)
     assert done.code == 1
     assert "name another model" in done.words
-    assert Agent.from_yaml(shop).guideline("cancel").continuous is None
+    assert Agent.from_yaml(shop).get_guideline("cancel").continuous is None
 
 
 @pytest.mark.parametrize("kind", ["agent", "milestones", "suite"])
