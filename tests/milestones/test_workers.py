@@ -27,13 +27,13 @@ USAGE = UsageMetadata(input_tokens=1_000, output_tokens=0, total_tokens=1_000)
 
 
 class Asks:
-    """An app that makes two calls a turn, which are counted here: what is sent to a worker is a copy."""
+    """An app that makes two calls a turn, which are counted here: a worker gets a copy of it."""
 
     async def ainvoke(self, input: Any, config: Any = None) -> Any:
-        thread = config["configurable"]["thread_id"].rpartition(" / ")[0]
+        conversation = config["configurable"]["thread_id"].rpartition(" / ")[0]
         model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=USAGE), model_name="m")
         for _ in range(2):
-            CALLS[thread] += 1
+            CALLS[conversation] += 1
             await model.ainvoke(input["messages"])
         return "hi"
 
@@ -45,112 +45,93 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
-def told(report: Report) -> list[Any]:
-    """What a report says of each conversation, apart from how long it took."""
-    times = {"turn_seconds"}
-    return [one.model_dump(exclude=times) for one in (*report.conversations, *report.broken)]
+def dump(report: Report) -> list[Any]:
+    """Return what a report says of each conversation, apart from its duration."""
+    conversations = (*report.conversations, *report.broken)
+    return [conversation.model_dump(exclude={"turn_seconds"}) for conversation in conversations]
 
 
-class Mortal(Executor):
-    """Two workers who do what they are given at once, one after the other; some die at it, and some do it later."""
+class MortalWorkers(Executor):
+    """Two workers who do what they get at once, one after the other, and die at some of it."""
 
     _max_workers = 2
 
-    def __init__(
-        self, dies: Callable[[int], bool] = lambda _: False, late: Callable[[int], bool] = lambda _: False
-    ) -> None:
-        self.dies, self.late = dies, late
-        self.given: list[int] = []
-        self.later: list[Callable[[], None]] = []
+    def __init__(self, dies: Callable[[int], object] = lambda _: False) -> None:
+        self.dies = dies
+        self.batch_sizes: list[int] = []
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        work: Future[Any] = Future()
-        self.given.append(len(args[1]))
-
-        def hold() -> None:
-            try:
-                work.set_result(fn(*args, **kwargs))
-            except InputError as error:
-                work.set_exception(error)
-
-        number = len(self.given)
-        if self.dies(number):
-            work.set_exception(BrokenExecutor("a worker was killed"))
-        elif self.late(number):
-            self.later.append(hold)
-        else:
-            hold()
-        return work
+        future: Future[Any] = Future()
+        self.batch_sizes.append(len(args[1]))
+        if self.dies(len(self.batch_sizes)):
+            future.set_exception(BrokenExecutor("a worker was killed"))
+            return future
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except InputError as error:
+            future.set_exception(error)
+        return future
 
 
-# --- workers ---------------------------------------------------------------------------------------------------------
+# --- running ---------------------------------------------------------------------------------------------------------
 
 
-def test_workers_hold_what_one_process_would_and_it_is_kept_in_one_file(pool: Executor, tmp_path: Path):
-    tried = suite("red", "blue", agent=shop_agent(guidelines=[Guideline("they ask", "sell")]))
-    apps = {
-        "buys": Answers(buyer),
-        "made": lambda scenario, agent, model: Answers(buyer),
-    }
+def test_workers_run_what_one_process_would_and_one_file_has_it(pool: Executor, tmp_path: Path):
+    lamps = suite("red", "blue", agent=shop_agent(guidelines=[Guideline("they ask", "sell")]))
+    arms = {"buys": Answers(buyer), "made": lambda scenario, agent, model: Answers(buyer)}
     settings: dict[str, Any] = {"model": "offline", "runs": 3, "concurrency": 2}
-    here = evaluate(tried, apps, **settings)
-    kept, seen = tmp_path / "results.jsonl", []
+    here = evaluate(lamps, arms, **settings)
+    file, seen = tmp_path / "results.jsonl", []
+    settings["results"] = file
     there = evaluate(
-        tried,
-        apps,
-        executor=pool,
-        results=kept,
-        on_conversation=lambda one, _: seen.append(one.id),
-        **settings,
+        lamps, arms, executor=pool, on_conversation=lambda planned, _: seen.append(planned.id), **settings
     )
-    assert told(there) == told(here)
+    assert dump(there) == dump(here)
     assert sorted(seen) == sorted(one.id for one in here.conversations)
-    assert told(evaluate(tried, apps, results=kept, resume=True, **settings)) == told(here)
+    assert dump(evaluate(lamps, arms, resume=True, **settings)) == dump(here)
 
 
-def test_work_is_handed_out_so_that_none_waits_for_one_worker():
-    with Mortal() as executor:
+def test_the_last_batches_are_small_so_that_no_worker_waits_for_another():
+    with MortalWorkers() as executor:
         evaluate(suite(), {"app": Answers(talker)}, runs=13, concurrency=4, executor=executor)
-    assert executor.given[:3] == [4, 4, 3]
-    assert executor.given[-2:] == [1, 1]
+    assert executor.batch_sizes[:3] == [4, 4, 3]
+    assert executor.batch_sizes[-2:] == [1, 1]
 
 
-def test_a_worker_that_dies_costs_its_conversations_alone(tmp_path: Path):
-    kept: dict[str, Any] = {"runs": 12, "concurrency": 1, "results": tmp_path / "results.jsonl"}
-    with Mortal(lambda number: number in (2, 6, 10)) as executor:
-        report = evaluate(suite(), {"app": Answers(buyer)}, executor=executor, **kept)
+def test_a_worker_that_dies_loses_its_own_conversations_which_are_run_again(tmp_path: Path):
+    settings: dict[str, Any] = {"runs": 12, "concurrency": 1, "results": tmp_path / "results.jsonl"}
+    with MortalWorkers(lambda number: number in (2, 6, 10)) as executor:
+        report = evaluate(suite(), {"app": Answers(buyer)}, executor=executor, **settings)
     assert [one.run for one in report.broken] == [2, 6, 10]
     assert "lamp / app / 2: its worker died: BrokenExecutor: a worker was killed" in report.broken[0].error
     assert (len(report.conversations), report.missing, report.stopped) == (9, 0, None)
-    again = evaluate(suite(), {"app": Answers(buyer)}, resume=True, **kept)
+    again = evaluate(suite(), {"app": Answers(buyer)}, resume=True, **settings)
     assert [one.run for one in again.conversations] == list(range(1, 13))
 
 
 def test_workers_that_all_die_end_the_run_with_what_there_is():
-    with Mortal(lambda number: number > 2) as executor:
+    with MortalWorkers(lambda number: number > 2) as executor:
         report = evaluate(suite(), {"app": Answers(talker)}, runs=20, concurrency=2, executor=executor)
-    died = len(executor.given) - 2
-    assert 3 <= died <= 4, "each of two workers was at something"
+    died = len(executor.batch_sizes) - 2
+    assert 3 <= died <= 4, "each of two workers had begun something"
     assert (len(report.conversations), len(report.broken), report.missing) == (4, 2 * died, 16 - 2 * died)
     assert f"workers died {died} times in a row, the last with BrokenExecutor" in str(report.stopped)
 
 
 def test_models_out_of_reach_end_a_run_of_workers_too(pool: Executor):
-    def lost(messages: Any) -> Any:
-        return no_way_there()
-
     with pytest.raises(ModelUnavailableError, match="3 conversations in a row"):
-        evaluate(suite(), {"app": Answers(lost)}, runs=9, executor=pool)
+        evaluate(suite(), {"app": Answers(lambda _: no_way_there())}, runs=9, executor=pool)
 
 
-CHAT = ChatOpenAI(model="gpt-4o", api_key="none", temperature=0.25)  # type: ignore[arg-type]
+# --- what is sent to workers -----------------------------------------------------------------------------------------
 
 
-def test_a_model_whose_connections_cannot_be_sent_is_made_again_of_its_settings(pool: Executor):
-    def make(scenario: Any, agent: Any, model: Any) -> Any:
+def test_a_model_with_connections_is_made_again_from_its_settings(pool: Executor):
+    def make_app(scenario: Any, agent: Any, model: Any) -> Any:
         raise RuntimeError(f"{type(model).__name__} {model.model_name} {model.temperature}")
 
-    report = evaluate(suite(), {"arm": make}, model=CHAT, judge=LLMJudge("offline"), executor=pool)
+    model = ChatOpenAI(model="gpt-4o", api_key="none", temperature=0.25)  # type: ignore[arg-type]
+    report = evaluate(suite(), {"arm": make_app}, model=model, judge=LLMJudge("offline"), executor=pool)
     assert "RuntimeError: ChatOpenAI gpt-4o 0.25" in report.broken[0].error
 
 
@@ -162,26 +143,27 @@ def test_an_arm_in_a_module_beside_the_suite_is_loaded_by_its_name(tmp_path: Pat
         "    def invoke(self, given, config=None):\n        return beside.hi()\napp = App()\n"
         "class Plain(App):\n    def __init__(self):\n        pass\nplain = Plain()\n"
     )
-    found = load_arms(["mine:app", "mine:plain"], folder=tmp_path)
+    arms = load_arms(["mine:app", "mine:plain"], folder=tmp_path)
 
-    def forget(_: int) -> bool:
-        package = type(found["mine:plain"]).__module__.partition(".")[0]
+    def forget_modules(_: int) -> None:
+        package = type(arms["mine:plain"]).__module__.partition(".")[0]
         for name in [name for name in sys.modules if name.startswith(package)]:
             del sys.modules[name]  # a worker has not imported it yet
-        return False
 
-    with Mortal(forget) as executor:
-        report = evaluate(suite(), {"a copy": copy(found["mine:plain"]), **found}, executor=executor)
+    with MortalWorkers(forget_modules) as executor:
+        report = evaluate(suite(), {"a copy": copy(arms["mine:plain"]), **arms}, executor=executor)
     assert [one.error for one in report.conversations] == [None] * 3
 
 
-def test_a_model_string_is_made_a_model_with_the_key_of_where_the_worker_is(monkeypatch: pytest.MonkeyPatch):
-    def make(scenario: Any, agent: Any, model: Any) -> Any:
+def test_a_model_string_becomes_a_model_with_the_key_of_the_workers_machine(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def make_app(scenario: Any, agent: Any, model: Any) -> Any:
         raise RuntimeError(model.openai_api_key.get_secret_value())
 
     monkeypatch.setenv("OPENAI_API_KEY", "the key of here")
-    with Mortal(lambda _: bool(monkeypatch.setenv("OPENAI_API_KEY", "the key of there"))) as executor:
-        report = evaluate(suite(), {"arm": make}, model="openai:gpt-4o", executor=executor)
+    with MortalWorkers(lambda _: monkeypatch.setenv("OPENAI_API_KEY", "the key of there")) as executor:
+        report = evaluate(suite(), {"arm": make_app}, model="openai:gpt-4o", executor=executor)
     assert "RuntimeError: the key of there" in report.broken[0].error
 
 
@@ -192,12 +174,9 @@ class Connected(Answers):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
-        (
-            {"arms": {"fine": Answers(talker), "bad": Connected()}},
-            "^the arm 'bad' cannot be sent to other processes",
-        ),
+        ({"arms": {"bad": Connected()}}, "^the arm 'bad' cannot be sent to other processes"),
         (
             {"user_model": ScriptedChatModel([sqlite3.connect(":memory:")])},
             "^the users' model cannot be sent",
@@ -207,52 +186,50 @@ class Connected(Answers):
         ({"workers": 0}, "workers"),
     ],
 )
-def test_what_no_worker_could_do_is_told_before_anything_is_held(
-    pool: Executor, settings: dict[str, Any], said: str, tmp_path: Path
+def test_what_workers_cannot_run_is_reported_before_any_conversation(
+    pool: Executor, settings: dict[str, Any], message: str, tmp_path: Path
 ):
-    given: dict[str, Any] = {"arms": {"app": Answers(talker)}, "executor": pool, **settings}
-    with pytest.raises(InputError, match=said):
-        evaluate(suite(), results=tmp_path / "results.jsonl", **given)
+    settings = {"arms": {"app": Answers(talker)}, "executor": pool, **settings}
+    with pytest.raises(InputError, match=message):
+        evaluate(suite(), results=tmp_path / "results.jsonl", **settings)
     assert not (tmp_path / "results.jsonl").exists()
 
 
-def test_what_workers_need_and_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_is_named(pool: Executor, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
-    with pytest.raises(
-        InputError, match=r'^evaluating in other processes needs cloudpickle: pip install "arq'
-    ):
-        evaluate(suite(), {"app": Answers(talker)}, executor=ThreadPoolExecutor(1))
+    with pytest.raises(InputError, match=r'^evaluating in other processes needs cloudpickle: pip install "a'):
+        evaluate(suite(), {"app": Answers(talker)}, executor=pool)
 
 
-def test_a_worker_that_has_not_the_modules_says_so(pool: Executor, tmp_path: Path):
+def test_a_worker_without_the_modules_says_so(pool: Executor, tmp_path: Path):
     (tmp_path / "gone.py").write_text(
         "class App:\n    def invoke(self, given, config=None):\n        return 'hi'\napp = App()\n"
     )
-    found = load_arms(["gone:app"], folder=tmp_path)
+    arms = load_arms(["gone:app"], folder=tmp_path)
     (tmp_path / "gone.py").unlink()
     for name in [name for name in sys.modules if name.endswith("gone")]:
         del sys.modules[name]
     with pytest.raises(InputError, match=r"a worker cannot read what it was sent .*modules beside a file"):
-        evaluate(suite(), found, executor=pool)
+        evaluate(suite(), arms, executor=pool)
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit", [{"max_calls": 60}, {"max_cost": 60.0, "prices": {"m": (1_000, 0)}}])
-def test_a_limit_begins_no_conversation_once_workers_have_spent_it(
+def test_no_conversation_begins_once_workers_have_reached_a_limit(
     pool: Executor, tmp_path: Path, limit: dict[str, Any]
 ):
     settings: dict[str, Any] = {"runs": 40, "concurrency": 2, "results": tmp_path / "results.jsonl"}
     report = evaluate(suite(), {"app": Asks()}, executor=pool, **settings, **limit)
     assert str(report.stopped).startswith(next(iter(limit)))
     assert report.missing == 40 - len(report.conversations) > 0
-    assert not report.broken, "conversations that workers have begun are finished"
-    calls_of_a_conversation, concurrent = 4, 2 * 2
-    assert 60 <= CALLS.total() < 60 + calls_of_a_conversation * concurrent
-    spent = CALLS.total()
+    assert not report.broken, "conversations that have begun are finished"
+    calls_of_a_conversation, conversations_at_once = 4, 2 * 2
+    calls = CALLS.total()
+    assert 60 <= calls < 60 + calls_of_a_conversation * conversations_at_once
     report = evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings, **limit)
-    assert (CALLS.total(), bool(report.missing)) == (spent, True), "what was spent before counts"
+    assert (CALLS.total(), bool(report.missing)) == (calls, True), "earlier calls count"
     assert not evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings).missing
 
 
