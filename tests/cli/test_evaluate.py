@@ -1,4 +1,4 @@
-"""`arq-graph evaluate`: what it prints, keeps and writes, and what it says of what is wrong."""
+"""`arq-graph evaluate`: what it prints, stores and writes, and its messages for mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def evaluate(cli, shop):
     return lambda arms, *more: cli("evaluate", "suite.yaml", "--model", "offline", "--arms", arms, *more)
 
 
-def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, folder):
+def test_two_arms_are_compared_and_their_results_can_be_scored_again(evaluate, cli, folder):
     done = evaluate("direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
     assert done.code == 0
     assert "customer's goal n direct desk:echo helpful 1 100% [" in done.words
@@ -55,7 +55,7 @@ def test_compressed_results_are_scored_but_not_continued(evaluate, cli, folder):
     assert "suite.results.jsonl.gz is compressed: unpack it" in more.words
 
 
-def test_what_is_there_is_not_overwritten_and_gone_on_with_when_asked(evaluate, folder):
+def test_existing_results_are_not_overwritten_but_resumed_on_request(evaluate, folder):
     assert evaluate("desk:echo").code == 0
     before = (folder / "suite.results.jsonl").read_bytes()
     refused = evaluate("desk:echo")
@@ -67,7 +67,7 @@ def test_what_is_there_is_not_overwritten_and_gone_on_with_when_asked(evaluate, 
     assert len(after.splitlines()) == 1 + 4
 
 
-def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
+def test_errors_are_named_and_the_other_conversations_are_run(evaluate, folder):
     done = evaluate("desk:kaputt,desk:hostile,desk:echo", "--runs", "2", "--json", "out.json")
     assert done.code == 1
     assert "8 conversations ended in an error" in done.words
@@ -83,7 +83,7 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
     assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 4
 
 
-def test_exceptions_that_tools_raise_are_counted_by_kind(evaluate, cli, shop, folder):
+def test_exceptions_of_tools_are_counted_by_kind(evaluate, cli, shop, folder):
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace('    note("get "', '    {}["no such key"]\n    note("get "'))
     done = evaluate("direct", "--html", "out.html")
@@ -98,7 +98,7 @@ def test_exceptions_that_tools_raise_are_counted_by_kind(evaluate, cli, shop, fo
     assert [one["title"] for one in json.loads(written)["tables"]][-1] == "exceptions of tools"
 
 
-def test_where_nothing_could_be_measured_no_page_is_written(evaluate, shop, folder):
+def test_no_page_is_written_if_nothing_could_be_measured(evaluate, shop, folder):
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text() + "\n\ndef unmade(scenario, agent, model):\n    {}['app']\n")
     done = evaluate("desk:unmade", "--html", "out.html")
@@ -107,7 +107,7 @@ def test_where_nothing_could_be_measured_no_page_is_written(evaluate, shop, fold
     assert not (folder / "out.html").exists()
 
 
-def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate):
+def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_the_run_can_be_resumed(evaluate):
     done = evaluate("desk:unreached", "--runs", "3")
     assert done.code == 3
     assert "out of reach" in done.words
@@ -117,7 +117,7 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate)
     assert "--resume continues from there" in some.words
 
 
-def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
+def test_an_arm_whose_code_changed_is_not_resumed(evaluate, shop):
     assert evaluate("desk:echo").code == 0
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace("You said", "You wrote"))
@@ -126,7 +126,7 @@ def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
     assert "the code of the arm 'desk:echo'" in done.words
 
 
-def test_going_on_takes_a_higher_limit_and_that_is_said(evaluate, folder):
+def test_a_run_at_its_limit_is_resumed_with_a_higher_one(evaluate, folder):
     stopped = evaluate("guided", "--runs", "4", "--max-calls", "10", "--html", "out.html")
     assert (stopped.code, stopped.out, "went wrong" in stopped.err) == (0, "", False)
     assert "No conversation was finished. Missing: 8 conversations." in stopped.words

@@ -1,4 +1,4 @@
-"""Apps, users and scenarios that conversations and evaluations are tried on."""
+"""Apps, users and scenarios for tests of conversations and evaluations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Says:
 
 
 def deed(tool: str, number: int = 0, result: str = "done", /, **arguments: Any) -> list[BaseMessage]:
-    """A call and its result."""
+    """Return a call and its result."""
     call = {"name": tool, "args": arguments, "id": f"{tool}-{number}"}
     return [AIMessage("", tool_calls=[call]), ToolMessage(result, tool_call_id=call["id"], name=tool)]
 
@@ -34,11 +34,11 @@ class Answers:
 
     def __init__(self, answer: Callable[[list[BaseMessage]], list[BaseMessage]]) -> None:
         self.answer = answer
-        self.given: list[list[BaseMessage]] = []
+        self.inputs: list[list[BaseMessage]] = []
         self.threads: list[str] = []
 
     def invoke(self, input: Any, config: Any = None, **settings: Any) -> Any:
-        self.given.append(list(input["messages"]))
+        self.inputs.append(list(input["messages"]))
         self.threads.append(config["configurable"]["thread_id"])
         return {"messages": [*input["messages"], *self.answer(input["messages"])]}
 
@@ -47,17 +47,17 @@ class Answers:
 
 
 def buyer(messages: list[BaseMessage]) -> list[BaseMessage]:
-    """Finds in the first turn, buys in the second."""
+    """Find a lamp in the first turn, and buy it in the second."""
     turn = sum(message.type == "human" for message in messages)
     return [*deed("find" if turn == 1 else "buy", turn), AIMessage(f"That was turn {turn}.")]
 
 
 def talker(messages: list[BaseMessage]) -> list[BaseMessage]:
-    """Does nothing but talk."""
+    """Talk without doing anything."""
     return [AIMessage("I see.")]
 
 
-def no_way_there() -> None:
+def fail_to_connect() -> None:
     """Ask a model that cannot be reached."""
 
     def fail(call: Any) -> Any:
@@ -120,8 +120,8 @@ class Lines:
 
 def talk(user: Any, *lines: Line) -> list[str]:
     """What a user says to an agent that says these lines, until the user leaves."""
-    held = converse(Lines(*lines), user)
-    return [message.text for message in held.messages if message.type == "human"]
+    conversation = converse(Lines(*lines), user)
+    return [message.text for message in conversation.messages if message.type == "human"]
 
 
 def said(domain: dict[str, Any], *lines: Line, seed: int = 0, **changes: Any) -> list[str]:

@@ -30,8 +30,8 @@ from tests.milestones.evaluated import (
     Answers,
     Says,
     buyer,
+    fail_to_connect,
     lamp,
-    no_way_there,
     shop_agent,
     shopper,
     speaking,
@@ -45,7 +45,7 @@ USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
 def test_every_arm_runs_every_scenario_and_runs_with_the_same_seed_are_compared_in_pairs():
     def fail_once(messages: list[BaseMessage]) -> list[BaseMessage]:
         if len(arms["fails once"].threads) == 1:
-            no_way_there()
+            fail_to_connect()
         return talker(messages)
 
     arms = {"buys": Answers(buyer), "fails once": Answers(fail_once)}
@@ -143,7 +143,7 @@ def test_a_model_out_of_reach_three_times_in_a_row_ends_the_run_which_can_be_res
             return talker(messages)
         if len({*app.threads}) == 6:
             raise ModelUnavailableError("busy")
-        return no_way_there()
+        return fail_to_connect()
 
     app = Answers(answer)
     with pytest.raises(ModelUnavailableError, match="3 conversations in a row"):
@@ -349,7 +349,7 @@ def test_a_cost_that_cannot_be_known_ends_the_run_and_is_not_stored(app: Any, me
 
 
 def test_a_call_that_failed_costs_nothing_whatever_its_model():
-    failing = ScriptedChatModel(lambda call: no_way_there(), model_name="other")
+    failing = ScriptedChatModel(lambda call: fail_to_connect(), model_name="other")
     app = Asks(1, fallback_of=failing)
     report = evaluate(suite(), {"app": app}, max_cost=5, prices={"gpt-4o": (2.5, 10)})
     assert [one.error for one in report.conversations] == [None]

@@ -1,4 +1,4 @@
-"""Results that are kept as they come: whatever is cut off is done again, nothing counts twice, nothing is mixed."""
+"""Stored results: what is cut off is done again, nothing is done twice, and runs are not mixed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TALKS = [talk(f"Ünïcode \u2028 {number} \ud800", [True, False, None][number % 
 BROKEN = list(read_transcripts([{"messages": []}]))
 
 
-def scored(file: Path, graph=None, **depends_on: str) -> tuple[Report, list[str]]:
-    """The report of a run that is kept in a file, and the ids of the conversations that were judged for it."""
+def score(file: Path, graph=None, **depends_on: str) -> tuple[Report, list[str]]:
+    """Return the report of a run that is stored in a file, and the ids of the conversations that were judged for it."""
     asked: list[str] = []
 
     def ask(graph, transcript, observations):
@@ -35,7 +35,7 @@ def file(tmp_path):
     return tmp_path / "kept.jsonl"
 
 
-def test_each_result_is_on_disk_when_it_is_given_and_no_other_run_has_the_file_meanwhile(file):
+def test_each_result_is_on_disk_when_it_is_reported_and_no_other_run_can_use_the_file(file):
     pytest.importorskip("fcntl")
     lines = []
 
@@ -49,44 +49,44 @@ def test_each_result_is_on_disk_when_it_is_given_and_no_other_run_has_the_file_m
     assert len(score_transcripts(steps("find"), TALKS, results=file).report().conversations) == 5
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.floats(0, 1))
 @example(1)
-def test_a_file_cut_off_anywhere_loses_what_is_cut_and_goes_on(share):
+def test_a_file_that_is_cut_off_anywhere_is_resumed(share):
     with TemporaryDirectory() as folder:
         file = Path(folder) / "kept.jsonl"
-        report, asked = scored(file)
+        report, asked = score(file)
         assert (len(asked), len(report.broken)) == (5, 1)
         whole = file.read_bytes()
         left = whole[: int(share * len(whole))]
         file.write_bytes(left)
-        again, asked = scored(file)
+        again, asked = score(file)
         assert again == report
         assert file.read_bytes() == whole
         assert len(asked) == max(0, 5 - max(0, left.count(b"\n") - 1))
 
 
-def test_a_line_that_cannot_be_read_is_scored_again(file):
-    report, _ = scored(file)
+def test_an_unreadable_line_is_scored_again(file):
+    report, _ = score(file)
     lines = file.read_bytes().splitlines()
     lines[2] = b"\0" * 30
     lines[4] = b'{"at": 3, "scored": {"id": "half of it"}}'
     file.write_bytes(b"\n".join(lines) + b"\n")
-    again, asked = scored(file)
+    again, asked = score(file)
     assert asked == [TALKS[1].id, TALKS[3].id]
     assert again == report
 
 
-def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
-    scored(file)
+def test_another_run_is_refused_with_what_has_changed_and_what_to_do(file):
+    score(file)
     whole = file.read_bytes()
-    for change, said in (
+    for change, message in (
         ({"the judge": "k"}, r"the judge \(was 'j', now 'k'\) changed since.*name another file"),
         ({"graph": steps("find")}, "the results of another run: the milestones changed since"),
         ({"the world": "calm"}, "the results of another run: the world changed since"),
     ):
-        with pytest.raises(InputError, match=said):
-            scored(file, **change)
+        with pytest.raises(InputError, match=message):
+            score(file, **change)
     assert file.read_bytes() == whole
 
 
@@ -97,26 +97,26 @@ def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
 def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
     file.write_bytes(content)
     with pytest.raises(InputError, match=r"holds no results|of another version"):
-        scored(file)
+        score(file)
     assert file.read_bytes() == content
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path):
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path):
     for place in (tmp_path, tmp_path / "no" / "folder.jsonl"):
         with pytest.raises(InputError, match="results cannot be kept in"):
-            scored(place)
+            score(place)
 
 
-def test_a_full_disk_is_said_and_leaves_whole_lines(file):
+def test_a_full_disk_is_an_error_and_leaves_whole_lines(file):
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
     try:
         with pytest.raises(InputError, match=r"results cannot be kept in .*: File too large"):
-            scored(file)
+            score(file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert file.read_bytes().endswith(b"}\n")
     whole = len(file.read_bytes().splitlines()) - 1
-    _, asked = scored(file)
+    _, asked = score(file)
     assert 0 < len(asked) == 5 - whole

@@ -20,7 +20,7 @@ from arq_graph import Guideline, ScriptedChatModel
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import LLMJudge, Report, evaluate
-from tests.milestones.evaluated import Answers, buyer, no_way_there, shop_agent, suite, talker
+from tests.milestones.evaluated import Answers, buyer, fail_to_connect, shop_agent, suite, talker
 
 CALLS: Counter[str] = Counter()
 USAGE = UsageMetadata(input_tokens=1_000, output_tokens=0, total_tokens=1_000)
@@ -120,7 +120,7 @@ def test_workers_that_all_die_end_the_run_with_what_there_is():
 
 def test_models_out_of_reach_end_a_run_of_workers_too(pool: Executor):
     with pytest.raises(ModelUnavailableError, match="3 conversations in a row"):
-        evaluate(suite(), {"app": Answers(lambda _: no_way_there())}, runs=9, executor=pool)
+        evaluate(suite(), {"app": Answers(lambda _: fail_to_connect())}, runs=9, executor=pool)
 
 
 # --- what is sent to workers -----------------------------------------------------------------------------------------
