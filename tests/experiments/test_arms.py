@@ -1,4 +1,4 @@
-"""The arms that a name makes: each holds a conversation and is measured, and an unknown one is told."""
+"""Arms by name: each has a conversation that is measured, and an unknown name is an error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, errors
+from arq_graph.experiments.ablations import list_ablations
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
 from tests.brain import Brain, act, asked_by, brain, say
@@ -31,8 +32,10 @@ def get_order(order_id: str) -> str:
 GUIDED, ALONE = (Agent("Desk", "An order desk.", rules, tools=[get_order]) for rules in ([LOOK_UP], []))
 
 
-def held(*names: str, agent: Agent | None = GUIDED, model: Any = "offline", folder: Any = None) -> list[Any]:
-    """The conversations that arms held about one order."""
+def run_arms(
+    *names: str, agent: Agent | None = GUIDED, model: Any = "offline", folder: Any = None
+) -> list[Any]:
+    """Run a conversation about one order with each arm; return the records."""
     user = UserSpec.model_validate({"intents": [{"request": "Where is my order ORD-1002?"}]})
     suite = Suite([Scenario("order", user, GRAPH, agent, limits=Limits(turns=3))])
     return list(evaluate(suite, load_arms(list(names), folder=folder), model=model).conversations)
@@ -40,7 +43,7 @@ def held(*names: str, agent: Agent | None = GUIDED, model: Any = "offline", fold
 
 @pytest.mark.parametrize("agent", [GUIDED, ALONE], ids=["guided", "alone"])
 def test_an_arm_of_ours_gets_to_the_goal_with_the_offline_model(agent):
-    for one in held("react", "pre-act", "respact", *(["guided"] if agent is GUIDED else []), agent=agent):
+    for one in run_arms("react", "pre-act", "respact", *(["guided"] if agent is GUIDED else []), agent=agent):
         assert (one.error, one.goal_completed) == (None, True), one.arm
         # Alone, nothing is matched and no reply is revised.
         assert (one.model_calls == 3) is (agent is ALONE)
@@ -84,7 +87,7 @@ def test_the_arms_of_the_three_modes_differ_in_what_the_model_writes_and_in_noth
         judge = {id: {**DOUBTS, "score": score, "should_apply": due} for id, score in (("G1", 9), ("G2", 3))}
         judge["G3"] = {"score": 8, "should_apply": due}
         model = brain(judge=judge, call={"get_order": ORDER}, reply={**DOUBTS, **SENT})
-        (one,) = held(name, agent=DESK, model=model)
+        (one,) = run_arms(name, agent=DESK, model=model)
         assert one.error is None
         # What the model wrote itself, when it is asked again, apart.
         told = (message.text for call in model.calls for message in call.messages if message.type != "ai")
@@ -94,14 +97,14 @@ def test_the_arms_of_the_three_modes_differ_in_what_the_model_writes_and_in_noth
     assert seen["arq"][:4] == seen["cot"][:4] == seen["direct"][:4]
     assert len({str(each[4]) for each in seen.values()}) == 3
     # As the agent ships, code does hold such answers against each other.
-    (one,) = held("guided", agent=DESK, model=brain(judge=judge))
+    (one,) = run_arms("guided", agent=DESK, model=brain(judge=judge))
     assert "guideline_should_reapply" in one.error
 
 
 def test_the_three_modes_are_asked_equally_often_of_a_model_that_never_gets_it_right():
     def asked(mode: str, answer: Any) -> int:
         model = ScriptedChatModel(answer, model_name=f"hopeless-{mode}")
-        held(mode, agent=DESK, model=model)
+        run_arms(mode, agent=DESK, model=model)
         return len(model.calls)
 
     for answer in (lambda _: "no JSON at all", Brain({"G1": 9}, reply="")):
@@ -126,12 +129,45 @@ def test_an_arm_without_a_query_gets_there_and_is_never_asked_it(name, module, q
             moves=lambda asked: told if asked.results("get_order") else act("get_order", ORDER),
             reply="It is at the warehouse.",
         )
-        (one,) = held(arm, agent=DESK, model=model)
+        (one,) = run_arms(arm, agent=DESK, model=model)
         assert (one.error, one.goal_completed) == (None, True)
         return str([each.schema for each in asked_by(model, module)])
 
     assert f"'{query}'" in asked(name.partition(" ")[0])
     assert f"'{query}'" not in asked(name)
+
+
+def test_each_query_of_a_step_can_be_ablated():
+    queries = [
+        "condition",
+        "condition_application_rationale",
+        "condition_applies",
+        "could_a_tool_change_that",
+        "application",
+        "action",
+        "guideline_is_continuous",
+        "guideline_previously_applied_rationale",
+        "new_or_subtly_different_context",
+        "guideline_previously_applied",
+        "is_missing_part_cosmetic_or_functional",
+    ]
+    arms = list_ablations("matcher")
+    assert arms[0] == "arq"
+    assert set(arms[1:]) == {f"arq -{query}" for query in queries}
+    assert list_ablations("planner:request") == ["arq-pre-act", "arq-pre-act -request"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "problem"),
+    [
+        ("machter", "did you mean `matcher`"),
+        ("matcher:score", "'score', which is part of its response"),
+        ("message:insigt", "did you mean `insights`"),
+    ],
+)
+def test_an_ablation_of_something_else_is_an_error(selection, problem):
+    with pytest.raises(errors.InputError, match=problem):
+        list_ablations(selection)
 
 
 def test_an_arm_can_be_without_queries_of_its_own_steps_alone():
@@ -151,20 +187,20 @@ def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():
 
     model = ScriptedChatModel(answer)
     for given in (model, Reasoner(model)):
-        (one,) = held("create_agent", model=given)
+        (one,) = run_arms("create_agent", model=given)
         assert (one.error, one.goal_completed) == (None, True)
     assert "look the order up" in model.calls[0].text
     assert "An order desk." in model.calls[0].text
 
 
-def test_an_arm_goes_on_where_a_tool_fails():
+def test_an_arm_continues_when_a_tool_fails():
     def answer(call: Any) -> Any:
         if call.messages[-1].type == "tool":
             return "I do not find it."
         return AIMessage("", tool_calls=[{"name": "get_order", "args": {"order_id": "ORD-9"}, "id": "1"}])
 
     model = ScriptedChatModel(answer)
-    (one,) = held("create_agent", model=model)
+    (one,) = run_arms("create_agent", model=model)
     assert (one.error, one.goal_completed) == (None, False)
     assert "KeyError: 'ORD-9'" in model.calls[1].text
 
@@ -184,12 +220,12 @@ app = App()
 
 def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
     (tmp_path / "mine.py").write_text(MINE)
-    found = held("mine:make", "mine:app", model=ScriptedChatModel([], model_name="m"), folder=tmp_path)
-    assert [(one.arm, one.error) for one in found] == [("mine:make", None), ("mine:app", None)]
+    records = run_arms("mine:make", "mine:app", model=ScriptedChatModel([], model_name="m"), folder=tmp_path)
+    assert [(one.arm, one.error) for one in records] == [("mine:make", None), ("mine:app", None)]
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "problem"),
     [
         (["guidde"], "did you mean `guided`"),
         (["guided:slow"], "there is no arm 'guided:slow'"),
@@ -199,11 +235,11 @@ def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
         ([], "give a mapping of names to apps"),
     ],
 )
-def test_an_arm_that_is_none_is_told_before_anything_is_held(names, said):
-    with pytest.raises(errors.InputError, match=said):
-        held(*names)
+def test_an_unknown_arm_is_an_error_before_any_conversation(names, problem):
+    with pytest.raises(errors.InputError, match=problem):
+        run_arms(*names)
 
 
 def test_an_arm_that_is_made_of_an_agent_needs_one():
-    for one in held("guided", "create_agent", agent=None):
+    for one in run_arms("guided", "create_agent", agent=None):
         assert "names no `agent`" in one.error

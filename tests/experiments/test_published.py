@@ -15,7 +15,7 @@ USERS = "goal completion by kind of user"
 
 
 @pytest.mark.parametrize(
-    ("suite", "title", "of", "row", "arm", "figure"),
+    ("suite", "title", "variant", "row", "arm", "figure"),
     [
         # ARQ: Figures 4 and 5.
         ("guidelines", "goal completion", None, "all", "direct", "81.54%"),
@@ -49,13 +49,14 @@ USERS = "goal completion by kind of user"
         ("shop", WORLD, None, "score", "react", "0.201"),
     ],
 )
-def test_a_published_figure_is_that_of_its_paper(suite, title, of, row, arm, figure):
-    (found,) = [one.rows[row][arm] for one in read_published_figures()[suite][title] if one.variant == of]
-    assert found == figure
+def test_a_published_figure_is_that_of_its_paper(suite, title, variant, row, arm, figure):
+    publications = read_published_figures()[suite][title]
+    (published,) = [figures for figures in publications if figures.variant == variant]
+    assert published.rows[row][arm] == figure
 
 
-def shown(suite: str, arms: tuple[str, str], *groups: dict[str, Any]) -> dict[str, Any]:
-    """An experiment's tables by title, of one conversation of each group with each arm."""
+def make_tables(suite: str, arms: tuple[str, str], *groups: dict[str, Any]) -> dict[str, Any]:
+    """Return an experiment's tables by title, of one conversation of each group with each arm."""
     talks = [
         talk(f"{arm}{n}", use_case=group["use_case"], about={"arm": arm, "user": group["user"]})
         for arm in arms
@@ -69,8 +70,8 @@ def shown(suite: str, arms: tuple[str, str], *groups: dict[str, Any]) -> dict[st
 
 def test_figures_with_helpful_users_stand_only_beside_such_figures():
     cases = [{"use_case": f"{name} and place", "user": "helpful"} for name in ("pick", "heat")]
-    alone = shown("household", ("react", "respact"), *cases)
-    mixed = shown("household", ("react", "respact"), *cases, cases[0] | {"user": "unhelpful"})
+    alone = make_tables("household", ("react", "respact"), *cases)
+    mixed = make_tables("household", ("react", "respact"), *cases, cases[0] | {"user": "unhelpful"})
     found = {title: [row.name for row in alone[title].rows] for title in ("goal completion", CATEGORIES)}
     assert found["goal completion"] == ["all", "published"]
     assert found[CATEGORIES] == [
@@ -91,7 +92,7 @@ def test_figures_with_helpful_users_stand_only_beside_such_figures():
 
 def test_what_a_fine_tuned_model_did_is_marked_with_the_reason_and_the_rest_is_for_orientation():
     groups = [{"use_case": name, "user": "helpful"} for name in ("gift card", "delivery")]
-    table = shown("use-cases", ("react", "pre-act"), *groups)[CATEGORIES]
+    table = make_tables("use-cases", ("react", "pre-act"), *groups)[CATEGORIES]
     cells = {row.name: row.cells[1:] for row in table.rows}
     assert cells["published, llama-3.1 70B f.t."] == ("", "82%")
     ours, theirs = (note for note in table.notes if note.startswith("published"))
