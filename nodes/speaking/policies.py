@@ -161,5 +161,5 @@ def _name_tools(
     for tool in tools:
         if tool not in gate.tools:
             near = suggestion(str(tool), gate.tools)
-            raise InputError(f"policy {policy.name!r} names {tool!r}, which is no tool of this agent{near}")
+            raise InputError(f"policy {policy.name!r} names {tool!r}, which isn't a tool of this agent{near}")
     return tools

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Observation, errors
-from arq_graph.nodes import ActInWorld, events
+from arq_graph.nodes import events
 from tests.brain import act, ask, do, say, think
 from tests.speaking.chat import DESK, THREAD, Chat
 
@@ -164,17 +161,3 @@ def test_a_world_and_tools_go_together_but_no_tool_is_called_like_acting():
     ring.__name__ = "act"
     with pytest.raises(errors.InputError, match="rename it"):
         Chat([], [ring], environment=Kitchen())
-
-
-def test_the_node_acts_by_itself_sync_and_async_until_the_end_and_leaves_other_calls_alone():
-    acts = [("act", "open the cupboard"), ("get_order", "look"), ("act", "wash the mug"), ("act", "look")]
-    calls = [{"name": name, "args": {"action": action}, "id": action} for name, action in acts]
-    state = {"messages": [HumanMessage(TASK, id="h1"), AIMessage("", id="a1", tool_calls=calls)]}
-    node = ActInWorld(Kitchen())
-    graph = StateGraph(MessagesState).add_node("act", node).add_edge(START, "act").compile()
-    *_, values = graph.stream(state, stream_mode="values")
-    for update in (node.invoke(state), asyncio.run(node.ainvoke(state)), values):
-        results = [m for m in update["messages"] if m.type == "tool"]
-        assert [m.tool_call_id for m in results] == ["open the cupboard", "wash the mug", "look"]
-        assert [m.status for m in results] == ["success", "success", "error"]
-        assert (len(update["world"][-1]["steps"]), update["world"][-1]["invalid"]) == (2, 1)
