@@ -41,7 +41,7 @@ from arq_graph.errors import (
     require_count,
 )
 from arq_graph.reasoning.answer import Answer, Question
-from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
+from arq_graph.reasoning.blueprint import B, Mode, get_schema, read_answer
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.replies import (
@@ -98,7 +98,7 @@ class Asking(Generic[B]):
         self._blueprint = question.blueprint
         if settings.derive:
             self._blueprint = settings.derive.derive(question.blueprint)
-        self._schema = schema_in_mode(self._blueprint, settings.mode)
+        self._schema = get_schema(self._blueprint, settings.mode)
         self._prompt = convert_to_messages(question.messages)
         self._partial = PartialAnswer(question.on_partial) if question.on_partial else None
         self._label = f"{settings.module} asking {question.name or self._blueprint.__name__}"

@@ -44,7 +44,7 @@ from arq_graph.reasoning.queries import (
 )
 from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, make_schema_generator, make_strict_schema
 
-__all__ = ["ARQ", "Complaint", "Mode", "get_queries", "query", "reinstate", "respond", "verify"]
+__all__ = ["ARQ", "Mode", "query", "reinstate", "respond", "verify"]
 
 _REASONING = "Think it through step by step: what the instructions and the context ask for, and what follows."
 
@@ -70,7 +70,7 @@ class ARQ(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     __arq_form__: ClassVar[Form] = Form()
-    """What of it mode "arq" asks."""
+    """The form in which mode "arq" asks it."""
     __arq_schemas__: ClassVar[dict[Form, dict[str, Any]]]
     __arq_reduced__: ClassVar[dict[Form, type[BaseModel]]]
 
@@ -89,7 +89,7 @@ class ARQ(BaseModel):
             PydanticUndefinedAnnotation: A forward reference of the class cannot be resolved yet.
             InputError: The mode isn't one of the three.
         """
-        return deepcopy(schema_in_mode(cls, mode))
+        return deepcopy(get_schema(cls, mode))
 
     def unmet(self) -> list[Complaint]:
         """Return complaints about this instance's verifications that don't have the answer they must have.
@@ -133,7 +133,7 @@ class ARQ(BaseModel):
             answer = handler(value)
         else:
             inner_form = Form("direct") if form.mode == "cot" else form
-            reduced = _reduced_model(cls, form).model_validate(value, context=inner_form)
+            reduced = _make_reduced_model(cls, form).model_validate(value, context=inner_form)
             answer = cast(Self, cls.model_construct(reduced.model_fields_set))
             answer.__dict__.update(reduced.__dict__)
         if not form.response_only:
@@ -179,15 +179,15 @@ class InnerARQ(ARQ, ABC, defer_build=True):
 B = TypeVar("B", bound=ARQ)
 
 
-def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
+def get_schema(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     """Return what `ARQ.response_schema` returns, made once: the caller must not change it."""
     require_choice("mode", mode, Mode)
     if "__arq_schemas__" not in blueprint.__dict__:
         blueprint.model_rebuild()  # resolves forward references
-    form = _form_in_mode(blueprint, mode)
+    form = _get_form(blueprint, mode)
     schemas = blueprint.__arq_schemas__
     if form not in schemas:
-        model = blueprint if mode == "arq" else _reduced_model(blueprint, form)
+        model = blueprint if mode == "arq" else _make_reduced_model(blueprint, form)
         schemas[form] = _make_schema(blueprint, model, make_schema_generator(form))
     return schemas[form]
 
@@ -198,19 +198,19 @@ def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
     Raises:
         ValidationError: The text isn't an answer in this mode.
     """
-    form = _form_in_mode(blueprint, mode)
+    form = _get_form(blueprint, mode)
     answer = blueprint.model_validate_json(text, context=form)
     if form.response_only:
         response = dump_in_mode(answer, "direct")
         return blueprint.model_validate(response, context=Form("direct")), ""
     if mode == "cot":
-        return answer, answer.__dict__.pop(_reasoning_key(blueprint))
+        return answer, answer.__dict__.pop(_get_reasoning_key(blueprint))
     return answer, ""
 
 
 def dump_in_mode(value: Any, mode: Mode) -> Any:
     """Return an answer, or a container of answers, as JSON values with the fields that a mode asks for."""
-    form = _form_in_mode(type(value), mode) if isinstance(value, ARQ) else Form(mode)
+    form = _get_form(type(value), mode) if isinstance(value, ARQ) else Form(mode)
     return _dump(value, form)
 
 
@@ -228,7 +228,7 @@ def _dump(value: Any, form: Form) -> Any:
     return value
 
 
-def _form_in_mode(blueprint: type[ARQ], mode: Mode) -> Form:
+def _get_form(blueprint: type[ARQ], mode: Mode) -> Form:
     return blueprint.__arq_form__ if mode == "arq" else Form(mode)
 
 
@@ -237,7 +237,7 @@ def list_response_fields(blueprint: type[BaseModel]) -> list[str]:
     return [name for name, query in get_queries(blueprint).items() if query.kind == "respond"]
 
 
-def _reasoning_key(blueprint: type[BaseModel]) -> str:
+def _get_reasoning_key(blueprint: type[BaseModel]) -> str:
     """Return the key of the free reasoning: "reasoning", or longer where a response field has that name."""
     key = "reasoning"
     while key in list_response_fields(blueprint):
@@ -245,14 +245,14 @@ def _reasoning_key(blueprint: type[BaseModel]) -> str:
     return key
 
 
-def _reduced_model(blueprint: type[ARQ], form: Form) -> type[BaseModel]:
+def _make_reduced_model(blueprint: type[ARQ], form: Form) -> type[BaseModel]:
     """Return a plain model with the fields that the form includes, and their validators."""
     models = blueprint.__arq_reduced__
     if form in models:
         return models[form]
     fields: dict[str, Any] = {}
     if form.mode == "cot":
-        fields[_reasoning_key(blueprint)] = (str, Field(description=_REASONING))
+        fields[_get_reasoning_key(blueprint)] = (str, Field(description=_REASONING))
     for name, field_query in get_queries(blueprint).items():
         if form.includes(name, field_query):
             field = blueprint.model_fields[name]

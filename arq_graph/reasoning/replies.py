@@ -98,9 +98,9 @@ class PartialAnswer:
                 self._object_start = item.start
                 self._on_partial({})
             if item.valid_json is not None:
-                last_object = _read_begun(item.valid_json)
+                last_object = _read_beginning(item.valid_json)
             elif item.is_unfinished(self._text):
-                return _read_begun(self._text[item.start :])
+                return _read_beginning(self._text[item.start :])
             self._position = item.end
         return last_object
 
@@ -140,7 +140,7 @@ def _scan_objects(text: str, position: int) -> Iterator[_ScannedObject]:
             yield _ScannedObject(start, position, json.dumps(value), None)
 
 
-def _read_begun(text: str) -> dict[str, Any]:
+def _read_beginning(text: str) -> dict[str, Any]:
     """Return the object that a text begins with, without a last key or value that is cut, except for strings."""
     read: Read[dict[str, Any]] = partial(from_json, allow_partial="trailing-strings")
     with suppress(ValueError, TypeError):
