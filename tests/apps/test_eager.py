@@ -90,10 +90,6 @@ def count_rules(asked: Any) -> str:
 INDEPENDENT = {"score": 2, "could_a_tool_change_that": False}
 TURNS: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
     "no tool is called": ({"judge": {"G1": 9}}, [FIRST_WAVE, ["message"]]),
-    "an argument is missing": (
-        {"judge": {"G1": 9}, "call": {"get_order": {}}},
-        [FIRST_WAVE, ["message"]],
-    ),
     "no condition is open after the call": (
         {"judge": {"G1": 9, "G2": INDEPENDENT}, "call": {"get_order": A1}},
         [FIRST_WAVE, ["tools", "message"]],

@@ -231,8 +231,10 @@ def test_settings_reach_the_matcher_and_the_reviser():
         is_kind: bool = verify("Is the reply kind?")
 
     model = brain()
-    matching, revising = Matching(batch_size=1), Revising(blueprint=Polite)
-    create_guided_agent(model, desk(), matching=matching, revising=revising).invoke(says("Hi"))
+    matching, revising = Matching(batch_size=1), Revising(blueprint=Polite, stream=True)
+    app = create_guided_agent(model, desk(), matching=matching, revising=revising)
+    events = list(app.stream(says("Hi"), stream_mode="custom"))
+    assert "reply_delta" in [event.type for event in events]
     assert len(asked_by(model, "matcher")) == 3
     (reply,) = asked_by(model, "message")
     assert "is_kind" in reply.schema["properties"]

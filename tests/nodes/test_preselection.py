@@ -227,7 +227,6 @@ def test_rare_words_count_more_than_frequent_ones():
     ("conditions", "text"),
     [
         (("客户抱怨", "客户询问订单", "客户要求退款"), "我想退款"),
-        (("불만", "주문 문의", "고객이 환불을 요청"), "환불해 주세요"),
         (("be kind", "an order", "pay it on PayPay返金"), "返金, ok?"),
         (("vitamin C", "minerals", "vitamin D"), "Have you got D?"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.graph import END, START, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, Reasoner, Revising, ScriptedChatModel, create_guided_agent
+from arq_graph import Agent, AgentState, Guideline, Reasoner, ScriptedChatModel, create_guided_agent
 from arq_graph.nodes import MessageReviser
 from tests.apps.desk import desk, late, says
 from tests.brain import Brain, brain
@@ -89,14 +89,6 @@ def test_no_token_reaches_the_stream_of_messages(runs):
         parts = runs.stream(graph.compile(), STATE, stream_mode=["messages", "custom"])
     assert [part[0].text for mode, part in parts if mode == "messages"] == ["It is late. I am sorry."]
     assert [part.type for mode, part in parts if mode == "custom"].count("reply_delta") == 2
-
-
-def test_app_or_settings_turn_streaming_on():
-    for in_settings, in_app in ((True, False), (False, True), (False, False)):
-        model = brain(reply="It is late.")
-        app = create_guided_agent(model, desk(), revising=Revising(stream=in_settings), stream=in_app)
-        events = list(app.stream(says("Where?"), stream_mode="custom"))
-        assert ("reply_delta" in [event.type for event in events]) is (in_settings or in_app)
 
 
 @pytest.mark.parametrize(
