@@ -99,8 +99,9 @@ class ModelCall(Strategy):
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Ask the model, make the calls that pass the gate, and if none is left, reply."""
         earlier = gate.state.read_turn_records("tool_insights", ToolInsight, gate.state.turn)
-        unconfirmed = [insight for insight in [*outcome.insights, *earlier] if insight.kind == "confirm"]
-        request = self._build_request(gate, outcome, earlier, unconfirmed)
+        insights = [*outcome.insights, *earlier]
+        unconfirmed = [insight for insight in insights if insight.kind == "confirm"]
+        request = self._build_request(gate, outcome, insights)
         proposed: list[ToolInsight] = []
         for _ in range(MAX_MODEL_CALLS):
             response = yield partial(self.ask_model, request)
@@ -131,41 +132,32 @@ class ModelCall(Strategy):
         return update
 
     def _build_request(
-        self,
-        gate: Gate,
-        outcome: AgreementOutcome,
-        earlier: Sequence[ToolInsight],
-        unconfirmed: Sequence[ToolInsight],
+        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolInsight]
     ) -> ModelRequest[Any]:
         """Offer the tools that may be called now, and put the rules behind the caller's prompt."""
         pending = outcome.pending.values()
         offered = set(gate.granted) | {call.tool for call in pending}
-        rules = self._render_rules(gate, outcome, earlier, unconfirmed, offered)
+        rules = self._render_rules(gate, outcome, insights, offered)
         # Tools that the specification does not name stay, and so do those that a provider runs itself.
         hidden = self.tools.keys() - offered
         tools = [tool for tool in self.request.tools if getattr(tool, "name", None) not in hidden]
         model = self.request.model
+        has_question = any(insight.kind == "confirm" for insight in insights)
         # A draft streams only while none of our tools is offered: then no call can be refused, and no question follows.
-        if self.revise or offered or unconfirmed:
+        if self.revise or offered or has_question:
             model = _hide_from_stream(model)
         prompt = _append_rules(self.request.system_message, rules)
         return self.request.override(system_message=prompt, tools=tools, model=model)
 
     def _render_rules(
-        self,
-        gate: Gate,
-        outcome: AgreementOutcome,
-        earlier: Sequence[ToolInsight],
-        unconfirmed: Sequence[ToolInsight],
-        offered: set[str],
+        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolInsight], offered: set[str]
     ) -> str:
         guidelines = []
         for id in get_active_scores(self.agent, gate.state):
             guideline = self.agent.get_guideline(id)
             guidelines.append({**describe_guideline(guideline), "priority": guideline.priority})
-        asked_below_reply = [_describe_call(insight) for insight in unconfirmed]
+        asked_below_reply = [_describe_call(insight) for insight in insights if insight.kind == "confirm"]
         pending = [_describe_call(call) for call in outcome.pending.values()]
-        insights = [*outcome.insights, *earlier]
         refused = [insight for insight in insights if insight.kind not in ("run", "confirm")]
         sections = {
             "needs_agreement": sorted(offered & self.agent.get_confirmed_tools("customer")),

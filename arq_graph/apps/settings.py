@@ -57,9 +57,9 @@ class StepSettings:
     def make_node(self, model: ModelLike, agent: Agent, **options: Any) -> Any:
         """Make the node with these settings and further options."""
         node_class = resolve_name(self.node_class)
-        return node_class(model, agent, **self.node_options(), **options)
+        return node_class(model, agent, **self.get_node_options(), **options)
 
-    def node_options(self) -> dict[str, Any]:
+    def get_node_options(self) -> dict[str, Any]:
         """Return the parameters of the node that these settings determine."""
         return dict(vars(self))
 
@@ -197,9 +197,9 @@ class ReSpAct(StrategySettings):
             return self.environment is not None
         return self.setting == "task"
 
-    def node_options(self) -> dict[str, Any]:
+    def get_node_options(self) -> dict[str, Any]:
         """Return the parameters of the speaker, which knows whether there is a world, and not the world."""
-        options = super().node_options()
+        options = super().get_node_options()
         environment = options.pop("environment")
         options["in_world"] = environment is not None
         options["setting"] = self.setting or ("task" if self.is_task else "chat")

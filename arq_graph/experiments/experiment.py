@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from pydantic import ConfigDict, Field
 
@@ -19,9 +20,12 @@ from arq_graph.errors import InputError
 from arq_graph.experiments.published import add_published_rows, read_published_figures
 from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
+from arq_graph.milestones.evaluation.evaluation_run import OnConversation
 from arq_graph.milestones.evaluation.runner import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.spending import Prices
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
+from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
@@ -43,6 +47,25 @@ _PAPERS_ARMS = {
     "booking": ["react", "respact"],
 }
 """The arms that a paper compares on a shipped suite, by the suite's folder."""
+
+
+class EvaluationSettings(TypedDict, total=False):
+    """Settings of `aevaluate`, which explains them."""
+
+    model: Any
+    user_model: Any
+    judge: Judge | None
+    runs: int
+    concurrency: int
+    resume: bool
+    max_calls: int | None
+    max_cost: float | None
+    prices: Prices | None
+    executor: Executor | None
+    workers: int | None
+    spent_in: Sequence[str | Path]
+    depends_on: Mapping[str, str] | None
+    on_conversation: OnConversation
 
 
 class Experiment(Record):
@@ -119,7 +142,7 @@ async def arun_experiment(
     results: Path,
     ablated: Mapping[str, str] | None = None,
     is_part: bool = False,
-    **settings: Any,
+    **settings: Unpack[EvaluationSettings],
 ) -> Experiment:
     """Try arms on a suite: on its conversations by `aevaluate`, and on its gold turns by `aevaluate_turns`.
 
@@ -143,10 +166,7 @@ async def arun_experiment(
     has_limit = settings.get("max_calls") or settings.get("max_cost")
     if not has_limit:
         turns = await _evaluate_gold_turns(file, suite, arms, results, settings)
-    shipped_name = None
-    for name, shipped_file in _list_shipped_suites().items():
-        if shipped_file == file:
-            shipped_name = name
+    shipped_name = _find_shipped_name(file)
     is_complete = not (is_part or report.missing)
     return Experiment(
         suite=shipped_name or suite.name,
@@ -165,7 +185,7 @@ def write_experiment(path: Path, experiment: Experiment, tables: Iterable[Table]
 
 
 async def _evaluate_gold_turns(
-    file: Path, suite: Suite, arms: Mapping[str, Arm], results: Path, settings: Mapping[str, Any]
+    file: Path, suite: Suite, arms: Mapping[str, Arm], results: Path, settings: EvaluationSettings
 ) -> dict[str, TurnMetrics]:
     """Return the turn-level figures of each arm; empty if the suite has no gold conversations."""
     scenarios = _find_gold_scenarios(file, suite)
@@ -173,23 +193,25 @@ async def _evaluate_gold_turns(
         return {}
     model = settings.get("model")
     loaded_arms = Arms(arms, model)
-    agents_model = settings.get("depends_on", {}).get("the agent's model") or get_model_name(model or "none")
+    model_name = (settings.get("depends_on") or {}).get("the agent's model")
+    model_name = model_name or get_model_name(model or "none")
     metrics = {}
     for arm in loaded_arms.names:
         outcomes: list[StepOutcome] = []
         for gold_file, scenario in scenarios.items():
             app = loaded_arms.prepare_app(PlannedConversation(arm, scenario, 1, suite.seed)).app
             name = f"{suite.name}, {gold_file.stem}, {arm}"
+            depends_on = {
+                "the agent": fingerprint(scenario.agent),
+                "the arm": arm,
+                "the agent's model": model_name,
+            }
             with recording_scope(name):
                 evaluation = await aevaluate_turns(
                     app,
                     gold_file,
                     results=results.with_name(f"{make_file_name(name)}.turns.jsonl"),
-                    depends_on={
-                        "the agent": fingerprint(scenario.agent),
-                        "the arm": arm,
-                        "the agent's model": agents_model,
-                    },
+                    depends_on=depends_on,
                     concurrency=settings.get("concurrency", 8),
                 )
             outcomes += evaluation.outcomes
@@ -226,6 +248,13 @@ def _make_turn_table(metrics_by_arm: Mapping[str, TurnMetrics]) -> Table:
         for name, figure in figures.items():
             rows.setdefault(name, {})[arm] = format_number(figure, ".3f")
     return make_table("single turns", metrics_by_arm, rows)
+
+
+def _find_shipped_name(file: Path) -> str | None:
+    for name, shipped_file in _list_shipped_suites().items():
+        if shipped_file == file:
+            return name
+    return None
 
 
 def _list_shipped_suites() -> dict[str, Path]:
