@@ -45,8 +45,8 @@ class RunStore:
     Args:
         file: The file.
         kind: The kind of run, such as "evaluation".
-        of: What all entries depend on, by its name in messages.
-        parts: What only some entries depend on, such as single scenarios. Another run may leave parts out, or add some.
+        depends_on: The things that shape all entries, each with a value or a fingerprint, by their names in messages.
+        parts: The same for things that shape only some entries, such as scenarios. Another run may have other parts.
         resume: Continue the run in the file; otherwise the file must not have one.
 
     Raises:
@@ -57,7 +57,7 @@ class RunStore:
         self,
         file: str | Path,
         kind: str,
-        of: Mapping[str, str],
+        depends_on: Mapping[str, str],
         *,
         parts: Mapping[str, str] | None = None,
         resume: bool = True,
@@ -67,7 +67,7 @@ class RunStore:
         self._header: dict[str, Any] = {
             "arq_graph": kind,
             "version": VERSION,
-            "of": dict(of),
+            "of": dict(depends_on),
             "parts": dict(parts or {}),
         }
         self._earlier_parts: dict[str, str] = {}
@@ -130,8 +130,8 @@ class RunStore:
         # One write for one line; only a full disk takes less than all of it.
         rest = memoryview(line)
         while rest:
-            written = self._stream.write(rest) or 0
-            rest = rest[written:]
+            byte_count = self._stream.write(rest) or 0
+            rest = rest[byte_count:]
 
     def _read_headers(self) -> None:
         """Compare the headers with that of this run, and drop what follows the last whole line."""

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
@@ -35,7 +35,6 @@ trial, in a new world, or None.
 Arm = App | MakeApp
 _OUTCOME = TypeAdapter(dict[str, bool | int | float])
 _SUCCESS = TypeAdapter(bool)
-_IN_MEMORY = ("InMemorySaver", "MemorySaver")
 _MAX_NAMES = 3
 
 
@@ -83,8 +82,8 @@ class PreparedApp:
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread that is only in memory, so that memory does not grow with every conversation."""
-        checkpointer: Any = getattr(self.app, "checkpointer", None)
-        if self.make_app is not None and type(checkpointer).__name__ in _IN_MEMORY:
+        checkpointer = getattr(self.app, "checkpointer", None)
+        if self.make_app is not None and isinstance(checkpointer, InMemorySaver):
             await checkpointer.adelete_thread(thread_id)
 
 
@@ -224,9 +223,9 @@ def _require_makes_apps(name: str, function: Any) -> None:
 
 def _refuse_misspelt_success(outcome: Mapping[str, Any], name: str, place: str) -> None:
     for key, value in outcome.items():
-        near = suggestion(key, ["success"], cutoff=85)
-        if near and isinstance(value, bool):
-            raise InputError(f"{name} gave {key!r}{place}, which decides nothing{near}")
+        hint = suggestion(key, ["success"], cutoff=85)
+        if hint and isinstance(value, bool):
+            raise InputError(f"{name} gave {key!r}{place}, which decides nothing{hint}")
 
 
 def _add_checkpointer(app: App) -> App:
@@ -236,8 +235,7 @@ def _add_checkpointer(app: App) -> App:
     # If messages are not added up, a graph with a checkpointer would see only the last one.
     if not hasattr(app.channels.get("messages"), "operator"):
         return app
-    # By name, because evaluation needs LangGraph only for apps that are made with it.
-    return app.copy({"checkpointer": import_module("langgraph.checkpoint.memory").InMemorySaver()})
+    return app.copy({"checkpointer": InMemorySaver()})
 
 
 def _is_app(value: object) -> bool:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.types import Command
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
@@ -297,12 +297,10 @@ class _Dialogue:
         answers = {}
         for interrupt in interrupts:
             answers[interrupt.id] = await self._answer_interrupt(turn, interrupt.value)
-        # Only LangGraph has interrupts, so nothing else here depends on it.
-        command = import_module("langgraph.types").Command
         if len(answers) == 1:
             (answer,) = answers.values()
-            return command(resume=answer)
-        return command(resume=answers)
+            return Command(resume=answer)
+        return Command(resume=answers)
 
     async def _answer_interrupt(self, turn: AppTurn, value: Any) -> Any:
         """Approve the calls that wait for an operator, or let the user answer a question."""

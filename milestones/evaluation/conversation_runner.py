@@ -73,7 +73,7 @@ class ConversationRunner:
             self.limit.running.append(usage)
             outcome, messages, failure = await self._run_trials(planned)
             self.limit.running.remove(usage)
-        cost = self.limit.cost_of(usage)
+        cost = self.limit.compute_cost(usage)
         self.limit.add(usage.calls, cost)
         is_broken = isinstance(outcome, BrokenConversation)
         return ConversationResult(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from math import ceil
 from shlex import quote
 from typing import Any
 from uuid import uuid4
 
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.conversation_runner import ConversationRunner, make_broken_conversation
 from arq_graph.milestones.evaluation.results import (
     ConversationResult,
@@ -20,11 +21,14 @@ from arq_graph.milestones.evaluation.results import (
 )
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import WorkerDiedError, WorkerPool
-from arq_graph.milestones.harness import run_batches
+from arq_graph.milestones.harness import run_concurrently
 from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.store import RunStore
 
 OnConversation = Callable[[PlannedConversation, Outcome], None]
+MAX_UNREACHABLE = 3
+"""The number of conversations in a row without a model that end a run: the others would fare no better."""
+
 Batch = tuple[Sequence[PlannedConversation], Coroutine[Any, Any, Sequence[ConversationResult]]]
 
 
@@ -40,6 +44,7 @@ class EvaluationRun:
         pool: The workers; None: this process runs the conversations.
         on_conversation: Called with each conversation and its outcome.
         outcomes: The outcomes so far, by the conversation's id.
+        unreachable: The number of conversations in a row in which a model was out of reach.
     """
 
     runner: ConversationRunner
@@ -49,10 +54,11 @@ class EvaluationRun:
     pool: WorkerPool | None
     on_conversation: OnConversation
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    unreachable: int = 0
 
     @property
     def stop_reason(self) -> str | None:
-        """Why no other conversation may begin, or None."""
+        """The reason why no other conversation may begin, or None."""
         pool_stop_reason = self.pool.stop_reason if self.pool else None
         return pool_stop_reason or self.runner.limit.exceeded
 
@@ -69,7 +75,11 @@ class EvaluationRun:
             batches, concurrency = self._make_single_batches(remaining), self.concurrency
         else:
             batches, concurrency = self._make_worker_batches(remaining, self.pool), self.pool.size
-        await run_batches(batches, concurrency, self._save, _find_model_error)
+        async with aclosing(run_concurrently(batches, concurrency)) as finished:
+            async for batch, results in finished:
+                for planned, result in zip(batch, results, strict=True):
+                    self._save(planned, result)
+                self._require_reachable_models(results)
 
     def _restore_outcomes(self) -> None:
         finished = self._read_finished()
@@ -153,6 +163,11 @@ class EvaluationRun:
         self.outcomes[planned.id] = result.outcome
         self.on_conversation(planned, result.outcome)
 
-
-def _find_model_error(result: ConversationResult) -> str | None:
-    return result.outcome.error if result.is_model_unreachable else None
+    def _require_reachable_models(self, results: Sequence[ConversationResult]) -> None:
+        for result in results:
+            self.unreachable = self.unreachable + 1 if result.is_model_unreachable else 0
+            if self.unreachable >= MAX_UNREACHABLE:
+                raise ModelUnavailableError(
+                    f"a model was out of reach in {self.unreachable} conversations in a row, so the run ends here; "
+                    f"the last: {result.outcome.error}"
+                )

@@ -121,7 +121,7 @@ class Scenario(Part):
 
     @property
     def matches_only(self) -> bool:
-        """Whether only the active guidelines are expected, so that nothing but the matcher runs."""
+        """True if only the active guidelines are expected, so that nothing but the matcher runs."""
         return self.expect is not None and self.expect.active is not None
 
     @property
@@ -270,8 +270,8 @@ def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | Non
     graph = scenario.milestones
     file = graph.file or "its graph"
     if scenario.goal is not None and scenario.goal not in graph:
-        near = suggestion(scenario.goal, graph)
-        yield ("goal",), f"the goal {scenario.goal!r} is no milestone of {file}{near}"
+        hint = suggestion(scenario.goal, graph)
+        yield ("goal",), f"the goal {scenario.goal!r} is no milestone of {file}{hint}"
     # Milestones that are made from an expectation are checked where it stands.
     if scenario.expect is None:
         errors = [(error.line, error.message) for error in check_milestones(graph, schemas).errors]
@@ -287,8 +287,8 @@ def _find_unknown_variables(variables: Mapping[str, Any], agent: Agent) -> Itera
     settable = [variable.name for variable in agent.variables if variable.settable]
     for name in variables:
         if name not in settable:
-            near = suggestion(name, settable)
-            yield ("variables", name), f"the agent has no settable variable {name!r}{near}"
+            hint = suggestion(name, settable)
+            yield ("variables", name), f"the agent has no settable variable {name!r}{hint}"
 
 
 def _find_misspelt_methods(world: Any, agent: Agent) -> Iterator[Problem]:
@@ -299,20 +299,20 @@ def _find_misspelt_methods(world: Any, agent: Agent) -> Iterator[Problem]:
         is_method = inspect.isroutine(getattr(world_class, name))
         if not is_method or name.startswith("_") or name in agent.toolbox:
             continue
-        near = suggestion(name, lacking, cutoff=_SIMILAR)
-        if near:
-            message = f"the world has a method {name!r}, which nothing calls{near}"
+        hint = suggestion(name, lacking, cutoff=_SIMILAR)
+        if hint:
+            message = f"the world has a method {name!r}, which nothing calls{hint}"
             yield ("world",), f"{message} If it is a helper, begin its name with `_`"
 
 
 def _find_misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[Problem]:
     """Yield slots whose names are nearly those of arguments that the user doesn't know."""
     arguments = {name for schema in schemas.values() for name in schema.get("properties", ())}
-    known = {fact.name.replace(" ", "_") for fact in user.facts}
+    known_facts = {fact.name.replace(" ", "_") for fact in user.facts}
     for index, intent in enumerate(user.intents):
         for name in intent.slots:
             word = name.replace(" ", "_")
-            near = suggestion(word, sorted(arguments - known), cutoff=_SIMILAR)
-            if near and word not in arguments:
+            hint = suggestion(word, sorted(arguments - known_facts), cutoff=_SIMILAR)
+            if hint and word not in arguments:
                 place = ("user", "intents", index, "slots", name)
-                yield place, f"the slot {name!r} is no tool's argument{near}"
+                yield place, f"the slot {name!r} is no tool's argument{hint}"

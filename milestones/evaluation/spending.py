@@ -42,19 +42,19 @@ class SpendingLimit:
 
     @property
     def exceeded(self) -> str | None:
-        """Which limit has been reached, as a message; None below both limits."""
+        """The message that a limit has been reached; None below both limits."""
         calls = self.calls + sum(usage.calls for usage in self.running)
         if self.max_calls is not None and calls >= self.max_calls:
             maximum = f"{self.max_calls:,}{self.scope}"
             return f"max_calls: the limit of {maximum} is reached (model calls so far: {calls:,})"
         if self.max_cost is None:
             return None
-        cost = self.cost + sum(self.cost_of(usage) for usage in self.running)
+        cost = self.cost + sum(self.compute_cost(usage) for usage in self.running)
         if cost < self.max_cost:
             return None
         return f"max_cost: the limit of {self.max_cost:g}{self.scope} is reached (cost so far: {cost:g})"
 
-    def cost_of(self, usage: UsageTracker) -> float:
+    def compute_cost(self, usage: UsageTracker) -> float:
         """Return the cost of calls; without prices it is 0.
 
         Raises:
@@ -64,7 +64,7 @@ class SpendingLimit:
             return 0.0
         cost = 0.0
         for model, tokens in usage.answers:
-            price = self._price_of(model)
+            price = self._find_price(model)
             if price is not None and tokens is not None:
                 input_price, output_price = price
                 millionths = tokens["input_tokens"] * input_price + tokens["output_tokens"] * output_price
@@ -82,7 +82,7 @@ class SpendingLimit:
         """Return a limit that is never reached and still raises an error for a model without a price."""
         return SpendingLimit(None, None if self.max_cost is None else inf, self.prices)
 
-    def _price_of(self, model: str) -> tuple[float, float] | None:
+    def _find_price(self, model: str) -> tuple[float, float] | None:
         prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]
         return self.prices[max(prefixes, key=len)] if prefixes else None
 

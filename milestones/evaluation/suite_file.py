@@ -303,8 +303,8 @@ def _find_doubts(entry: ScenarioEntry, known_names: set[str] | None, count: int)
     if known_names and entry.twin:
         other_names = known_names - {entry.name}
         if entry.twin not in other_names:
-            near = suggestion(entry.twin, other_names)
-            yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{near}"
+            hint = suggestion(entry.twin, other_names)
+            yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{hint}"
     for name, replaced in _REPLACES:
         if {name, replaced} <= entry.model_fields_set:
             yield (replaced,), f"stands beside `{name}`, which takes its place; leave one of them out"
@@ -320,8 +320,8 @@ def _read_template(file: Path, arguments: Mapping[str, Any]) -> str:
     text = read_text(file, file_kind="milestone file")
     for match in _ARGUMENT.finditer(text):
         if match[1] not in arguments:
-            near = suggestion(match[1], arguments)
+            hint = suggestion(match[1], arguments)
             line = text.count("\n", 0, match.start()) + 1
-            message = f"`{match[0]}` stands for an argument that the world is not given{near}"
+            message = f"`{match[0]}` stands for an argument that the world is not given{hint}"
             raise SpecError(message, file=str(file), line=line)
     return Template(text).safe_substitute(arguments)

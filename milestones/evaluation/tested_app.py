@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+from langgraph.pregel import Pregel
 
 from arq_graph.errors import InputError
 
@@ -14,8 +15,8 @@ App = Any
 
 
 def is_graph(app: object) -> bool:
-    """Return whether an app is a compiled LangGraph graph, without importing LangGraph."""
-    return any(base.__name__ == "Pregel" for base in type(app).__mro__)
+    """Return whether an app is a compiled LangGraph graph."""
+    return isinstance(app, Pregel)
 
 
 class AppTurn:
