@@ -168,8 +168,10 @@ def _compute_costs(
 ) -> Sequence[Whole]:
     """Return cost(x, w) for each dependency x of a milestone w."""
     dependencies = graph.dependencies[number]
-    step = 0 if number in reached else graph.steps[number]
-    if number in reached or not graph.requires_all[number]:
+    if number in reached:
+        return [0] * len(dependencies)
+    step = graph.steps[number]
+    if not graph.requires_all[number]:
         return [step] * len(dependencies)
     missing_needs = sorted(needs[dependency] for dependency in dependencies if dependency not in reached)
     costs: list[Whole] = []

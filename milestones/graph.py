@@ -128,12 +128,12 @@ class MilestoneGraph(_DiGraph):
             tool, arguments = _parse_action(action, position)
             uses[tool] += 1
             name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
-            if ordered:
-                previous = gold_calls[-1] if gold_calls else None
-            else:
+            dependency = START
+            for previous in reversed(gold_calls):
                 # One call must not serve two entries of the list: the second of two equal ones follows the first.
-                previous = _find_last_equal_call(gold_calls, tool, arguments)
-            dependency = previous.name if previous else START
+                if ordered or (previous.tool == tool and is_same_value(previous.arguments, arguments)):
+                    dependency = previous.name
+                    break
             gold_calls.append(_GoldCall(name, tool, arguments, dependency))
         required = gold_calls[-1:] if ordered else gold_calls
         milestones = [Milestone(name=START, type="NFC")]
@@ -147,7 +147,7 @@ class MilestoneGraph(_DiGraph):
 
     @property
     def is_unreviewed(self) -> bool:
-        """Whether a model drafted it and nobody has reviewed it; what is measured on it is then doubtful."""
+        """True if a model drafted it and nobody has reviewed it; what is measured on it is then doubtful."""
         return self.generated_by is not None and self.reviewed is None
 
     def milestone(self, name: str) -> Milestone:
@@ -186,23 +186,11 @@ class _GoldCall:
         )
 
 
-def _find_last_equal_call(
-    calls: list[_GoldCall], tool: str, arguments: Mapping[str, Any]
-) -> _GoldCall | None:
-    for call in reversed(calls):
-        if call.tool == tool and is_same_value(call.arguments, arguments):
-            return call
-    return None
-
-
 def _parse_action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
-    fields = action if isinstance(action, Mapping) else {}
-    tool = fields.get("name") or fields.get("tool")
-    arguments: Any = {}
-    for key in _ARGUMENT_KEYS:
-        if fields.get(key) is not None:
-            arguments = fields[key]
-            break
-    if not isinstance(tool, str) or not isinstance(arguments, Mapping):
-        raise SpecError(f"action {position} isn't a call: give an object with `name` and `arguments`")
-    return tool, arguments
+    if isinstance(action, Mapping):
+        tool = action.get("name") or action.get("tool")
+        values = [action[key] for key in _ARGUMENT_KEYS if action.get(key) is not None]
+        arguments = values[0] if values else {}
+        if isinstance(tool, str) and isinstance(arguments, Mapping):
+            return tool, arguments
+    raise SpecError(f"action {position} isn't a call: give an object with `name` and `arguments`")

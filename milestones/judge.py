@@ -96,7 +96,9 @@ def call_judge(
     Raises:
         JudgeError: The judge isn't one, is async, or returned something other than verdicts.
     """
-    answer = judge(graph, transcript, observations) if callable(judge) else judge
+    answer: Any = judge
+    if callable(judge):
+        answer = judge(graph, transcript, observations)
     return _parse_judgement(judge, answer)
 
 
@@ -123,8 +125,9 @@ async def acall_judge(
 def _parse_judgement(judge: object, answer: Any) -> Judgement:
     if isinstance(answer, Judgement):
         return answer
-    is_iterable = isinstance(answer, Iterable) and not isinstance(answer, str)
-    verdicts = tuple(answer) if is_iterable else (answer,)
+    verdicts: tuple[Any, ...] = (answer,)
+    if isinstance(answer, Iterable) and not isinstance(answer, str):
+        verdicts = tuple(answer)
     if all(isinstance(verdict, Verdict) for verdict in verdicts):
         return Judgement(verdicts)
     if inspect.iscoroutine(answer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.milestone import Forbidden, Milestone, PatternCheck
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, has_required_arguments
-from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 
 EventCheck = Callable[[Event, Sequence[Event]], bool]
 """Called at every event, with all events before it; must depend on nothing else."""
@@ -113,10 +113,11 @@ class _Observer:
         self._number += 1
         if isinstance(event, Call):
             self._process_call(event)
-        else:
-            self._search_patterns(event)
-        if isinstance(event, Result):
+        elif isinstance(event, Result):
+            self._search_patterns(self.rules.patterns_by_speaker.get("tool", ()), event.text)
             self._process_result(event)
+        elif patterns := self.rules.patterns_by_speaker.get(event.speaker):
+            self._search_patterns(patterns, _as_displayed(event.text))
         if self._grounding is not None:
             self._grounding.add_event(event)
         for milestone, function in self.rules.functions:
@@ -142,12 +143,7 @@ class _Observer:
                 return False
         return True
 
-    def _search_patterns(self, event: Message | Result) -> None:
-        speaker = event.speaker if isinstance(event, Message) else "tool"
-        patterns = self.rules.patterns_by_speaker.get(speaker)
-        if not patterns:
-            return
-        text = _as_displayed(event.text) if isinstance(event, Message) else event.text
+    def _search_patterns(self, patterns: Iterable[tuple[Milestone | Forbidden, Pattern]], text: str) -> None:
         for rule, pattern in patterns:
             self._apply(rule, self._number, pattern.search, text)
 
@@ -187,15 +183,23 @@ class _Observer:
         try:
             return check(*arguments)
         except Exception as error:  # a pattern that doesn't finish, or whatever a function raises
-            owner = "`failed_if`"
-            if rule is not None:
-                owner = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
-            place = f"event {self._number}"
+            message = f"the check of {_describe_rule(rule)} fails at event {self._number}"
             if self._transcript.id:
-                place += f" of conversation {self._transcript.id}"
-            reason = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-            message = f"the check of {owner} fails at {place}: {reason}"
-            raise SpecError(message, file=self._graph.file, line=rule.line if rule else None) from error
+                message += f" of conversation {self._transcript.id}"
+            if isinstance(error, TimeoutError):
+                message += f": {error}"
+            else:
+                message += f": {type(error).__name__}: {error}"
+            line = rule.line if rule else None
+            raise SpecError(message, file=self._graph.file, line=line) from error
+
+
+def _describe_rule(rule: Milestone | Forbidden | None) -> str:
+    if rule is None:
+        return "`failed_if`"
+    if isinstance(rule, Forbidden):
+        return "`forbidden`"
+    return f"milestone {rule.name!r}"
 
 
 class ObservationRules:

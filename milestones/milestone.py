@@ -199,18 +199,20 @@ class Milestone(Entry):
 
     @property
     def is_derived(self) -> bool:
-        """Whether it is Start, End or a join: never observed, but reached through its dependencies."""
+        """True for Start, End and joins: they are never observed, but reached through their dependencies."""
         return self.type == "Aggregator" or self.name in (START, END)
 
     @property
     def is_decided_by_judge(self) -> bool:
-        """Whether it is an NFC that code cannot observe."""
+        """True for an NFC that code cannot observe."""
         return self.type == "NFC" and self.check is None and not self.is_derived
 
     @property
     def step(self) -> float:
-        """How much of the way it is: its weight; 0 for Start and the joins, which nobody has to do."""
-        return 0 if self.type == "Aggregator" or self.name == START else self.weight
+        """Its share of the way: its weight; 0 for Start and the joins, which nobody has to do."""
+        if self.type == "Aggregator" or self.name == START:
+            return 0
+        return self.weight
 
 
 class Reviewed(Entry):

@@ -28,7 +28,7 @@ _NO_JUDGEMENT = Judgement()
 
 @dataclass(frozen=True)
 class Score:
-    """How far one conversation got toward its goal.
+    """The progress of one conversation toward its goal.
 
     Reaching and progress never fall as more is observed, so two runs give the range that holds every way in
     which the undecided milestones could be decided: none of them observed, and all of them at every event.
@@ -188,7 +188,10 @@ async def ascore(
 
     observe_events = partial(observe, graph, transcript, tools=tools)
     has_functions = any(isinstance(milestone.check, str) for milestone in graph.milestones)
-    observations = await asyncio.to_thread(observe_events) if has_functions else observe_events()
+    if has_functions:
+        observations = await asyncio.to_thread(observe_events)
+    else:
+        observations = observe_events()
     judgement = _NO_JUDGEMENT
     if judge is not None and select_milestones_to_judge(graph, observations):
         judgement = await acall_judge(judge, graph, transcript, observations)

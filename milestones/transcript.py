@@ -48,7 +48,9 @@ class Call:
     @property
     def arguments_text(self) -> str:
         """The arguments as JSON; the raw text if they are malformed."""
-        return self.malformed if self.malformed is not None else as_text(self.arguments)
+        if self.malformed is not None:
+            return self.malformed
+        return as_text(self.arguments)
 
     @property
     def text(self) -> str:

@@ -55,13 +55,14 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
     Raises:
         InputError: The file cannot be read at all.
     """
-    file = None
+    file_name = None
     if isinstance(source, str | Path):
-        file = Path(source)
-        stream = _RecordStream(_read_records(file))
+        file_name = str(source)
+        stream = _RecordStream(_read_records(Path(source)))
+    elif isinstance(source, Mapping):
+        stream = _RecordStream([source])
     else:
-        stream = _RecordStream([source] if isinstance(source, Mapping) else source)
-    file_name = str(source) if file else None
+        stream = _RecordStream(source)
     for index, record in enumerate(_split_into_conversations(stream)):
         try:
             if isinstance(record, InputError):
@@ -69,8 +70,8 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             transcript = read_transcript(record, id=str(index))
             yield replace(transcript, stand_ins=stream.stand_ins, source=file_name, record=index)
         except InputError as error:
-            place = f"{file}: record {index}" if file else f"record {index}"
-            yield BrokenRecord(index, InputError(f"{place}: {error}"), file_name)
+            place = f"{Path(file_name)}: " if file_name else ""
+            yield BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
 
 
 class _RecordStream:
@@ -199,10 +200,13 @@ def _describe_unknown_format(record: Any) -> str:
     items = messages.get_message_list(record)
     if items is not None and not items:
         return "the conversation is empty: its list of messages holds none"
-    description = f"a list of {type(items[0]).__name__}" if items else type(record).__name__
     if isinstance(record, Mapping):
         keys = ", ".join(map(repr, list(record)[:MAX_KEYS_SHOWN])) or "(none)"
         description = f"an object with the keys {keys}"
+    elif items:
+        description = f"a list of {type(items[0]).__name__}"
+    else:
+        description = type(record).__name__
     return (
         f"unknown format: {description}; known are chat messages of OpenAI and LangChain (a list, or an object with "
         "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`), and Glaive texts (`chat`)"

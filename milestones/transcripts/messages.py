@@ -36,8 +36,9 @@ def is_message(value: Any) -> bool:
 
 def get_message_list(record: Any) -> Sequence[Any] | None:
     """Return the list that a record is, or has under `messages`; None if there is none."""
-    messages = record.get("messages") if isinstance(record, Mapping) else record
-    return messages if isinstance(messages, list | tuple) else None
+    if isinstance(record, Mapping):
+        record = record.get("messages")
+    return record if isinstance(record, list | tuple) else None
 
 
 def can_read(record: Any) -> bool:
@@ -48,7 +49,9 @@ def can_read(record: Any) -> bool:
 
 def read(record: Any) -> dict[str, Any]:
     """Return the record itself; a list alone becomes its `messages`."""
-    return dict(record) if isinstance(record, Mapping) else {"messages": record}
+    if isinstance(record, Mapping):
+        return dict(record)
+    return {"messages": record}
 
 
 def parse_messages(messages: Iterable[Any]) -> tuple[list[Event], str]:
@@ -73,7 +76,9 @@ def parse_messages(messages: Iterable[Any]) -> tuple[list[Event], str]:
             events.append(_parse_result(fields, unanswered_calls, step))
             continue
         text = _get_text(fields.get("content") or fields.get("refusal"), step)
-        calls = list(_parse_calls(fields, step)) if speaker == "agent" else []
+        calls = []
+        if speaker == "agent":
+            calls = list(_parse_calls(fields, step))
         if speaker == "system" and not events:
             instructions.append(text)
         elif text or not calls:
@@ -109,7 +114,9 @@ def _get_speaker(fields: Mapping[str, Any]) -> Any:
 def _parse_result(fields: Mapping[str, Any], unanswered_calls: dict[int, Call], step: Any) -> Result:
     """Return the result in a tool's message, and take the call that it answers out of the unanswered ones."""
     number = _find_answered_call(fields, unanswered_calls)
-    tool = unanswered_calls.pop(number).tool if number else fields.get("name")
+    tool = fields.get("name")
+    if number is not None:
+        tool = unanswered_calls.pop(number).tool
     return Result(
         call=number,
         tool=tool if isinstance(tool, str) else "",
@@ -132,13 +139,17 @@ def _find_answered_call(fields: Mapping[str, Any], unanswered_calls: dict[int, C
 def _parse_calls(fields: Mapping[str, Any], step: Any) -> Iterator[Call]:
     for key in _CALL_KEYS:
         calls = fields.get(key) or []
-        for call in calls if isinstance(calls, list | tuple) else [calls]:
+        if not isinstance(calls, list | tuple):
+            calls = [calls]
+        for call in calls:
             yield _parse_call(call, step)
 
 
 def _parse_call(call: Any, step: Any) -> Call:
     # OpenAI has name and arguments in `function`, LangChain and some recorders in the call itself.
-    function = call.get("function", call) if isinstance(call, Mapping) else None
+    function = call
+    if isinstance(call, Mapping):
+        function = call.get("function", call)
     if not isinstance(function, Mapping):
         raise InputError(f"message {step}: a tool call is not an object")
     tool = function.get("name")
@@ -157,9 +168,10 @@ def _parse_call(call: Any, step: Any) -> Call:
 def _parse_arguments(arguments: Any) -> Any:
     if not isinstance(arguments, str):
         return arguments
+    if not arguments.strip():
+        return {}  # several providers write nothing at all for a tool without arguments
     try:
-        # Several providers write nothing at all for a tool without arguments.
-        return json.loads(arguments) if arguments.strip() else {}
+        return json.loads(arguments)
     except (ValueError, RecursionError):
         return None
 

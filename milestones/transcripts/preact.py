@@ -31,7 +31,9 @@ def can_read(record: Any) -> bool:
 
 def read(record: Any) -> dict[str, Any]:
     """Return the steps of a record as messages, in their order, and the record's other keys."""
-    fields = dict(record) if "Conversation" in record else {"Conversation": record}
+    if "Conversation" not in record:
+        record = {"Conversation": record}
+    fields = dict(record)
     steps = fields.pop("Conversation")
     if not isinstance(steps, Mapping):
         raise InputError("`Conversation` is not an object of steps")
