@@ -19,7 +19,7 @@ from tests.reasoning.endpoint import Endpoint
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """What a command printed, and its exit code."""
 
     code: int
@@ -36,7 +36,7 @@ class Done:
         return " ".join(f"{self.out} {self.err}".replace("│", " ").split())
 
 
-Cli = Callable[..., Done]
+Cli = Callable[..., CommandResult]
 [PROGRAM] = entry_points(group="console_scripts", name="arq-graph")
 
 
@@ -58,13 +58,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run a command as the shell would."""
 
-    def run(*arguments: str | Path, stdin: str = "") -> Done:
+    def run(*arguments: str | Path, stdin: str = "") -> CommandResult:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             PROGRAM.load()([str(argument) for argument in arguments])
         printed = capsys.readouterr()
-        return Done(int(ended.value.code or 0), printed.out, printed.err)
+        return CommandResult(int(ended.value.code or 0), printed.out, printed.err)
 
     return run
 
@@ -73,7 +73,7 @@ def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 def served(cli: Cli) -> Cli:
     """Run a command whose model is the shop's clerk."""
 
-    def run(*arguments: str | Path, stdin: str = "", **changes: Any) -> Done:
+    def run(*arguments: str | Path, stdin: str = "", **changes: Any) -> CommandResult:
         with Endpoint(serving(clerk(**changes))) as endpoint:
             return cli(*arguments, *options(endpoint), stdin=stdin)
 

@@ -18,46 +18,46 @@ from tests.reasoning.endpoint import Endpoint, Reply, Request, hang, status
 
 
 def test_a_piped_conversation_is_answered_line_by_line_and_why_explains_the_last_reply(served, shop):
-    done = served("chat", shop, stdin="/why\nWhere is B-1?\n/why\nThanks\n/quit\nnot read\n")
-    assert done.code == 0
-    assert "There is no reply yet" in done.err
-    assert "> Where is B-1?" in done.out
-    assert 'get_order(order_id="B-1") →' in done.out
-    assert "You said: Where is B-1?" in done.out
-    assert "Guidelines: 2 active, 1 not" in done.out
-    assert "Followed: look-up, polite" in done.out
-    assert "You said: Thanks" in done.out
-    assert "not read" not in done.out
-    assert "arq-graph chat" in done.err  # how to go on
+    result = served("chat", shop, stdin="/why\nWhere is B-1?\n/why\nThanks\n/quit\nnot read\n")
+    assert result.code == 0
+    assert "There is no reply yet" in result.err
+    assert "> Where is B-1?" in result.out
+    assert 'get_order(order_id="B-1") →' in result.out
+    assert "You said: Where is B-1?" in result.out
+    assert "Guidelines: 2 active, 1 not" in result.out
+    assert "Followed: look-up, polite" in result.out
+    assert "You said: Thanks" in result.out
+    assert "not read" not in result.out
+    assert "arq-graph chat" in result.err  # how to go on
 
 
 @pytest.mark.parametrize(
-    ("answer", "ran", "shown"),
+    ("answer", "ran", "output"),
     [
         ("r\ntoo late", [], "did not allow this call: too late"),
         ("what?\napprove", ["cancel B-1"], '"cancelled": true'),
     ],
     ids=["reject", "unclear, then approve"],
 )
-def test_the_operator_is_asked_in_the_terminal(served, shop, answer, ran, shown):
-    done = served("chat", shop, stdin=f"Cancel B-1\n{answer}\n")
-    assert done.code == 0, done.err
-    assert "may cancel_order run?" in done.out
+def test_the_operator_is_asked_in_the_terminal(served, shop, answer, ran, output):
+    result = served("chat", shop, stdin=f"Cancel B-1\n{answer}\n")
+    assert result.code == 0, result.err
+    assert "may cancel_order run?" in result.out
     assert journal(shop) == ran
-    assert shown in done.words
+    assert output in result.words
 
 
 def test_an_unfinished_turn_is_finished_first_and_a_finished_one_is_shown(cli, served, shop):
     with Endpoint(lambda _: status(401, "revoked")) as endpoint:
         broken = cli("chat", shop, "--thread", "t1", *options(endpoint), stdin="Where is B-1?\n")
     assert broken.code == 3
-    done = served("chat", shop, "--thread", "t1", stdin="Thanks\n")
-    assert done.out.index("You said: Where is B-1?") < done.out.index("You said: Thanks")
+    result = served("chat", shop, "--thread", "t1", stdin="Thanks\n")
+    assert result.out.index("You said: Where is B-1?") < result.out.index("You said: Thanks")
     assert "You said: Thanks" in served("chat", shop, "--thread", "t1").out
 
 
 def interrupted(
-    shop: Path, ready: Callable[[IO[str]], object], *options: str, said: str = "", times: int = 1
+    shop: Path, ready: Callable[[IO[str]], object], *options: str, text: str = "", times: int = 1
 ) -> str:
     """Chat in a process of its own, press Ctrl-C when it is ready, and give what it says of it."""
     with subprocess.Popen(
@@ -70,7 +70,7 @@ def interrupted(
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        process.stdin.write(said)
+        process.stdin.write(text)
         process.stdin.flush()
         ready(process.stdout)
         err = ""
@@ -91,23 +91,23 @@ def interrupted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_once_or_twice_while_the_model_is_asked_leaves_a_thread_that_goes_on(served, shop, times):
-    asked = threading.Event()
+def test_ctrl_c_once_or_twice_during_a_model_call_leaves_a_thread_that_can_be_resumed(served, shop, times):
+    model_called = threading.Event()
 
     def never_answer(_: Request) -> Reply:
-        asked.set()
+        model_called.set()
         return hang()
 
     with Endpoint(never_answer) as endpoint:
         err = interrupted(
-            shop, lambda _: asked.wait(60), *options(endpoint), said="Where is B-1?\n", times=times
+            shop, lambda _: model_called.wait(60), *options(endpoint), text="Where is B-1?\n", times=times
         )
     assert err.count("Interrupted.") == 1
     assert "You said: Where is B-1?" in served("chat", shop, "--thread", "t1").out
 
 
 @pytest.mark.slow
-def test_ctrl_c_at_the_prompt_says_how_to_go_on(folder, shop):
+def test_ctrl_c_at_the_prompt_shows_how_to_resume(folder, shop):
     def prompted(out: IO[str]) -> None:
         while out.read(1) != ">":
             pass

@@ -18,46 +18,46 @@ DESK = Path(__file__).parents[2] / "examples" / "order_desk"
 
 def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     shop.write_text(shop.read_text().replace("cancel_order: operator", "cancel_order: customer"))
-    done = cli("check", shop)
-    assert done.code == 0
-    assert "Guidelines (3)" in done.out
-    assert "when the customer wants to cancel an order: cancel the order" in done.words
-    assert "calls cancel_order" in done.out
-    assert "Tools (2)" in done.out
-    assert "takes order_id: string, reason: string, optional" in done.out
-    assert "asks the customer first" in done.out
-    assert 'asked as: "' in done.out
-    assert "2 of 3 guidelines are unprepared" in done.words
-    assert "can be run" in done.out
+    result = cli("check", shop)
+    assert result.code == 0
+    assert "Guidelines (3)" in result.out
+    assert "when the customer wants to cancel an order: cancel the order" in result.words
+    assert "calls cancel_order" in result.out
+    assert "Tools (2)" in result.out
+    assert "takes order_id: string, reason: string, optional" in result.out
+    assert "asks the customer first" in result.out
+    assert 'asked as: "' in result.out
+    assert "2 of 3 guidelines are unprepared" in result.words
+    assert "can be run" in result.out
 
 
 def test_check_names_file_and_line_of_a_mistake(cli, shop):
     shop.write_text(shop.read_text().replace("desk:get_order", "desk:get_ordre"))
-    done = cli("check", shop)
-    assert done.code == 1
-    assert f"{shop}:8:" in done.err.replace("\n", "")
-    assert "get_order" in done.err
-    assert done.out == ""
+    result = cli("check", shop)
+    assert result.code == 1
+    assert f"{shop}:8:" in result.err.replace("\n", "")
+    assert "get_order" in result.err
+    assert result.out == ""
 
 
 def test_graph_prints_mermaid_and_nothing_else(cli, shop):
-    done = cli("graph", shop)
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("---\nconfig:")
-    assert "match --> call_tools" in done.out
-    assert "approve" in done.out
+    result = cli("graph", shop)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("---\nconfig:")
+    assert "match --> call_tools" in result.out
+    assert "approve" in result.out
 
 
-def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli, shop):
+def test_prepare_asks_once_and_saves_the_answers_beside_the_file(cli, shop):
     def settled(id: str) -> dict[str, object]:
         reasons = {"continuous_rationale": "…", "sensitive_to_tools_rationale": "…"}
         return {**reasons, "continuous": id == "cancel", "sensitive_to_tools": False}
 
     with Endpoint(lambda asked: ok({id: settled(id) for id in asked.schema["properties"]})) as endpoint:
-        done = cli("prepare", shop, *options(endpoint))
-        assert done.code == 0
-        assert "2 of 3 guidelines were asked about" in done.words
-        assert "cancel  kept up" in done.out
+        result = cli("prepare", shop, *options(endpoint))
+        assert result.code == 0
+        assert "2 of 3 guidelines were asked about" in result.words
+        assert "cancel  kept up" in result.out
         again = cli("prepare", shop, *options(endpoint))
         assert endpoint.calls == 1
     assert "Nothing was left to ask" in again.out
@@ -65,17 +65,17 @@ def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli, shop):
 
 
 def test_the_offline_model_is_not_asked_what_never_changes(cli, shop):
-    done = cli("prepare", shop)
-    assert done.code == 1
-    assert "name another model" in done.words
+    result = cli("prepare", shop)
+    assert result.code == 1
+    assert "name another model" in result.words
     assert Agent.from_yaml(shop).get_guideline("cancel").continuous is None
 
 
 @pytest.mark.parametrize("kind", ["agent", "milestones", "suite"])
 def test_a_schema_takes_the_shipped_file_and_refuses_an_unknown_key(cli, kind):
     schema = json.loads(cli("schema", kind).out)
-    held = yaml.safe_load((DESK / f"{kind}.yaml").read_text())
-    jsonschema.validate(held, schema)
-    held = held if isinstance(held, dict) else {"milestones": held}
+    document = yaml.safe_load((DESK / f"{kind}.yaml").read_text())
+    jsonschema.validate(document, schema)
+    document = document if isinstance(document, dict) else {"milestones": document}
     with pytest.raises(jsonschema.ValidationError, match="profil"):
-        jsonschema.validate({**held, "profil": "a misspelt key"}, schema)
+        jsonschema.validate({**document, "profil": "a misspelt key"}, schema)

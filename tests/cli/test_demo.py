@@ -15,24 +15,24 @@ ALONE = "--no-evaluation"
 KINDS = ("helpful", "perturbed", "unhelpful")
 
 
-def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli):
-    done = cli("demo", ALONE)
-    assert done.code == 0
-    assert done.err.count("the offline model answers") == 1
-    assert done.out.count("Customer") >= 5
-    assert done.out.count("   Agent") == done.out.count("Customer")
-    assert 'get_order_details(order_id="ORD-1002") →' in done.out
-    assert "order_id missing" in done.out
-    assert "100% goal completed" in done.out
-    assert "arq-graph explain" in done.out
+def test_without_a_key_a_conversation_is_run_and_can_be_explained(cli):
+    result = cli("demo", ALONE)
+    assert result.code == 0
+    assert result.err.count("the offline model answers") == 1
+    assert result.out.count("Customer") >= 5
+    assert result.out.count("   Agent") == result.out.count("Customer")
+    assert 'get_order_details(order_id="ORD-1002") →' in result.out
+    assert "order_id missing" in result.out
+    assert "100% goal completed" in result.out
+    assert "arq-graph explain" in result.out
     assert Path(".arq_graph/.gitignore").read_text() == "*\n"  # threads are kept out of repositories
 
 
 @pytest.mark.slow
 def test_it_stays_within_the_terminal(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
-    done = cli("demo", ALONE)
-    text = [line for line in done.out.splitlines() if not line.startswith("  arq-graph")]
+    result = cli("demo", ALONE)
+    text = [line for line in result.out.splitlines() if not line.startswith("  arq-graph")]
     assert max(len(line) for line in text) <= 24
     for word in ("plain-words", "Northwind", "ORD-1002"):
         assert word in "".join("".join(text).split()), word
@@ -40,28 +40,28 @@ def test_it_stays_within_the_terminal(cli, monkeypatch):
 
 def test_without_the_sqlite_package_it_says_what_to_install(cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
-    done = cli("demo", ALONE)
-    assert done.code == 1
-    assert 'pip install "arq_graph[cli]"' in done.words
+    result = cli("demo", ALONE)
+    assert result.code == 1
+    assert 'pip install "arq_graph[cli]"' in result.words
 
 
 @pytest.mark.slow
 def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli):
     with Endpoint(serving(OfflineChatModel())) as endpoint:
-        done = cli("demo", *options(endpoint))
-    assert "--evaluation runs them" in done.words
+        result = cli("demo", *options(endpoint))
+    assert "--evaluation runs them" in result.words
     assert not Path(".arq_graph/demo.html").exists()
 
 
 @pytest.mark.slow
 def test_it_ends_with_an_evaluation_by_arm_and_kind_of_user_and_a_page(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    done = cli("demo")
-    assert done.code == 0
-    assert "15 simulated customers" in done.out
+    result = cli("demo")
+    assert result.code == 0
+    assert "15 simulated customers" in result.out
     rows = [
         line
-        for line in done.out.splitlines()
+        for line in result.out.splitlines()
         if line.startswith(tuple(f"{row}  " for row in (*KINDS, "all")))
     ]
     assert [row.split()[0] for row in rows] == [*KINDS, "all"] * 3

@@ -17,15 +17,15 @@ def evaluate(cli, shop):
 
 
 def test_two_arms_are_compared_and_their_results_can_be_scored_again(evaluate, cli, folder):
-    done = evaluate("direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
-    assert done.code == 0
-    assert "customer's goal n direct desk:echo helpful 1 100% [" in done.words
-    assert "direct → desk:echo" in done.words
-    assert "seconds of a turn" in done.words
-    assert "without a `world`: their conversations share the agent's own tools" in done.words
-    assert "suite.results.jsonl" in done.err
-    assert "\x1b[31m" not in done.out
-    assert done.words.startswith("No evidence: the agent's model was a stand-in.")
+    result = evaluate("direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
+    assert result.code == 0
+    assert "customer's goal n direct desk:echo helpful 1 100% [" in result.words
+    assert "direct → desk:echo" in result.words
+    assert "seconds of a turn" in result.words
+    assert "without a `world`: their conversations share the agent's own tools" in result.words
+    assert "suite.results.jsonl" in result.err
+    assert "\x1b[31m" not in result.out
+    assert result.words.startswith("No evidence: the agent's model was a stand-in.")
     report = read_report(folder / "out.json")
     assert len(report.conversations) == 8
     cells = report.summary.arms_by_user
@@ -68,16 +68,16 @@ def test_existing_results_are_not_overwritten_but_resumed_on_request(evaluate, f
 
 
 def test_errors_are_named_and_the_other_conversations_are_run(evaluate, folder):
-    done = evaluate("desk:kaputt,desk:hostile,desk:echo", "--runs", "2", "--json", "out.json")
-    assert done.code == 1
-    assert "8 conversations ended in an error" in done.words
-    assert "--resume does not repeat a conversation that ended in an error" in done.words
-    assert "continues from there" not in done.words
-    shown = done.out.splitlines()
+    result = evaluate("desk:kaputt,desk:hostile,desk:echo", "--runs", "2", "--json", "out.json")
+    assert result.code == 1
+    assert "8 conversations ended in an error" in result.words
+    assert "--resume does not repeat a conversation that ended in an error" in result.words
+    assert "continues from there" not in result.words
+    shown = result.out.splitlines()
     assert any(line.startswith("desk:kaputt: 4: RuntimeError: kaputt") for line in shown)
     assert any(line.startswith("desk:hostile: 4: RuntimeError: \\u001b[2J[bold]gone") for line in shown)
     assert not any(line.startswith("desk:echo: ") for line in shown)
-    assert "\x1b" not in done.out
+    assert "\x1b" not in result.out
     report = read_report(folder / "out.json")
     assert report.broken == ()
     assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 4
@@ -86,9 +86,11 @@ def test_errors_are_named_and_the_other_conversations_are_run(evaluate, folder):
 def test_exceptions_of_tools_are_counted_by_kind(evaluate, cli, shop, folder):
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace('    note("get "', '    {}["no such key"]\n    note("get "'))
-    done = evaluate("direct", "--html", "out.html")
-    assert done.code == 0
-    assert "exceptions of tools failed get_order: KeyError 1 of 2 get_order: ValueError 1 of 2" in done.words
+    result = evaluate("direct", "--html", "out.html")
+    assert result.code == 0
+    assert (
+        "exceptions of tools failed get_order: KeyError 1 of 2 get_order: ValueError 1 of 2" in result.words
+    )
     assert "get_order: KeyError" in (folder / "out.html").read_text()
     assert (
         cli("experiment", "suite.yaml", "--model", "offline", "--arms", "direct", "--record", "kept").code
@@ -101,17 +103,17 @@ def test_exceptions_of_tools_are_counted_by_kind(evaluate, cli, shop, folder):
 def test_no_page_is_written_if_nothing_could_be_measured(evaluate, shop, folder):
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text() + "\n\ndef unmade(scenario, agent, model):\n    {}['app']\n")
-    done = evaluate("desk:unmade", "--html", "out.html")
-    assert (done.code, done.err.count("nothing could be measured")) == (1, 1)
-    assert "it could not begin: KeyError: 'app' (line" in done.words
+    result = evaluate("desk:unmade", "--html", "out.html")
+    assert (result.code, result.err.count("nothing could be measured")) == (1, 1)
+    assert "it could not begin: KeyError: 'app' (line" in result.words
     assert not (folder / "out.html").exists()
 
 
 def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_the_run_can_be_resumed(evaluate):
-    done = evaluate("desk:unreached", "--runs", "3")
-    assert done.code == 3
-    assert "out of reach" in done.words
-    assert "--resume" in done.words
+    result = evaluate("desk:unreached", "--runs", "3")
+    assert result.code == 3
+    assert "out of reach" in result.words
+    assert "--resume" in result.words
     some = evaluate("desk:unreached,desk:echo", "--results", "some.jsonl")
     assert some.code == 1
     assert "--resume continues from there" in some.words
@@ -121,9 +123,9 @@ def test_an_arm_whose_code_changed_is_not_resumed(evaluate, shop):
     assert evaluate("desk:echo").code == 0
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace("You said", "You wrote"))
-    done = evaluate("desk:echo", "--runs", "2", "--resume")
-    assert done.code == 1
-    assert "the code of the arm 'desk:echo'" in done.words
+    result = evaluate("desk:echo", "--runs", "2", "--resume")
+    assert result.code == 1
+    assert "the code of the arm 'desk:echo'" in result.words
 
 
 def test_a_run_at_its_limit_is_resumed_with_a_higher_one(evaluate, folder):

@@ -88,9 +88,9 @@ def run_experiment(cli, suite):
     """Run an experiment on the florist's suite, offline."""
 
     def run(*options: str | Path, record: str = "out", code: int = 0):
-        done = cli("experiment", suite, "--model", "offline", "--record", record, *options)
-        assert done.code == code, done.words
-        return done
+        result = cli("experiment", suite, "--model", "offline", "--record", record, *options)
+        assert result.code == code, result.words
+        return result
 
     return run
 
@@ -106,8 +106,8 @@ BOTH = ("--arms", "arms:knows,arms:guesses")
 
 
 def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
-    done = run_experiment(*BOTH, "--runs", "2")
-    assert "published" not in done.out
+    result = run_experiment(*BOTH, "--runs", "2")
+    assert "published" not in result.out
     figures = folder / "out" / "florist.json"
     success = read_table(figures, "goal completion")
     assert [cell.partition(" [")[0] for cell in success["matcher alone"]] == ["100%", "50%"]
@@ -116,15 +116,15 @@ def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
     assert list(read_table(figures, "goal completion by category")) == ["orders", "questions", "all"]
     assert "arms:knows → arms:guesses" in read_table(figures, "arms in pairs")
     assert list(read_table(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
-    assert "4 conversations undecided; give --judge to have them decided." in done.words
-    assert "matcher alone 2 100%" in done.words and "questions 3 " in done.words
+    assert "4 conversations undecided; give --judge to have them decided." in result.words
+    assert "matcher alone 2 100%" in result.words and "questions 3 " in result.words
 
 
 def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_answered(
     run_experiment, folder
 ):
-    done = run_experiment("--arms", "arq")
-    assert "No evidence: the agent's model was a stand-in." in done.words
+    result = run_experiment("--arms", "arq")
+    assert "No evidence: the agent's model was a stand-in." in result.words
     page = (folder / "out" / "florist.html").read_text()
     for shown in (
         "An order makes one of two guidelines active.",
@@ -183,8 +183,8 @@ def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, run_experiment
         ),
         (("--record", "out/."), "--record has to name another folder"),
     ):
-        done = cli("experiment", suite, "--replay", "out", *options)
-        assert (done.code, problem in done.words) == (2, True), done.words
+        result = cli("experiment", suite, "--replay", "out", *options)
+        assert (result.code, problem in result.words) == (2, True), result.words
     assert (folder / "out" / "florist.results.jsonl").read_bytes() == results
 
 
@@ -199,10 +199,10 @@ def test_several_suites_have_tables_of_their_own_and_one_limit(run_experiment, s
     options = (second, "--arms", "direct", "--concurrency", "1")
     run_experiment(*options, record="whole")
     most = calls(folder / "whole" / "florist.json")
-    done = run_experiment(*options, "--max-calls", str(most))
-    assert "4 conversations of florist" in done.words and "0 conversations" not in done.words
+    result = run_experiment(*options, "--max-calls", str(most))
+    assert "4 conversations of florist" in result.words and "0 conversations" not in result.words
     spent = f"max_calls: the limit of {most} for all suites together is reached (model calls so far: "
-    assert f"{spent}{most}). No conversation was finished. Missing: 1 conversation of second." in done.words
+    assert f"{spent}{most}). No conversation was finished. Missing: 1 conversation of second." in result.words
     assert not (folder / "out" / "second.html").exists()
     on = run_experiment(*options, "--max-calls", str(9 * most), "--resume")
     assert "1 conversation of second" in on.words
@@ -217,9 +217,9 @@ def calls(file: Path) -> int:
 
 
 def test_only_some_categories_are_tried_where_it_is_asked_for(cli, run_experiment, second):
-    done = run_experiment(second, *BOTH, "--only", "questions")
-    assert "6 conversations of florist" in done.words and "conversations of second" not in done.words
-    assert "second is left out: it has no scenario of questions." in done.words
+    result = run_experiment(second, *BOTH, "--only", "questions")
+    assert "6 conversations of florist" in result.words and "conversations of second" not in result.words
+    assert "second is left out: it has no scenario of questions." in result.words
     assert (
         "2 conversations"
         in cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "orders").words
@@ -235,8 +235,8 @@ def test_only_some_categories_are_tried_where_it_is_asked_for(cli, run_experimen
 
 def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_users(cli, folder, suite):
     def has_published(name: str, *options: str | Path) -> bool:
-        done = cli("experiment", name, "--model", "offline", "--record", "out", *options)
-        assert done.code == 0, done.words
+        result = cli("experiment", name, "--model", "offline", "--record", "out", *options)
+        assert result.code == 0, result.words
         (figures,) = (folder / "out").glob("*.json")
         tables = json.loads(figures.read_text())["tables"]
         shutil.rmtree(folder / "out")
@@ -253,9 +253,9 @@ def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_user
 def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(run_experiment, suite, folder):
     suite.write_text(TULIPS + ROSES)
     os.environ["COLUMNS"] = "80"
-    done = run_experiment("--ablate", "matcher:rationale,action", "--ablate", "message:insights")
-    assert re.search(r"^-insights +\+0 +1\.00 +\d+ +\d+ \(-\d+\)$", done.out, re.MULTILINE), "a cell breaks"
-    assert "of whole turns. Gain:" in done.words
+    result = run_experiment("--ablate", "matcher:rationale,action", "--ablate", "message:insights")
+    assert re.search(r"^-insights +\+0 +1\.00 +\d+ +\d+ \(-\d+\)$", result.out, re.MULTILINE), "a cell breaks"
+    assert "of whole turns. Gain:" in result.words
     figures = folder / "out" / "florist.json"
     worth = read_table(figures, "arq without a query of matcher")
     assert list(worth) == [
@@ -317,10 +317,10 @@ class Plain:
 )
 def test_what_cannot_be_tried_is_told_with_what_to_do(cli, suite, folder, options, told):
     (folder / "own.py").write_text(BLUEPRINTS)
-    done = cli("experiment", suite, "--model", "offline", *options)
+    result = cli("experiment", suite, "--model", "offline", *options)
     written_wrong = ("it is empty", "after the colon", "must be written", "--max-cost", "more than 0")
-    assert done.code == (2 if any(each in told for each in written_wrong) else 1), done.words
-    assert told in done.words
+    assert result.code == (2 if any(each in told for each in written_wrong) else 1), result.words
+    assert told in result.words
     assert not (folder / "experiment").exists()
 
 
@@ -352,9 +352,9 @@ def test_a_changed_agent_or_expectation_is_told_once_with_what_to_do(run_experim
 
 
 def test_a_case_that_ends_in_an_error_is_named_with_its_arm(run_experiment):
-    done = run_experiment("--arms", "arms:breaks", "--only", "orders", code=1)
-    assert "arms:breaks: 1: RuntimeError: kaputt (line 12 of " in done.words
-    assert "arms.py) (tulips / arms:breaks / 1)" in done.words
+    result = run_experiment("--arms", "arms:breaks", "--only", "orders", code=1)
+    assert "arms:breaks: 1: RuntimeError: kaputt (line 12 of " in result.words
+    assert "arms.py) (tulips / arms:breaks / 1)" in result.words
 
 
 WORLD = """
@@ -399,24 +399,26 @@ def test_what_is_wrong_with_a_world_is_told_before_the_run(run_experiment, suite
     (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
     (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{world}')
     suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
-    done = run_experiment("--arms", "direct", code=1)
-    assert said in done.words
-    assert way in done.words
+    result = run_experiment("--arms", "direct", code=1)
+    assert said in result.words
+    assert way in result.words
 
 
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(run_experiment):
-    done = run_experiment("--arms", "arms:knows,react", "--arms", "arms:speaks", "--runs", "2")
-    assert "2 scenarios of florist left out for all arms, because all are compared on the same" in done.words
-    assert "which guidelines are active, and react, arms:speaks cannot say that" in done.words
-    assert "12 conversations of florist" in done.words
-    assert "conversing: 11 of 12" in done.words, "a log reports each tenth"
+    result = run_experiment("--arms", "arms:knows,react", "--arms", "arms:speaks", "--runs", "2")
+    assert (
+        "2 scenarios of florist left out for all arms, because all are compared on the same" in result.words
+    )
+    assert "which guidelines are active, and react, arms:speaks cannot say that" in result.words
+    assert "12 conversations of florist" in result.words
+    assert "conversing: 11 of 12" in result.words, "a log reports each tenth"
 
 
 def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
-    done = cli("experiment", "guideline", "--model", "offline")
-    assert done.code == 1
-    assert "did you mean `guidelines`?" in done.words
-    assert "household" in done.words
+    result = cli("experiment", "guideline", "--model", "offline")
+    assert result.code == 1
+    assert "did you mean `guidelines`?" in result.words
+    assert "household" in result.words
 
 
 TASK = """
@@ -435,8 +437,8 @@ def test_what_speakers_do_in_a_world_is_told(cli, folder):
     shutil.copytree(Path(suites.__file__).parent / "household", folder / "house")
     (folder / "house" / "suite.yaml").write_text(TASK)
     arms = "react,respact+reflexion:2"
-    done = cli("experiment", "house/suite.yaml", "--arms", arms, "--model", "offline", "--record", "out")
-    assert done.code == 0, done.words
+    result = cli("experiment", "house/suite.yaml", "--arms", arms, "--model", "offline", "--record", "out")
+    assert result.code == 0, result.words
     file = folder / "out" / "household.json"
     moves = read_table(file, "moves")
     assert list(moves) == ["think", "speak", "act", "invalid", "trials"]

@@ -15,16 +15,16 @@ from tests.reasoning.endpoint import Endpoint, status
 def test_it_shows_every_guideline_tool_decision_and_revision_as_it_was(served, cli, shop):
     served("run", shop, "-c", "-", stdin="Hello\nWhere is B-1?")
     shop.unlink()
-    done = cli("explain")
-    assert done.code == 0
-    assert "Bike shop" in done.out
-    assert "turn 2" in done.out
-    assert "● look-up  score 9" in done.out
-    assert "when the customer asks about an order: look the order up" in done.words
-    assert "○ cancel  score 2" in done.out
-    assert "● polite  score 10  decided by code" in done.out
-    assert '✓ get_order(order_id="B-1") →' in done.out
-    assert "Followed: look-up, polite" in done.out
+    result = cli("explain")
+    assert result.code == 0
+    assert "Bike shop" in result.out
+    assert "turn 2" in result.out
+    assert "● look-up  score 9" in result.out
+    assert "when the customer asks about an order: look the order up" in result.words
+    assert "○ cancel  score 2" in result.out
+    assert "● polite  score 10  decided by code" in result.out
+    assert '✓ get_order(order_id="B-1") →' in result.out
+    assert "Followed: look-up, polite" in result.out
 
 
 def test_programs_get_one_json_object(served, cli, shop):
@@ -36,60 +36,60 @@ def test_programs_get_one_json_object(served, cli, shop):
     assert record["revisions"][-1]["sent"]
 
 
-def test_an_unfinished_turn_says_how_to_go_on_and_nothing_of_the_turn_before(served, cli, shop):
+def test_an_unfinished_turn_shows_how_to_resume_and_nothing_of_the_turn_before(served, cli, shop):
     served("run", shop, "-c", "-", "--thread", "t1", stdin="Hello")
     with Endpoint(lambda _: status(401, "revoked")) as endpoint:
         cli("run", shop, "-c", "-", "--thread", "t1", *options(endpoint), stdin="Where is B-1?")
-    done = cli("explain")
-    assert done.code == 0
-    assert "There is no reply yet" in done.out
-    assert "Guidelines: 0 active, 0 not" in done.out
-    assert f"arq-graph chat {shop} --thread t1" in done.words
+    result = cli("explain")
+    assert result.code == 0
+    assert "There is no reply yet" in result.out
+    assert "Guidelines: 0 active, 0 not" in result.out
+    assert f"arq-graph chat {shop} --thread t1" in result.words
 
 
 def test_a_thread_of_another_program_is_explained_too(cli, shop):
     with SqliteSaver.from_conn_string("own.sqlite") as saver:
-        written = Agent.from_yaml(shop)
-        agent = written.replace(guidelines=[*written.guidelines, Guideline("they sing", "sing along")])
+        spec = Agent.from_yaml(shop)
+        agent = spec.replace(guidelines=[*spec.guidelines, Guideline("they sing", "sing along")])
         matching = Matching(keep_matches="active")
         app = create_guided_agent(clerk(), agent, matching=matching, checkpointer=saver)
         app.invoke({"messages": [("user", "Where is B-1?")]}, {"configurable": {"thread_id": "mine"}})
-    done = cli("explain", "--db", "own.sqlite")
-    assert "thread mine, turn 1" in done.out
-    assert "Guidelines: 2 active, 2 not" in done.out
-    assert "● look-up  score 9" in done.out
+    result = cli("explain", "--db", "own.sqlite")
+    assert "thread mine, turn 1" in result.out
+    assert "Guidelines: 2 active, 2 not" in result.out
+    assert "● look-up  score 9" in result.out
 
 
-def test_without_a_conversation_it_says_how_to_have_one(cli, shop):
+def test_without_a_conversation_it_says_how_to_run_one(cli, shop):
     nowhere = cli("explain")
     assert (nowhere.code, Path(".arq_graph").exists()) == (1, False)
     assert "arq-graph demo" in nowhere.err
     silent = cli("chat", shop, stdin="/quit\n")
     assert "--thread" not in silent.err
-    done = cli("explain")
-    assert done.code == 1
-    assert "no conversation is saved yet: run one first" in done.words
+    result = cli("explain")
+    assert result.code == 1
+    assert "no conversation is saved yet: run one first" in result.words
 
 
-def test_the_thread_used_last_is_meant_and_named_where_another_is_unknown(cli, shop):
+def test_the_thread_used_last_is_the_default(cli, shop):
     for number, thread in enumerate(("monday", "tuesday", "monday")):
         cli("run", shop, "-c", "-", "--thread", thread, stdin=f"Hello {number}")
     assert "thread monday, turn 2" in cli("explain").out
     assert "thread tuesday, turn 1" in cli("explain", "--thread", "tuesday").out
-    done = cli("explain", "--thread", "friday")
-    assert done.code == 1
-    assert "'friday'" in done.err
-    assert "'monday'" in done.err
+    result = cli("explain", "--thread", "friday")
+    assert result.code == 1
+    assert "'friday'" in result.err
+    assert "'monday'" in result.err
     with SqliteSaver.from_conn_string(".arq_graph/threads.sqlite") as saver:
-        kept = [str(each.metadata) for each in saver.list(None)]
-    # The texts of all guidelines are kept once a thread, however many checkpoints it has.
-    assert ["look the order up" in each for each in kept].count(True) == 2
+        metadata = [str(checkpoint.metadata) for checkpoint in saver.list(None)]
+    # The texts of all guidelines are stored once a thread, however many checkpoints it has.
+    assert ["look the order up" in text for text in metadata].count(True) == 2
 
 
 def test_text_that_drives_terminals_is_shown_harmless(cli, shop):
     Path("talk.json").write_text(json.dumps(["\x1b]0;owned\x07 and \u202egnp.exe"]))
     cli("run", shop, "-c", "talk.json")
-    done = cli("explain")
-    assert "\x1b" not in done.out
-    assert "\u202e" not in done.out
-    assert "owned" in done.out
+    result = cli("explain")
+    assert "\x1b" not in result.out
+    assert "\u202e" not in result.out
+    assert "owned" in result.out

@@ -32,31 +32,31 @@ def file(folder: Path) -> Path:
 
 def test_errors_and_warnings_stand_apart_each_with_its_line(cli, file):
     file.write_text(SOUND.replace("[cancel, Agreed]", "[cancel, Agred]") + "- {name: lost, type: FC}\n")
-    done = cli("milestones", "check", file)
-    assert done.code == 1
-    errors, warnings = done.words.split("Warnings (1)")
+    result = cli("milestones", "check", file)
+    assert result.code == 1
+    errors, warnings = result.words.split("Warnings (1)")
     wrong = "'End' depends on 'Agred', which isn't a milestone; did you mean `Agreed`?"
     assert f"Errors (1) line 6 {wrong}" in errors
     assert "line 7 End cannot be reached from 'lost': a dead end" in warnings
 
 
-def test_a_sound_file_is_said_to_be_one_and_tools_come_as_names_definitions_or_schemas(cli, file):
+def test_a_sound_file_passes_with_tools_as_names_definitions_or_schemas(cli, file):
     names = ["get_order", "cancel_order"]
     defined = {"tools": [{"type": "function", "function": {"name": name}} for name in names]}
     for tools in (names, defined, {name: {"type": "object"} for name in names}):
         Path("tools.json").write_text(json.dumps(tools))
-        done = cli("milestones", "check", file, "--tools", "tools.json")
-        assert done.code == 0
-        assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in done.out
-        assert "can be used to measure; its tools are the agent's" in done.words
-        assert "Errors" not in done.out and "Warnings" not in done.out
+        result = cli("milestones", "check", file, "--tools", "tools.json")
+        assert result.code == 0
+        assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in result.out
+        assert "can be used to measure; its tools are the agent's" in result.words
+        assert "Errors" not in result.out and "Warnings" not in result.out
 
 
 def drawn(cli, text):
     Path("graph.yaml").write_text(text)
-    done = cli("milestones", "draw", "graph.yaml")
-    assert done.code == 0, done.err
-    return [line for line in done.out.splitlines() if not line.startswith("%%")]
+    result = cli("milestones", "draw", "graph.yaml")
+    assert result.code == 0, result.err
+    return [line for line in result.out.splitlines() if not line.startswith("%%")]
 
 
 def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli, folder):
@@ -105,9 +105,9 @@ def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
 def test_nothing_in_a_file_drives_the_terminal(cli, file):
     file.write_text(SOUND + '- {name: "a\\x1b[31m\\u202e", type: FC, description: "\\x1b]0;x\\x07"}\n')
     for command in ("check", "draw"):
-        done = cli("milestones", command, file)
-        assert "\x1b[31m" not in done.out + done.err
-        assert "\u202e" not in done.out + done.err
+        result = cli("milestones", command, file)
+        assert "\x1b[31m" not in result.out + result.err
+        assert "\u202e" not in result.out + result.err
 
 
 @pytest.fixture
@@ -119,14 +119,14 @@ def author(folder: Path) -> list[str]:
     return ["milestones", "author", *named.split()]
 
 
-def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
+def test_author_writes_a_graph_and_shows_the_next_step(cli, author):
     with Endpoint(lambda _: ok(REFUNDS)) as endpoint:
-        done = cli(*author, *options(endpoint))
-        asked = endpoint.requests[0].messages
-    assert done.code == 0, done.err
+        result = cli(*author, *options(endpoint))
+        messages = endpoint.requests[0].messages
+    assert result.code == 0, result.err
     graph = read_milestones(Path("graph.yaml"), check=False)
     assert graph.is_unreviewed
     assert graph.generated_by == endpoint.model_name
     assert graph.milestone("refund").requires == "all"
-    assert "arq-graph milestones draw graph.yaml" in done.out
-    assert WORKFLOW in asked[-1]["content"]
+    assert "arq-graph milestones draw graph.yaml" in result.out
+    assert WORKFLOW in messages[-1]["content"]

@@ -10,11 +10,11 @@ import pytest
 from tests.cli.shop import journal
 
 
-def test_each_turn_is_one_json_line_that_says_what_happened(served, shop):
+def test_each_turn_is_one_json_line(served, shop):
     Path("talk.txt").write_text("Where is B-1?\n\nWhere is my bike?\nWhere is B-0?\n")
-    done = served("run", shop, "-c", "talk.txt")
-    assert done.code == 0
-    first, second, third = done.lines
+    result = served("run", shop, "-c", "talk.txt")
+    assert result.code == 0
+    first, second, third = result.lines
     assert first["customer"] == "Where is B-1?"
     assert first["reply"].startswith("You said: Where is B-1?")
     assert first["active"] == first["followed"] == ["look-up", "polite"]
@@ -23,14 +23,14 @@ def test_each_turn_is_one_json_line_that_says_what_happened(served, shop):
     assert json.loads(call["result"])["status"] == "in the workshop"
     assert first["calls"] == sum(module["calls"] for module in first["usage"].values()) > 2
     assert set(first["usage"]) == {"matcher", "tools", "message"}
-    assert [(each["kind"], each["argument"]) for each in second["tool_decisions"]] == [
+    assert [(decision["kind"], decision["argument"]) for decision in second["tool_decisions"]] == [
         ("missing", "order_id")
     ]
     assert second["tool_calls"] == []
     (failed,) = third["tool_calls"]
     assert failed["status"] == "error"
     assert "there is no order B-0" in failed["result"]
-    assert [line["turn"] for line in done.lines] == [1, 2, 3]
+    assert [line["turn"] for line in result.lines] == [1, 2, 3]
 
 
 def test_the_run_stops_where_an_operator_is_needed_and_can_be_approved(served, shop):
@@ -44,10 +44,10 @@ def test_the_run_stops_where_an_operator_is_needed_and_can_be_approved(served, s
     assert "--approve" in line["what_to_do"]
     assert line["tool_calls"][0]["status"] == "pending"
     assert journal(shop) == []
-    done = served(*run, "--approve")
-    assert done.code == 0
-    assert [line["turn"] for line in done.lines] == [1, 2]
-    assert done.lines[0]["tool_calls"][0]["status"] == "success"
+    result = served(*run, "--approve")
+    assert result.code == 0
+    assert [line["turn"] for line in result.lines] == [1, 2]
+    assert result.lines[0]["tool_calls"][0]["status"] == "success"
     assert journal(shop) == ["cancel B-1"]
     again = served(*run)
     assert (again.code, again.out) == (0, "")
@@ -56,9 +56,9 @@ def test_the_run_stops_where_an_operator_is_needed_and_can_be_approved(served, s
 
 def test_whatever_a_customer_writes_comes_out_as_a_line(cli, shop):
     Path("talk.json").write_text('["\\ud800 half a character", "\\u0000\\u001b[31m red", ""]')
-    done = cli("run", shop, "-c", "talk.json")
-    assert done.code == 0, done.err
-    assert [bool(line["reply"]) for line in done.lines] == [True] * 3
+    result = cli("run", shop, "-c", "talk.json")
+    assert result.code == 0, result.err
+    assert [bool(line["reply"]) for line in result.lines] == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -70,37 +70,37 @@ def test_whatever_a_customer_writes_comes_out_as_a_line(cli, shop):
 )
 def test_a_conversation_is_read_in_every_form(cli, shop, name, text):
     Path(name).write_text(text)
-    done = cli("run", shop, "-c", name)
-    assert (done.code, [line["customer"] for line in done.lines]) == (0, ["Hello?", "Thanks!"])
+    result = cli("run", shop, "-c", name)
+    assert (result.code, [line["customer"] for line in result.lines]) == (0, ["Hello?", "Thanks!"])
 
 
 def test_progress_stands_in_each_line_of_a_run(cli, shop):
-    done = cli(
+    result = cli(
         "run", shop, "-c", "-", "--milestones", "milestones.yaml", stdin="Where is my order B-1?\nThank you!"
     )
-    assert [line["progress"]["goal_completed"] for line in done.lines] == [False, True]
+    assert [line["progress"]["goal_completed"] for line in result.lines] == [False, True]
     # get_order, Thanked and End, each of weight 1: one of three, then all.
-    assert [line["progress"]["progress_rate"] for line in done.lines] == [pytest.approx(1 / 3), 1]
+    assert [line["progress"]["progress_rate"] for line in result.lines] == [pytest.approx(1 / 3), 1]
 
 
 def test_a_planned_conversation_is_shown_with_its_plan_and_explained(cli, shop):
     options = ("--strategy", "pre-act", "--milestones", "milestones.yaml")
-    done = cli("chat", shop, *options, stdin="Where is my order B-1?\n")
-    assert done.code == 0
-    assert 'get_order(order_id="B-1") →' in done.out
-    assert "plan  " in done.out
-    assert "progress  33%" in done.out
-    assert "next: Thanked" in done.out
+    result = cli("chat", shop, *options, stdin="Where is my order B-1?\n")
+    assert result.code == 0
+    assert 'get_order(order_id="B-1") →' in result.out
+    assert "plan  " in result.out
+    assert "progress  33%" in result.out
+    assert "next: Thanked" in result.out
     explained = cli("explain").out
     assert "Plan: version 2" in explained
     assert "33%" in explained
 
 
 def test_a_spoken_conversation_is_shown_with_its_moves_and_explained(cli, shop):
-    done = cli("chat", shop, "--strategy", "respact", stdin="Where is my order B-1?\n")
-    assert done.code == 0
-    assert 'get_order(order_id="B-1") →' in done.out
-    assert "moves  " in done.out
-    assert "called: get_order" in done.out
-    assert "--strategy respact" in done.words
+    result = cli("chat", shop, "--strategy", "respact", stdin="Where is my order B-1?\n")
+    assert result.code == 0
+    assert 'get_order(order_id="B-1") →' in result.out
+    assert "moves  " in result.out
+    assert "called: get_order" in result.out
+    assert "--strategy respact" in result.words
     assert "Moves" in cli("explain").out

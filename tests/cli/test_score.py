@@ -62,26 +62,26 @@ def score(cli, chats):
     """Score files on the shop's milestones, and read the report."""
 
     def run(*arguments, code=0):
-        done = cli("score", *arguments, "--milestones", "shop.yaml", "--json", "out.json")
-        assert done.code == code, done.err
-        return done, read_report("out.json")
+        result = cli("score", *arguments, "--milestones", "shop.yaml", "--json", "out.json")
+        assert result.code == code, result.err
+        return result, read_report("out.json")
 
     return run
 
 
 def test_conversations_are_scored_printed_and_written(score, folder, chats):
-    done, report = score(chats, "--html", "out.html")
-    assert done.out.startswith("3 conversations")
-    assert "The report is in out.json." in done.err
-    assert [one.id for one in report.conversations] == ["a", "b", "c"]
-    assert [one.goal_completed for one in report.conversations] == [True, False, False]
+    result, report = score(chats, "--html", "out.html")
+    assert result.out.startswith("3 conversations")
+    assert "The report is in out.json." in result.err
+    assert [record.id for record in report.conversations] == ["a", "b", "c"]
+    assert [record.goal_completed for record in report.conversations] == [True, False, False]
     # Three steps of the same weight: find, buy, End.
-    assert [one.progress_rate for one in report.conversations] == [1, 1 / 3, 0]
-    assert [one.source for one in report.conversations] == ["chats.json"] * 3
+    assert [record.progress_rate for record in report.conversations] == [1, 1 / 3, 0]
+    assert [record.source for record in report.conversations] == ["chats.json"] * 3
     assert list(report.graphs) == ["shop"]
     assert "A lamp, please." in (folder / "out.html").read_text(encoding="utf-8")
-    kept = ["chats.json", "judged.yaml", "out.html", "out.json", "shop.yaml"]
-    assert sorted(each.name for each in folder.iterdir()) == kept
+    names = ["chats.json", "judged.yaml", "out.html", "out.json", "shop.yaml"]
+    assert sorted(file.name for file in folder.iterdir()) == names
 
 
 def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(score, folder):
@@ -90,13 +90,13 @@ def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(score, fo
     records = [json.dumps(chat("find", "buy")), json.dumps(broken), '{"some": "thing"}', '{"messages": [']
     odd = json.dumps(chat("find", id="\ud800\u2028", use_case="\udfff", says="\ud800</script>\0"))
     (folder / "chats.jsonl").write_text("\n".join([*records, odd]))
-    done, report = score("chats.jsonl", code=1)
-    assert "chats.jsonl: record 1: message 1: the call of 'find' has no arguments" in done.words
-    assert "chats.jsonl: record 2: unknown format" in done.words
-    assert "chats.jsonl: record 3: not JSON" in done.words
-    assert "2 conversations, 3 records could not be scored" in done.out
-    assert [one.record for one in report.conversations] == [0, 4]
-    assert [one.record for one in report.broken] == [1, 2, 3]
+    result, report = score("chats.jsonl", code=1)
+    assert "chats.jsonl: record 1: message 1: the call of 'find' has no arguments" in result.words
+    assert "chats.jsonl: record 2: unknown format" in result.words
+    assert "chats.jsonl: record 3: not JSON" in result.words
+    assert "2 conversations, 3 records could not be scored" in result.out
+    assert [record.record for record in report.conversations] == [0, 4]
+    assert [record.record for record in report.broken] == [1, 2, 3]
 
 
 def test_a_file_or_a_thread_that_cannot_be_read_does_not_stop_the_others(score, folder, chats):
@@ -104,10 +104,13 @@ def test_a_file_or_a_thread_that_cannot_be_read_does_not_stop_the_others(score, 
     with SqliteSaver.from_conn_string("other.sqlite") as threads:
         other = StateGraph(dict[str, Any]).add_node("talk", lambda _: {}).add_edge(START, "talk")
         other.compile(checkpointer=threads).invoke({"x": 1}, {"configurable": {"thread_id": "odd"}})
-    done, report = score("cut.json", "other.sqlite", chats, code=1)
+    result, report = score("cut.json", "other.sqlite", chats, code=1)
     assert len(report.conversations) == 3
-    assert [(one.source, one.record) for one in report.broken] == [("cut.json", None), ("other.sqlite", 0)]
-    assert "cut.json is not UTF-8 text" in done.words and "thread 'odd'" in done.words
+    assert [(record.source, record.record) for record in report.broken] == [
+        ("cut.json", None),
+        ("other.sqlite", 0),
+    ]
+    assert "cut.json is not UTF-8 text" in result.words and "thread 'odd'" in result.words
 
 
 def test_several_files_and_several_use_cases(cli, chats, folder):
@@ -116,37 +119,37 @@ def test_several_files_and_several_use_cases(cli, chats, folder):
     write_json("first.json", cases)
     write_json("second.json", [chat("find", use_case="buying")])
     graphs = ["--milestones", "buying.yaml", "--milestones", "greeting=judged.yaml"]
-    done = cli("score", "first.json", "second.json", *graphs, "--json", "out.json")
-    assert done.code == 1, done.err
+    result = cli("score", "first.json", "second.json", *graphs, "--json", "out.json")
+    assert result.code == 1, result.err
     report = read_report("out.json")
-    assert [(one.source, one.record, one.graph) for one in report.conversations] == [
+    assert [(record.source, record.record, record.graph) for record in report.conversations] == [
         ("first.json", 0, "buying"),
         ("first.json", 1, "greeting"),
         ("second.json", 0, "buying"),
     ]
-    assert "first.json: record 2: its `use_case` is 'flying', and there are" in done.words
+    assert "first.json: record 2: its `use_case` is 'flying', and there are" in result.words
     assert list(report.summary.use_cases) == ["buying", "greeting"]
 
 
 def test_the_tools_may_come_from_the_agent_s_file(cli, shop, chats):
-    done = cli("score", chats, "--milestones", "shop.yaml", "--agent", shop)
-    assert done.code == 1
-    assert "the agent has no tool" in done.words
+    result = cli("score", chats, "--milestones", "shop.yaml", "--agent", shop)
+    assert result.code == 1
+    assert "the agent has no tool" in result.words
 
 
-def test_what_nobody_decides_is_a_range_with_a_hint(cli, chats):
-    done = cli("score", chats, "--milestones", "judged.yaml")
-    assert done.code == 0
+def test_undecided_milestones_give_a_range_and_a_hint(cli, chats):
+    result = cli("score", chats, "--milestones", "judged.yaml")
+    assert result.code == 0
     # Thanked and End: nothing is reached for certain, everything perhaps.
-    assert "0.00 to 1.00" in done.out
-    assert "thanked" in done.err
-    assert "--judge MODEL or a `check:` in the milestone file decides" in done.words
+    assert "0.00 to 1.00" in result.out
+    assert "thanked" in result.err
+    assert "--judge MODEL or a `check:` in the milestone file decides" in result.words
 
 
-def test_a_stand_in_as_judge_is_marked(cli, chats):
-    done = cli("score", chats, "--milestones", "judged.yaml", "--judge", "offline")
-    assert done.code == 0
-    assert done.words.startswith("No evidence: the judge was a stand-in.")
+def test_the_offline_model_as_judge_is_marked(cli, chats):
+    result = cli("score", chats, "--milestones", "judged.yaml", "--judge", "offline")
+    assert result.code == 0
+    assert result.words.startswith("No evidence: the judge was a stand-in.")
 
 
 def judge(endpoint):
@@ -154,7 +157,7 @@ def judge(endpoint):
     return ["--judge", name, option, url]
 
 
-def test_what_was_scored_is_kept_and_the_same_command_goes_on_with_the_rest(cli, chats, folder):
+def test_scores_are_saved_and_the_same_command_scores_the_rest(cli, chats, folder):
     write_json("chats.json", [chat(id=str(number)) for number in range(12)])
     answers = serving(OfflineChatModel())
     command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
@@ -182,10 +185,10 @@ def test_what_was_scored_is_kept_and_the_same_command_goes_on_with_the_rest(cli,
     assert not (folder / "out.json.partial.jsonl").exists()
 
 
-def test_the_threads_that_are_kept_are_scored_and_no_records_of_turns(cli, score, shop):
+def test_saved_threads_are_scored(cli, score, shop):
     cli("run", shop, "-c", "-", "--model", "offline", stdin="Where is my order B-1?\nThanks!\n")
     _, report = score(".arq_graph/threads.sqlite")
-    (one,) = report.conversations
-    assert (one.turns, one.calls, one.unanswered_calls) == (2, 1, ())
-    said = cli("turns", ".arq_graph/threads.sqlite").words
-    assert "read as JSON or JSON Lines; a file of threads only by `arq-graph score`" in said
+    (record,) = report.conversations
+    assert (record.turns, record.calls, record.unanswered_calls) == (2, 1, ())
+    message = cli("turns", ".arq_graph/threads.sqlite").words
+    assert "read as JSON or JSON Lines; a file of threads only by `arq-graph score`" in message

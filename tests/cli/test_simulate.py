@@ -6,27 +6,27 @@ OFFLINE = ["--model", "offline"]
 
 
 def test_a_conversation_is_shown_turn_by_turn_with_its_milestones(cli, shop):
-    done = cli("simulate", "suite.yaml", *OFFLINE)
-    assert done.code == 0
+    result = cli("simulate", "suite.yaml", *OFFLINE)
+    assert result.code == 0
     parts = ("Where is my order?", "B-1002", "get_order {", "✓ get_order", "✓ Thanked", "✓ End")
-    places = [done.out.index(part) for part in parts]
+    places = [result.out.index(part) for part in parts]
     assert places == sorted(places)
-    assert "100% goal completed" in done.words
-    assert "customer's goal: get_order: reached" in done.words
-    assert "the user left" in done.words
+    assert "100% goal completed" in result.words
+    assert "customer's goal: get_order: reached" in result.words
+    assert "the user left" in result.words
     assert not shop.with_name("suite.results.jsonl").exists()
 
 
 def test_a_kind_of_user_that_the_suite_does_not_name_can_be_watched(cli, shop):
-    done = cli("simulate", "suite.yaml", "--kind", "perturbed", *OFFLINE)
-    assert done.code == 0
-    assert not any("B-1002" in line for line in done.out.splitlines() if line.strip().startswith("user "))
+    result = cli("simulate", "suite.yaml", "--kind", "perturbed", *OFFLINE)
+    assert result.code == 0
+    assert not any("B-1002" in line for line in result.out.splitlines() if line.strip().startswith("user "))
     other = cli("simulate", "suite.yaml", "--kind", "unhelpful", "--scenario", "order", *OFFLINE)
     assert other.out.startswith("order (unhelpful) · ")
     assert "there is no scenario 'x'" in cli("simulate", "suite.yaml", "--scenario", "x", *OFFLINE).words
 
 
-def test_an_app_that_fails_is_told_after_what_was_said(cli, shop):
+def test_a_failure_of_the_app_is_shown_after_the_conversation(cli, shop):
     failed = cli("simulate", "suite.yaml", "--arm", "desk:hostile", *OFFLINE)
     assert failed.code == 1
     assert "gone" in failed.err

@@ -35,17 +35,17 @@ def talks(folder: Path) -> Path:
 
 
 def test_the_offline_model_shows_the_figures_with_their_n(cli, talks):
-    done = cli("turns", talks)
-    assert done.code == 0, done.err
-    assert "4 steps of 2 conversations" in done.words
-    assert "No model and no key is set" in done.words
+    result = cli("turns", talks)
+    assert result.code == 0, result.err
+    assert "4 steps of 2 conversations" in result.words
+    assert "No model and no key is set" in result.words
     # It answers in words alone: 2 of 4 actions are right, and no call was predicted.
-    assert "action recall 0.500 4 steps" in done.words
-    assert "tool calls: precision - 0" in done.words
-    assert "get_order → final answer 2" in done.words
+    assert "action recall 0.500 4 steps" in result.words
+    assert "tool calls: precision - 0" in result.words
+    assert "get_order → final answer 2" in result.words
 
 
-def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli, talks):
+def test_a_run_continues_where_it_stopped_and_asks_again_about_failed_steps(cli, talks):
     def repeating(request: Request) -> Reply:
         """Answers every step but the second as it was recorded, and takes every order for B-1."""
         if endpoint.calls == 2:
@@ -66,21 +66,21 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli, talks):
     assert "already held 2 steps" in second.words
 
 
-def test_where_every_step_failed_there_was_no_answer(cli, talks):
+def test_if_every_step_failed_the_model_gave_no_answer(cli, talks):
     with Endpoint(lambda _: status(401, "a wrong key")) as endpoint:
-        done = cli("turns", talks, *options(endpoint))
-    assert done.code == 3
-    assert "every step ended in an error" in done.words
-    assert "a wrong key" in done.words
-    assert "2 get_order → error" in done.words
+        result = cli("turns", talks, *options(endpoint))
+    assert result.code == 3
+    assert "every step ended in an error" in result.words
+    assert "a wrong key" in result.words
+    assert "2 get_order → error" in result.words
 
 
 @pytest.mark.parametrize("confirmed", ["cancel_order: operator", "get_order: customer"])
 def test_an_agent_is_evaluated_and_none_of_its_tools_runs(served, talks, shop, confirmed):
     shop.write_text(shop.read_text().replace("cancel_order: operator", confirmed))
-    done = served("turns", talks, "--agent", shop, "--json", reply="It is in the workshop.")
-    assert done.code == 0, done.err
-    metrics = done.lines[0]["metrics"]
+    result = served("turns", talks, "--agent", shop, "--json", reply="It is in the workshop.")
+    assert result.code == 0, result.err
+    metrics = result.lines[0]["metrics"]
     assert metrics["action_recall"]["rate"] == metrics["parameter_match"]["rate"] == 1
     assert metrics["similarity"]["mean"] == 1
     assert journal(shop) == []
