@@ -191,8 +191,10 @@ class Planner(Strategy):
         )
         # The customer is asked once the turn ends, about the calls that are still proposed then.
         to_confirm = [] if call else context.find_calls_to_confirm(proposal.still_wanted)
-        made = proposal.insights if call else ()
-        decisions = merge_insights(context.outcome, context.insights, made, to_confirm, asks=call is None)
+        call_insights = proposal.insights if call else ()
+        decisions = merge_insights(
+            context.outcome, context.insights, call_insights, to_confirm, asks=call is None
+        )
         gate.state.emit(PlanMade(plan=plan, decisions=tuple(decisions)))
         update: Update = {"plan": gate.state.replace_records("plan", [plan])}
         messages: list[BaseMessage] = []

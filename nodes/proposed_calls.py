@@ -77,10 +77,10 @@ def _find_key(answer: Any) -> Any:
 def make_call_options(
     tools: Sequence[ToolArguments],
     basis: type[ARQ],
-    taken: Collection[str],
+    reserved: Collection[str],
     fields: Mapping[str, Field] | None = None,
 ) -> Options:
-    """Return the options to call a tool, by the properties that stand for the tools, which aren't `taken`.
+    """Return the options to call a tool, by the properties that stand for the tools, which aren't `reserved`.
 
     `basis` is asked before each value of an argument, `fields` besides the arguments of each call.
     """
@@ -96,13 +96,13 @@ def make_call_options(
                 respond("It takes no arguments: true makes the call."),
             )
         call = create_model(f"{tool.name}_call", __base__=InnerARQ, __doc__="The call.", **call_fields)
-        options[get_property_name(tool.name, taken)] = (call, f"A call of {tool.name}.")
+        options[get_property_name(tool.name, reserved)] = (call, f"A call of {tool.name}.")
     return options
 
 
-def get_property_name(tool: str, taken: Collection[str]) -> str:
-    """Return the property that stands for a tool, which isn't one of those that are taken."""
-    return f"tool_{tool}"[:64] if tool in taken else tool
+def get_property_name(tool: str, reserved: Collection[str]) -> str:
+    """Return the property that stands for a tool, which isn't reserved."""
+    return f"tool_{tool}"[:64] if tool in reserved else tool
 
 
 # --- reading
@@ -229,7 +229,7 @@ class DecisionContext(Generic[P]):
 def merge_insights(
     outcome: AgreementOutcome,
     proposed: Iterable[ToolInsight],
-    made: Collection[ToolInsight],
+    call_insights: Collection[ToolInsight],
     to_confirm: Collection[ToolInsight],
     *,
     asks: bool,
@@ -244,7 +244,7 @@ def merge_insights(
         if insight in to_confirm:
             continue
         is_asked_for = asks and insight.kind in ("missing", "invalid")
-        if not is_asked_for and insight not in made:
+        if not is_asked_for and insight not in call_insights:
             insight = insight.model_copy(update={"kind": "declined", "argument": None})
         insights.append(insight)
     insights.extend(to_confirm)

@@ -150,8 +150,8 @@ class Strategy(AgentNode[ARQ]):
         calls += [insight for insight in insights.values() if insight.kind == "run"]
         others = [insight for insight in insights.values() if insight.kind != "run"]
         called_tools = {call.tool for call in calls}
-        answered = find_answered_insights(gate.state, gate.conversation)
-        still_open = [insight for insight in answered if insight.tool not in called_tools]
+        answered_insights = find_answered_insights(gate.state, gate.conversation)
+        still_open = [insight for insight in answered_insights if insight.tool not in called_tools]
         records = [*still_open, *calls, *others]
 
         update: Update = {"tool_insights": gate.state.replace_records("tool_insights", records)}

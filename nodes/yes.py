@@ -88,13 +88,12 @@ def _split_words(text: str) -> list[str]:
 def _load_phrases() -> Phrases:
     import yaml  # here, so that importing this module stays quick
 
-    listed = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    phrases_by_kind = dict(listed)
-    phrases_by_kind["yes"] = [phrase for phrases in listed["yes"].values() for phrase in phrases]
-    kinds = {}
+    phrases_by_kind = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    kinds: dict[tuple[str, ...], str] = {}
+    for phrases in phrases_by_kind.pop("yes").values():  # one list per language
+        kinds.update((tuple(_split_words(phrase)), "yes") for phrase in phrases)
     for kind, phrases in phrases_by_kind.items():
-        for phrase in phrases:
-            kinds[tuple(_split_words(phrase))] = kind
+        kinds.update((tuple(_split_words(phrase)), kind) for phrase in phrases)
     return kinds
 
 

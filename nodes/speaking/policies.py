@@ -95,9 +95,9 @@ def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Pol
     for policy in policies:
         if not isinstance(policy, Policy):
             if policy not in POLICIES:
-                near = suggestion(str(policy), POLICIES)
+                hint = suggestion(str(policy), POLICIES)
                 raise InputError(
-                    f"there is no policy {policy!r}{near}; the shipped ones: {', '.join(POLICIES)}"
+                    f"there is no policy {policy!r}{hint}; the shipped ones: {', '.join(POLICIES)}"
                 )
             policy = POLICIES[policy]
         chosen[policy.name] = policy
@@ -160,6 +160,6 @@ def _name_tools(
     tools = list((yield partial(function, state)))
     for tool in tools:
         if tool not in gate.tools:
-            near = suggestion(str(tool), gate.tools)
-            raise InputError(f"policy {policy.name!r} names {tool!r}, which isn't a tool of this agent{near}")
+            hint = suggestion(str(tool), gate.tools)
+            raise InputError(f"policy {policy.name!r} names {tool!r}, which isn't a tool of this agent{hint}")
     return tools

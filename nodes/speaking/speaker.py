@@ -204,10 +204,12 @@ class Speaker(Strategy):
         to_confirm = context.find_calls_to_confirm(move.still_wanted)
         if move.refusals:
             move = ProposedMove("" if to_confirm else self.agent.fallback)
-        made: Sequence[ToolInsight] = ()
+        call_insights: Sequence[ToolInsight] = ()
         if move.call:
-            made, to_confirm = move.insights, []
-        decisions = merge_insights(context.outcome, context.insights, made, to_confirm, asks=move.asks)
+            call_insights, to_confirm = move.insights, []
+        decisions = merge_insights(
+            context.outcome, context.insights, call_insights, to_confirm, asks=move.asks
+        )
         faults = tuple(map(str, answer.complaints))
         labels: dict[str, Any] = {}
         update: Update = {}

@@ -99,11 +99,11 @@ class ActInWorld(Node):
         self._steps = None
         self._beginning = clean(self._call_world("reset", str))
         for number, (action, expected) in enumerate(steps, start=1):
-            shown = clean(self._call_world("step", Observation, action).text)
-            if shown != expected:
+            observed = clean(self._call_world("step", Observation, action).text)
+            if observed != expected:
                 raise StateError(
                     f"the world does not repeat itself: action {number} ({action!r}) showed {expected[:80]!r}, and now "
-                    f"{shown[:80]!r}; give a world that does the same for the same actions"
+                    f"{observed[:80]!r}; give a world that does the same for the same actions"
                 )
         self._steps = steps
 
@@ -137,7 +137,7 @@ class ActInWorld(Node):
     def _call_world(self, name: str, result_type: type[Any], *arguments: str) -> Any:
         method = getattr(self.environment, name)
         world = type(self.environment).__qualname__
-        what = f"what {world}.{name}() returned{describe_location(method)}"
+        description = f"what {world}.{name}() returned{describe_location(method)}"
         return require_type(
-            what, method(*arguments), result_type, f"it must be of the type {result_type.__name__}"
+            description, method(*arguments), result_type, f"it must be of the type {result_type.__name__}"
         )
