@@ -32,5 +32,6 @@ from .reasoning.blueprint import query as query
 from .reasoning.blueprint import reinstate as reinstate
 from .reasoning.blueprint import respond as respond
 from .reasoning.blueprint import verify as verify
+from .reasoning.derived import ResponseOnly as ResponseOnly
 from .reasoning.reasoner import Reasoner as Reasoner
 from .reasoning.usage import track_usage as track_usage

@@ -107,7 +107,7 @@ def blueprints(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> tuple[type[ARQ
     return blueprint, stages
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(blueprints(st.recursive(LEAVES, containers, max_leaves=4)))
 def test_any_blueprint_is_strict_and_ordered_and_reads_what_its_schema_allows_in_each_mode(drawn):
     blueprint, stages = drawn

@@ -11,6 +11,7 @@ from arq_graph import (
     Agent,
     Guideline,
     Reasoner,
+    ResponseOnly,
     ScriptedChatModel,
     create_guided_agent,
     errors,
@@ -18,7 +19,6 @@ from arq_graph import (
     respond,
 )
 from arq_graph.nodes import GuidelineMatcher, MessageBlueprint, MessageReviser
-from arq_graph.reasoning.derived import ResponseOnly
 from tests.brain import act, asked_by, brain, say
 from tests.order_tools import get_order
 from tests.reasoning.strict_subset import assert_strict

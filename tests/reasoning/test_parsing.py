@@ -46,7 +46,7 @@ thoughts = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(trees, chatter, chatter, thoughts, st.booleans())
 def test_chatter_fences_and_thinking_around_an_answer_do_not_matter(tree, before, after, thinking, indented):
     answer = tree.model_dump_json(indent=2 if indented else None)
@@ -55,7 +55,7 @@ def test_chatter_fences_and_thinking_around_an_answer_do_not_matter(tree, before
     assert read(f"<think>{' and '.join(thinking)}</think>{answer}") == tree
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(trees, min_size=1, max_size=5), st.integers(0, 3), st.data())
 def test_the_last_object_that_validates_counts_and_never_a_part_of_one(answers, invalid_after, data):
     texts = [answer.model_dump_json() for answer in answers]

@@ -54,7 +54,7 @@ def get_ids(lines) -> list[str]:
 # Sections
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(VALUES)
 def test_any_value_can_be_read_from_its_section_and_cannot_close_it(value):
     _, text = get_prompt([HumanMessage("Hi")], orders=value)
@@ -242,7 +242,7 @@ def talks(draw):
     return messages
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(talks())
 def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_the_next(messages):
     previous: list[dict] = []
