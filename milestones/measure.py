@@ -8,6 +8,7 @@ Every function raises `SpecError` if nothing can be measured on the graph.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from arq_graph.milestones.findings import require_measurable
@@ -17,9 +18,11 @@ from arq_graph.milestones.fixpoints import (
     compute_needs,
     compute_progress,
     find_reach_events,
+    is_avoidable,
 )
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Observations
+from arq_graph.milestones.milestone import END, Milestone
 
 
 def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool = False) -> dict[str, int]:
@@ -115,6 +118,43 @@ def find_satisfying_dependencies(
             dependencies = tuple(sorted(reached_dependencies, key=reached.__getitem__)[:1])
         satisfying[name] = dependencies
     return satisfying
+
+
+def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
+    """Return a copy of the graph in which End also requires the milestone `goal`.
+
+    If every road to End leads over the milestone anyway, return the graph itself.
+
+    Raises:
+        KeyError: There is no such milestone.
+        SpecError: Nothing can be measured on the graph.
+    """
+    indexed = require_measurable(graph)
+    if goal == END or not is_avoidable(indexed, indexed.numbers[goal]):
+        return graph
+    end = graph.milestone(END)
+    any_road = Milestone(
+        name="End Of Some Road",
+        type="Aggregator",
+        requires=end.requires,
+        dependencies=end.dependencies,
+    )
+    both = {"requires": "all", "dependencies": (any_road.name, goal)}
+    milestones = [milestone for milestone in graph.milestones if milestone is not end]
+    milestones += [any_road, end.model_copy(update=both)]
+    copy = MilestoneGraph(
+        milestones,
+        failed_if=graph.failed_if,
+        grounded=graph.grounded,
+        forbidden=graph.forbidden,
+        file=graph.file,
+        generated_by=graph.generated_by,
+        reviewed=graph.reviewed,
+        vetoes=graph.vetoes,
+    )
+    graph_name = graph.name or Path(graph.file or "milestones").stem
+    copy.name = f"{graph_name}: {goal}"
+    return copy
 
 
 def _get_numbers(indexed: IndexedGraph, names: Collection[str]) -> list[int]:

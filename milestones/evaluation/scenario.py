@@ -21,9 +21,9 @@ from arq_graph.agent.tools import get_argument_schema, make_tool
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.expectation import Before, Expectation, make_history_messages
 from arq_graph.milestones.findings import check_milestones
-from arq_graph.milestones.goal import with_goal
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import load_rules
+from arq_graph.milestones.measure import with_goal
 from arq_graph.milestones.reports.graph_registry import fingerprint_graphs
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user

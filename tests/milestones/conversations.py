@@ -1,10 +1,10 @@
-"""Short ways to write a conversation down in a test."""
+"""Short ways to make a conversation in a test."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from arq_graph.milestones import Call, Message, MilestoneGraph, Result, Transcript, parse_milestones
+from arq_graph.milestones import Call, Message, Result, Transcript
 
 
 def user(text: str) -> list[Any]:
@@ -16,12 +16,12 @@ def agent(text: str) -> list[Any]:
 
 
 def called(tool: str, result: str = "ok", **arguments: Any) -> list[Any]:
-    """A call and its result: two events."""
+    """Return a call and its result: two events."""
     return [Call(tool, arguments), result]
 
 
 def conversation(*parts: list[Any], **fields: Any) -> Transcript:
-    """A transcript of these parts, one after the other; a text after a call is its result."""
+    """Return a transcript of these parts, one after the other; a text after a call is its result."""
     events: list[Any] = []
     for part in parts:
         for event in part:
@@ -32,8 +32,3 @@ def conversation(*parts: list[Any], **fields: Any) -> Transcript:
             else:
                 events.append(event)
     return Transcript(tuple(events), **fields)
-
-
-def graph_of(text: str) -> MilestoneGraph:
-    """The graph of a milestone file's text."""
-    return parse_milestones(text)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from arq_graph.milestones import BrokenRecord, MilestoneGraph, Report, Transcript, Verdict, score_transcripts
-from tests.milestones.conversations import called, conversation, graph_of, user
+from arq_graph.milestones import (
+    BrokenRecord,
+    MilestoneGraph,
+    Report,
+    Transcript,
+    Verdict,
+    parse_milestones,
+    score_transcripts,
+)
+from tests.milestones.conversations import called, conversation, user
 
 
 def steps(*tools: str) -> MilestoneGraph:
@@ -16,7 +24,7 @@ def steps(*tools: str) -> MilestoneGraph:
 
 def shop() -> MilestoneGraph:
     """An order is found, and then paid for or, where somebody says so, given up with good reason; or not."""
-    return graph_of("""
+    return parse_milestones("""
 - {name: Start, type: NFC}
 - {name: find, type: FC, dependencies: [Start]}
 - {name: pay, type: FC, dependencies: [find]}

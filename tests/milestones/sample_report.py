@@ -15,10 +15,11 @@ from arq_graph.milestones import (
     Report,
     Result,
     Transcript,
+    parse_milestones,
     read_transcripts,
     score_transcripts,
 )
-from tests.milestones.conversations import agent, called, conversation, graph_of, user
+from tests.milestones.conversations import agent, called, conversation, user
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed=1'>&amp;\u2028\u202e\ud800\x00"
 NAME = HOSTILE.replace("\ud800", "")  # half a character is no name
@@ -26,7 +27,7 @@ NAME = HOSTILE.replace("\ud800", "")  # half a character is no name
 
 def refund_graph() -> MilestoneGraph:
     """Start, then an order by its number or by its mail; a refund and a word of comfort, both of which End needs."""
-    return graph_of("""
+    return parse_milestones("""
 forbidden: [{pattern: guarantee, said_by: agent}]
 milestones:
 - {name: Start, type: NFC}

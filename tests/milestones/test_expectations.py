@@ -12,8 +12,13 @@ from langchain_core.messages import AIMessage
 from arq_graph import Agent, Guideline, Variable, create_guided_agent
 from arq_graph.errors import InputError, SpecError
 from arq_graph.experiments.arms import load_arms
-from arq_graph.milestones import Scenario, Suite, Verdict, evaluate
-from tests.milestones.conversations import graph_of
+from arq_graph.milestones import (
+    Scenario,
+    Suite,
+    Verdict,
+    evaluate,
+    parse_milestones,
+)
 from tests.milestones.evaluated import Answers, deed
 
 
@@ -233,7 +238,10 @@ def test_history_and_variables_reach_the_app_once():
             "the agent has no settable variable 'teir'; did you mean",
         ),
         ({}, "give `milestones`, or `says` and what to `expect`"),
-        ({"milestones": graph_of("- {name: Start, type: NFC}"), "says": None}, "must have either a `user`"),
+        (
+            {"milestones": parse_milestones("- {name: Start, type: NFC}"), "says": None},
+            "must have either a `user`",
+        ),
     ],
 )
 def test_what_cannot_be_expected_is_an_error(fields: dict[str, Any], message: str):

@@ -19,8 +19,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
-from arq_graph.milestones import Report, check_milestones, score_transcripts, write_html
-from tests.milestones.conversations import called, conversation, graph_of, user
+from arq_graph.milestones import (
+    Report,
+    check_milestones,
+    parse_milestones,
+    score_transcripts,
+    write_html,
+)
+from tests.milestones.conversations import called, conversation, user
 from tests.milestones.golden_cases import make_case
 from tests.milestones.reported import shop, talk
 from tests.milestones.sample_report import HOSTILE, NAME, hostile_report, made, refund_talks
@@ -200,7 +206,7 @@ def test_only_the_pages_own_script_and_style_may_run_and_they_ask_for_nothing(pa
 @given(st.integers(0, 10**9))
 @settings(max_examples=30)
 def test_every_layout_has_room_for_each_milestone_and_a_bend_in_each_layer_between(seed):
-    graph = graph_of(json.dumps(make_case(seed)[0]))
+    graph = parse_milestones(json.dumps(make_case(seed)[0]))
     assume(not check_milestones(graph).errors)
     drawn = page_of(score_transcripts(graph, []).report()).graph
     places = [one["at"] for one in drawn["milestones"]]
@@ -218,7 +224,7 @@ def test_every_layout_has_room_for_each_milestone_and_a_bend_in_each_layer_betwe
 
 
 def test_layers_run_from_start_to_end_a_cycle_runs_back_and_no_lines_cross_without_need():
-    graph = graph_of("""
+    graph = parse_milestones("""
 - {name: Start, type: NFC}
 - {name: b, type: FC}
 - {name: c, type: FC, dependencies: [Start, y]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, parse_milestones, score
-from arq_graph.milestones.goal import with_goal
+from arq_graph.milestones.measure import with_goal
 from tests.milestones.conversations import agent, called, conversation, user
 
 

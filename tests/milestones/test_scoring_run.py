@@ -10,13 +10,21 @@ from dataclasses import replace
 import pytest
 
 from arq_graph import ScriptedChatModel, errors
-from arq_graph.milestones import LLMJudge, MilestoneGraph, Transcript, Verdict, gold_graph, score_transcripts
-from tests.milestones.conversations import agent, called, conversation, graph_of, user
+from arq_graph.milestones import (
+    LLMJudge,
+    MilestoneGraph,
+    Transcript,
+    Verdict,
+    gold_graph,
+    parse_milestones,
+    score_transcripts,
+)
+from tests.milestones.conversations import agent, called, conversation, user
 from tests.milestones.reported import steps
 
 
 def judged() -> MilestoneGraph:
-    return graph_of("""
+    return parse_milestones("""
 - {name: Start, type: NFC}
 - {name: thanked, type: NFC}
 - {name: End, type: NFC, dependencies: [thanked]}
@@ -57,7 +65,7 @@ def test_memory_holds_one_conversation():
 
 def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
     never = map(pytest.fail, ["it is read"])
-    unsound = graph_of("[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [gone]}]")
+    unsound = parse_milestones("[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [gone]}]")
     for graphs, said in (
         (unsound, "'gone', which isn't a milestone"),
         ({"fine": steps("buy"), "unsound": unsound}, "'gone', which isn't a milestone"),
