@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from arq_graph.errors import InputError
 from arq_graph.reasoning.steps import run_awaitable
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _thread_state = threading.local()
@@ -46,6 +48,20 @@ def run_in_loop(coroutine: Coroutine[Any, Any, T], async_name: str = "") -> T:
         runner.close()  # what is under way would otherwise continue in the next run
         del _thread_state.runner
         raise
+
+
+def make_sync(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+    """Return a function of the same signature that runs an async one to its end, from code that isn't async.
+
+    It raises InputError if an event loop runs already.
+    """
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_in_loop(function(*args, **kwargs), function.__name__)
+
+    run.__name__ = run.__qualname__ = name
+    return run
 
 
 def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -13,7 +13,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -186,19 +186,6 @@ def read_records(file: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def find_record_files(paths: Iterable[str | Path]) -> list[Path]:
-    """Return files, and of each folder its JSON Lines files of conversations by name, each once.
-
-    The single turns and model answers that an experiment saves in its folder are left out.
-    """
-    files: list[Path] = []
-    for path in map(Path, paths):
-        inside = sorted(path.iterdir()) if path.is_dir() else []
-        conversations = [file for file in inside if _may_hold_conversations(file.name)]
-        files += conversations or [path]
-    return list(dict.fromkeys(files))
-
-
 @contextmanager
 def convert_file_errors(problem: str) -> Iterator[None]:
     """Turn errors of reading and writing inside the block into an `InputError` that begins with the problem."""
@@ -217,11 +204,6 @@ def open_lines(file: Path) -> BinaryIO:
 def is_header(record: Any) -> bool:
     """Return whether a record of a JSON Lines file is a header, not an entry."""
     return isinstance(record, Mapping) and isinstance(record.get("arq_graph"), str)
-
-
-def _may_hold_conversations(name: str) -> bool:
-    is_other = ".turns.jsonl" in name or ".recording.jsonl" in name
-    return name.endswith((".jsonl", ".jsonl.gz")) and not is_other
 
 
 def _group_changes(changes: Sequence[str]) -> Iterator[str]:

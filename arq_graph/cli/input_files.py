@@ -15,7 +15,6 @@ from typer import BadParameter
 from arq_graph.agent import yaml_file
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, SpecError, ToolError
-from arq_graph.milestones.store import find_record_files
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 
 
@@ -91,7 +90,7 @@ def _read_json_tools(file: Path) -> list[Any]:
 
 def find_readable_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files, with those of a folder one by one; raise an error if one doesn't exist."""
-    files = find_record_files(paths)
+    files = _list_files(paths)
     for file in files:
         if file.is_dir():
             raise InputError(f"{file} cannot be read: it holds no .jsonl file")
@@ -109,6 +108,24 @@ def check_output_files(outputs: Sequence[Path | None], inputs: Sequence[Path] = 
             raise InputError(f"{file} cannot be written: name a file in a folder that exists")
         if file.resolve().parent in input_folders:
             raise InputError(f"{file} would stand in a folder that is read: write it to another one")
-    resolved = [file.resolve() for file in [*find_record_files(inputs), *files]]
+    resolved = [file.resolve() for file in [*_list_files(inputs), *files]]
     if len(set(resolved)) < len(resolved):
         raise BadParameter("what is read and what is written must be different files; one is named twice")
+
+
+def _list_files(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and of each folder its JSON Lines files of conversations by name, each once.
+
+    The single turns and model answers that an experiment saves in its folder are left out.
+    """
+    files: list[Path] = []
+    for path in paths:
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        conversations = [file for file in inside if _may_hold_conversations(file.name)]
+        files += conversations or [path]
+    return list(dict.fromkeys(files))
+
+
+def _may_hold_conversations(name: str) -> bool:
+    is_other = ".turns.jsonl" in name or ".recording.jsonl" in name
+    return name.endswith((".jsonl", ".jsonl.gz")) and not is_other

@@ -17,7 +17,7 @@ from arq_graph.agent.modules import describe_error
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.tested_app import App, AppTurn, parse_app_output
-from arq_graph.milestones.event_loop import is_cancelled_from_outside, run_in_loop
+from arq_graph.milestones.event_loop import is_cancelled_from_outside, make_sync
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import parse_messages
@@ -85,35 +85,6 @@ class Conversation:
         return sum(message.type == "human" for message in self.messages[self.history_length :])
 
 
-def converse(
-    app: App,
-    user: User,
-    *,
-    limits: Limits | None = None,
-    thread_id: str | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    on_change: Callable[[Conversation], None] = lambda _: None,
-    history: Sequence[BaseMessage] = (),
-    variables: Mapping[str, Any] | None = None,
-) -> Conversation:
-    """Run a conversation from code that is not async; the arguments are those of `aconverse`.
-
-    Raises:
-        InputError: An event loop runs already: await `aconverse` there.
-    """
-    conversation = aconverse(
-        app,
-        user,
-        limits=limits,
-        thread_id=thread_id,
-        should_stop=should_stop,
-        on_change=on_change,
-        history=history,
-        variables=variables,
-    )
-    return run_in_loop(conversation, "aconverse")
-
-
 async def aconverse(
     app: App,
     user: User,
@@ -172,39 +143,35 @@ async def aconverse(
     return conversation
 
 
+converse = make_sync(aconverse, "converse")
+
+
 class _ConversationEnded(Exception):
     def __init__(self, reason: Ended) -> None:
         self.reason = reason
 
 
+@dataclass
 class _Dialogue:
     """The app and the user of a conversation, who take turns; the arguments are those of `aconverse`."""
 
-    def __init__(
-        self,
-        app: App,
-        user: User,
-        limits: Limits,
-        conversation: Conversation,
-        should_stop: Callable[[], bool],
-        on_change: Callable[[Conversation], None],
-        variables: Mapping[str, Any] | None,
-    ) -> None:
-        self.app = app
-        self.user = user
-        self.limits = limits
-        self.conversation = conversation
-        self.should_stop = should_stop
-        self.on_change = on_change
-        self.variables = variables
-        self.is_user_speaking = False
-        self.turn: AppTurn | None = None
+    app: App
+    user: User
+    limits: Limits
+    conversation: Conversation
+    should_stop: Callable[[], bool]
+    on_change: Callable[[Conversation], None]
+    variables: Mapping[str, Any] | None
+    is_user_speaking: bool = False
+    turn: AppTurn | None = None
+
+    def __post_init__(self) -> None:
         self.config = {
-            "configurable": {"thread_id": conversation.thread_id},
-            "callbacks": [conversation.usage],
+            "configurable": {"thread_id": self.conversation.thread_id},
+            "callbacks": [self.conversation.usage],
         }
-        self.has_checkpointer = bool(getattr(app, "checkpointer", None))
-        self.has_state = self.has_checkpointer and hasattr(app, "aget_state")
+        self.has_checkpointer = bool(getattr(self.app, "checkpointer", None))
+        self.has_state = self.has_checkpointer and hasattr(self.app, "aget_state")
         # With a checkpointer, LangGraph needn't wait until each step is saved.
         self.invoke_options: dict[str, Any] = {"durability": "exit"} if self.has_state else {}
 

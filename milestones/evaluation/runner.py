@@ -18,7 +18,7 @@ from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.evaluation.spending import Prices, SpendingLimit
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.evaluation.workers import WorkerPool, pickle_job, start_processes
-from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.event_loop import make_sync
 from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.reports.graph_registry import GraphRegistry
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
@@ -28,53 +28,6 @@ from arq_graph.models.resolve import get_model_name, is_offline
 
 _MAX_COST = TypeAdapter[float](Annotated[float, Field(gt=0, allow_inf_nan=False)])
 _PRICES = TypeAdapter[Prices](Prices)
-
-
-def evaluate(
-    suite: Suite,
-    arms: Mapping[str, Arm],
-    *,
-    model: Any = None,
-    user_model: Any = None,
-    judge: Judge | None = None,
-    runs: int = 1,
-    concurrency: int = 8,
-    results: str | Path | None = None,
-    resume: bool = False,
-    max_calls: int | None = None,
-    max_cost: float | None = None,
-    prices: Prices | None = None,
-    executor: Executor | None = None,
-    workers: int | None = None,
-    spent_in: Sequence[str | Path] = (),
-    depends_on: Mapping[str, str] | None = None,
-    on_conversation: OnConversation = lambda _planned, _outcome: None,
-) -> Report:
-    """Evaluate arms from code that is not async; the arguments are those of `aevaluate`.
-
-    Raises:
-        InputError: An event loop runs already: await `aevaluate` there. All else is as `aevaluate` raises.
-    """
-    report = aevaluate(
-        suite,
-        arms,
-        model=model,
-        user_model=user_model,
-        judge=judge,
-        runs=runs,
-        concurrency=concurrency,
-        results=results,
-        resume=resume,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        prices=prices,
-        executor=executor,
-        workers=workers,
-        spent_in=spent_in,
-        depends_on=depends_on,
-        on_conversation=on_conversation,
-    )
-    return run_in_loop(report, "aevaluate")
 
 
 async def aevaluate(
@@ -203,6 +156,9 @@ async def aevaluate(
         missing=missing,
         stopped=run.stop_reason if missing else None,
     )
+
+
+evaluate = make_sync(aevaluate, "evaluate")
 
 
 def _check_limits(max_calls: int | None, max_cost: float | None, prices: Prices | None) -> None:
