@@ -1,7 +1,7 @@
 """Finding the arguments of a tool in a conversation.
 
-A value is known by its choices, by the shape of an example in its description ("like ORD-1001"), by quotes, by its name
-after a number, or because the agent asked for it.
+A value is known by its choices, by the shape of an example in its description ("like ORD-1001"), by quotes, by a word
+of its name beside it ("order 17", "3 weeks"), or because the agent asked for it.
 """
 
 from __future__ import annotations
@@ -66,21 +66,28 @@ class Argument:
 
     def _find_in_text(self, text: str, is_answer: bool) -> Iterator[Any]:
         kind = self._schema.get("type")
-        if kind == "boolean" and (is_answer or find_common(self.name, text)):
-            yield not {"no", "not", "without"} & set(split_words(text))
+        words = set(split_words(text))
         for choice in self._schema.get("enum", ()):
-            if set(split_words(str(choice))) <= set(split_words(text)):
+            if set(split_words(str(choice))) <= words:
                 yield choice
-        for match in _NUMBER.finditer(text):
-            if kind in ("integer", "number") and (
-                is_answer or find_common(self.name, text[match.start() :][:20])
-            ):
-                yield int(match[0])
-        for match in self._shape.finditer(text) if self._shape else ():
-            yield match[0].upper()
-        if not self._shape:
-            yield from _QUOTED.findall(text)
-        if is_answer and not self._shape and not self._prompt.says_no:
+        if kind == "boolean" and (is_answer or find_common(self.name, text)):
+            yield not {"no", "not", "without"} & words
+        elif kind in ("integer", "number"):
+            for match in _NUMBER.finditer(text):
+                following = text[match.end() :].split()[:2]
+                if is_answer or find_common(self.name, " ".join(following)):
+                    yield int(match[0])
+        elif self._shape:
+            for match in self._shape.finditer(text):
+                yield match[0].upper()
+        elif kind == "string":
+            yield from self._find_texts(text, is_answer)
+
+    def _find_texts(self, text: str, is_answer: bool) -> Iterator[str]:
+        yield from _QUOTED.findall(text)
+        names = "|".join(split_words(self.name))
+        yield from re.findall(rf"(?i)\b(?:{names}) ([\w-]*\d[\w-]*)", text)
+        if is_answer and not self._prompt.says_no:
             yield text.rpartition(f"{to_phrase(self.name)} is ")[2].strip(" .!?")
 
 
@@ -97,5 +104,6 @@ def _find_shape(description: str) -> re.Pattern[str] | None:
     example = _EXAMPLE.search(description)
     if not example:
         return None
-    shape = re.sub(r"[A-Za-z]+", "[A-Za-z]+", re.sub(r"\d+", "0", re.escape(example[1]))).replace("0", r"\d+")
+    digits_replaced = re.sub(r"\d+", "0", re.escape(example[1]))
+    shape = re.sub(r"[A-Za-z]+", "[A-Za-z]+", digits_replaced).replace("0", r"\d+")
     return re.compile(rf"(?<![\w-]){shape}(?![\w-])")

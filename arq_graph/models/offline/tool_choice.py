@@ -56,25 +56,24 @@ def find_calls(prompt: Prompt, schemas: Mapping[str, Any], filler: SchemaFiller)
             schema = filler.get_properties(query or {}).get("value")
             arguments.append(Argument(entry, schema, prompt, filler))
         calls.append(ProposedCall(tool, keys[0], arguments))
-    requested = _find_requested(prompt, [call for call in calls if not call.tool.get("granted_by")])
-    wanted = [call for call in calls if call in requested or _is_unlocked(prompt, call)]
-    return [call for call in wanted if not _is_done(prompt, call)]
+    due = [call for call in calls if _is_unlocked(prompt, call)]
+    due.extend(_find_requested(prompt, [call for call in calls if not call.tool.get("granted_by")]))
+    return [call for call in due if not _is_done(prompt, call)]
 
 
 def _find_requested(prompt: Prompt, calls: Sequence[ProposedCall]) -> list[ProposedCall]:
     """Return the tool that the customer was asked about or names best; of several, the one that needs no agreement."""
-    answered = []
     counts = {}
     for call in calls:
+        if any(argument.was_asked_for and argument.found for argument in call.arguments):
+            return [call]
         description = f"{call.name} {call.tool.get('description')}"
         counts[call.name] = len(find_common(description, prompt.request))
-        if any(argument.was_asked_for and argument.found for argument in call.arguments):
-            answered.append(call)
-    most = max(counts.values(), default=0)
-    named = [call for call in calls if most and counts[call.name] == most]
-    if len(named) > 1:
-        named = [call for call in named if not call.tool.get("needs_agreement")]
-    return answered or (named if len(named) == 1 else [])
+    highest = max(counts.values(), default=0)
+    best = [call for call in calls if highest and counts[call.name] == highest]
+    if len(best) > 1:
+        best = [call for call in best if not call.tool.get("needs_agreement")]
+    return best if len(best) == 1 else []
 
 
 def _is_unlocked(prompt: Prompt, call: ProposedCall) -> bool:
@@ -179,8 +178,11 @@ def answer_speaker(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
 
 
 def _choose_action(prompt: Prompt) -> str | None:
-    """Return the world's action that shares most words with the goal and wasn't taken yet."""
-    taken = [line.arguments.get("action") for line in prompt.results]
-    actions = (prompt.sections.get("world") or {}).get("actions") or ()
-    counts = {action: len(find_common(prompt.request, action)) for action in actions if action not in taken}
-    return max((action for action in counts if counts[action]), key=counts.__getitem__, default=None)
+    """Return the world's action that shares most words with the goal and is new."""
+    earlier_actions = [line.arguments.get("action") for line in prompt.results]
+    counts = {}
+    for action in (prompt.sections.get("world") or {}).get("actions") or ():
+        count = len(find_common(prompt.request, action))
+        if count and action not in earlier_actions:
+            counts[action] = count
+    return max(counts, key=counts.__getitem__, default=None)
