@@ -145,7 +145,7 @@ def test_a_turn_matches_looks_up_matches_again_and_revises(runs):
     assert {each["guideline"] for each in state["applied_guidelines"]} == {"G1", "G4"}
 
 
-def test_a_call_that_waits_for_a_yes_is_put_below_the_reply_and_runs_after_it(runs):
+def test_code_asks_about_a_call_below_the_reply_and_runs_it_after_a_yes(runs):
     shop = Shop(calls(CANCEL), "It is done.", judge={"G2": 9}, reply=["Sure.", "Done."])
     said = [runs.invoke(shop.app, {"messages": [("user", text)]}, THREAD) for text in ("Cancel A-1", "Yes")]
     assert [last(state) for state in said] == [f"Sure.\n\n{QUESTION}", "Done."]
@@ -154,7 +154,7 @@ def test_a_call_that_waits_for_a_yes_is_put_below_the_reply_and_runs_after_it(ru
     assert not any(" " in (message.name or "") for message in said[1]["messages"])
 
 
-def test_a_call_that_waits_can_be_made_again_whatever_is_active_now():
+def test_a_pending_call_can_be_proposed_again_whatever_is_active_now():
     shop = Shop(calls(CANCEL), calls(CANCEL, LOOK), "It is late.", judge={"G1": 9, "G2": 9}, reply="Hm.")
     shop.say("Cancel A-1")
     shop.judge["G2"] = 2
@@ -166,7 +166,7 @@ def test_a_call_that_waits_can_be_made_again_whatever_is_active_now():
     assert [shop.told(2).now.get(kind) for kind in kinds] == [None, waits]
 
 
-def test_after_a_failure_the_rest_are_put_again_once_each():
+def test_after_a_failure_code_asks_about_the_other_calls_again_once_each():
     both = calls(*(("cancel_order", {"order_id": order}) for order in ("broken", "A-1")))
     shop = Shop(both, calls(LOOK), "It failed.", judge={"G1": 9, "G2": 9}, rules={"revising": None})
     shop.say("Cancel both")
@@ -176,7 +176,7 @@ def test_after_a_failure_the_rest_are_put_again_once_each():
     assert [event.question for event in events if event.type == "confirmation_asked"] == [QUESTION]
 
 
-def test_the_model_is_told_of_an_agreed_call_that_cannot_run_any_more():
+def test_the_prompt_lists_an_agreed_call_that_can_no_longer_run():
     holds = [True]
     agent = DESK.replace(guidelines=[Guideline(lambda _: holds[0], "cancel it", tools=[cancel_order])])
     shop = Shop(calls(CANCEL), "I cannot cancel it.", agent=agent, reply="Hm.")
@@ -252,7 +252,7 @@ def test_an_operator_is_asked_only_about_calls_that_pass_the_gate_and_about_an_a
     assert RAN == [("get_order", "A-1")]
 
 
-def test_what_is_edited_by_an_operator_passes_the_gate_too():
+def test_a_call_that_an_operator_edits_passes_the_gate_too():
     shop = Shop(calls(LOOK), "Hm.", before=[ask_about("get_order")])
     shop.say()
     edit = {"type": "edit", "edited_action": {"name": "refund", "args": A1}}
@@ -260,7 +260,7 @@ def test_what_is_edited_by_an_operator_passes_the_gate_too():
     assert (results(state), RAN) == ([("refund", "error")], [])
 
 
-def test_what_the_customer_agreed_to_cannot_be_edited_by_an_operator():
+def test_an_operator_cannot_edit_a_call_that_the_customer_agreed_to():
     shop = Shop(calls(CANCEL), "Hm.", judge={"G2": 9}, reply="Hm.", before=[ask_about("cancel_order")])
     shop.say("Cancel A-1")
     shop.say("Yes")
@@ -304,7 +304,7 @@ def test_a_call_that_somebody_wrote_into_the_thread_is_refused_where_tools_run(r
     assert RAN == [("weather",)]
 
 
-def test_who_calls_the_agent_cannot_write_records_or_variables():
+def test_callers_cannot_write_records_or_variables():
     match = {"agent": "Order desk", "guideline": "G3", "turn": "h1", "active": True, "matched": True}
     shop = Shop(calls(REFUND), "No.", "No.", judge={})
     message = HumanMessage("Pay!", id="h1")
@@ -314,7 +314,7 @@ def test_who_calls_the_agent_cannot_write_records_or_variables():
     assert set(shop.app.get_input_jsonschema()["properties"]) == {"messages"}
 
 
-def test_where_all_is_refused_the_model_is_told_why_once_and_its_next_word_counts():
+def test_a_model_whose_calls_are_all_refused_is_asked_once_more_with_the_reasons():
     shop = Shop(calls(REFUND, ("get_order", {})), "Which order?", reply={"content": ""})
     state = shop.app.invoke({"messages": [("user", "Hi")]}, THREAD)
     assert (last(state), RAN, results(state)) == ("Which order?", [], [])
@@ -350,12 +350,12 @@ def test_the_name_of_a_tool_of_ones_own_that_has_run_is_not_sent():
     assert last(shop.say()) == "It is sunny."
 
 
-def test_the_newest_word_on_a_tool_counts():
+def test_the_newest_proposal_for_a_tool_counts():
     shop = Shop(calls(("cancel_order", {})), calls(CANCEL), judge={"G2": 9}, reply="Hm.")
     assert [each["kind"] for each in shop.say()["tool_insights"]] == ["confirm"]
 
 
-def test_what_was_wrong_with_a_call_beside_one_that_is_made_is_no_question_to_the_customer():
+def test_a_faulty_call_beside_one_that_runs_is_not_a_question_to_the_customer():
     shop = Shop(calls(LOOK, ("cancel_order", {})), "It is late.", judge={"G1": 9, "G2": 9})
     events = list(shop.app.stream({"messages": [("user", "Hi")]}, THREAD, stream_mode="custom"))
     first = next(event for event in events if event.type == "tools_decided")
@@ -366,12 +366,12 @@ def test_what_was_wrong_with_a_call_beside_one_that_is_made_is_no_question_to_th
 
 
 @pytest.mark.parametrize(("revising", "sent"), [(Revising(), "This is answer 1."), (None, "I cannot say.")])
-def test_a_model_that_proposes_nothing_else_is_not_asked_for_ever(revising, sent):
+def test_a_model_that_only_proposes_refused_calls_is_asked_twice(revising, sent):
     shop = Shop(*[calls(REFUND)] * 2, rules={"revising": revising})
     assert (last(shop.say()), len(shop.own.calls)) == (sent, 2)
 
 
-def test_the_same_call_is_made_once_and_malformed_arguments_are_told():
+def test_the_same_call_is_made_once_and_malformed_arguments_are_reported():
     broken = {"name": "get_order", "args": "{", "id": "x", "error": None, "type": "invalid_tool_call"}
     shop = Shop(AIMessage("", invalid_tool_calls=[broken]), calls(LOOK, LOOK), "Late.")
     state = shop.say()
@@ -393,14 +393,14 @@ def test_arguments_that_the_tool_reads_alike_are_the_same_call():
     assert paid == [1]
 
 
-def test_what_the_question_would_not_show_is_refused():
+def test_an_argument_that_the_question_would_not_show_is_refused():
     hidden = ("cancel_order", {"order_id": "A-1", "of_customer": "Mallory"})
     shop = Shop(calls(hidden), "Which order?", judge={"G2": 9})
     assert "Reply yes" not in last(shop.say())
     assert "the tool has no argument 'of_customer'" in shop.own.calls[1].messages[-1].text
 
 
-def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
+def test_code_asks_about_a_call_beside_another_one_when_the_turn_ends():
     judge = {"G1": 9, "G2": 9}
     shop = Shop(calls(LOOK, CANCEL, REFUND), "It is late.", judge=judge, reply="It is late.")
     assert last(shop.say()) == f"It is late.\n\n{QUESTION}"
@@ -418,7 +418,7 @@ def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
         ("function_call", lambda id: {"id": f"fc_{id}", "call_id": id}),  # OpenAI's Responses API
     ],
 )
-def test_what_is_said_beside_calls_goes_out_only_where_nothing_is_revised(revising, kind, ids):
+def test_text_beside_calls_is_sent_only_if_nothing_is_revised(revising, kind, ids):
     thinking = {"type": "thinking", "thinking": "Hm", "signature": "s"}
     uses = [{"type": kind, "name": name, **ids(id)} for id, (name, _) in (("c0", LOOK), ("c1", REFUND))]
     blocks = [thinking, {"type": "text", "text": "It comes today!"}, *uses]
@@ -456,7 +456,7 @@ def streamed(runs: Any, shop: Shop, text: str = "Hi") -> tuple[list[str], list[A
 
 
 @pytest.mark.parametrize("runs", ["async"], indirect=True)
-def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
+def test_a_draft_that_is_revised_does_not_stream(runs):
     for judge in ({"G1": 9}, {}):  # with a tool that may be called, and without
         shop = Shop("It comes today!", kind=Tokens, judge=judge, reply="I do not know.")
         assert streamed(runs, shop) == ([], ["I do not know."])
@@ -469,7 +469,7 @@ def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
 
 @pytest.mark.parametrize("runs", ["async"], indirect=True)
 @pytest.mark.parametrize("judge", [{"G1": 9}, {}])  # with a tool that may be called, and without
-def test_no_word_of_a_draft_streams_of_a_model_that_is_chosen_when_it_runs(runs, judge):
+def test_a_draft_of_a_model_that_the_run_chooses_does_not_stream(runs, judge):
     shop = Shop("It comes today!", kind=Tokens, judge=judge, reply="I do not know.")
     chosen: Any = shop.own.configurable_alternatives(ConfigurableField("kind"), other=shop.ours)
     shop.app = create_agent(chosen, middleware=[shop.rules])
@@ -478,7 +478,7 @@ def test_no_word_of_a_draft_streams_of_a_model_that_is_chosen_when_it_runs(runs,
 
 
 @pytest.mark.parametrize("runs", ["sync"], indirect=True)
-def test_what_is_not_revised_streams_unless_code_may_refuse_or_ask_something(runs):
+def test_an_unrevised_text_streams_unless_code_may_refuse_or_ask_something(runs):
     shop = Shop("It comes today!", kind=Tokens, judge={}, rules={"revising": None})
     tokens, _ = streamed(runs, shop)
     modules = [call.module for call in shop.ours.calls]
@@ -533,7 +533,7 @@ def test_a_structured_answer_stays_as_it_is_and_its_calls_pass_the_gate(form, an
 @pytest.mark.parametrize(
     "own", [[calls(CANCEL)], [calls(LOOK, CANCEL), calls(STATUS)]], ids=["at once", "later"]
 )
-def test_a_question_of_codes_stands_in_the_place_of_a_structured_answer(own):
+def test_codes_question_replaces_a_structured_answer(own):
     shop = Shop(*own, judge={"G1": 9, "G2": 9}, reply="Hm.", response_format=ToolStrategy(Answer))
     state = shop.say()
     assert (last(state), state["structured_response"]) == (f"Hm.\n\n{QUESTION}", None)
@@ -584,7 +584,7 @@ FIRST = [(kind, places[0]) for kind, (_, places) in BESIDE.items()]
     ],
 )
 @pytest.mark.parametrize("runs", ["async"], indirect=True)
-def test_a_conversation_goes_beside_other_middleware_as_it_goes_without(others, runs):
+def test_a_conversation_is_the_same_beside_other_middleware(others, runs):
     made = {where: [BESIDE[kind][0]() for kind, place in others if place == where] for where in BEFORE}
     down = [ValueError("down")] * {"other model": 9, "model again": 1}.get(others[-1][0], 0)
     shop = Shop(*down, *DONE, judge={"G1": 9, "G2": 9}, reply="Well.", **made)
@@ -602,7 +602,7 @@ def test_a_conversation_goes_beside_other_middleware_as_it_goes_without(others, 
     assert all(Asked(call).section("active_guidelines") for call in shop.own.calls)
 
 
-def test_a_summary_that_comes_behind_the_matching_is_told_with_its_cure():
+def test_a_summary_behind_the_matching_is_a_warning_with_its_cure():
     summary = SummarizationMiddleware(says("-"), trigger=("messages", 3), keep=("messages", 2))
     shop = Shop(calls(LOOK), "Late.", behind=[summary])
     with pytest.warns(UserWarning, match=r"GuidelineMiddleware\) belongs behind .* such as a summary"):
@@ -618,7 +618,7 @@ def test_matching_and_revising_take_settings_and_models_of_their_own():
     assert [call.module for call in message.calls] == ["message"]
 
 
-def test_without_langchain_it_says_what_to_install(monkeypatch):
+def test_without_langchain_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
     monkeypatch.delitem(sys.modules, "arq_graph.middleware")
     with pytest.raises(ImportError, match=r"pip install \"arq_graph\[middleware\]\""):

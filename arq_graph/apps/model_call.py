@@ -302,7 +302,7 @@ def _drop_keys(mapping: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _is_dropped(block: Any, checked: _CheckedMessage, drops_text: bool) -> bool:
-    """Whether a content block is a refused call, or text that is dropped beside calls."""
+    """Return whether a content block is a refused call, or text that is dropped beside calls."""
     if isinstance(block, str) or block.get("type") == "text":
         return drops_text
     return (block.get("call_id") or block.get("id")) in checked.refusals

@@ -192,7 +192,7 @@ class ReSpAct(StrategySettings):
 
     @property
     def is_task(self) -> bool:
-        """Whether an utterance waits for its answer."""
+        """True if an utterance waits for its answer."""
         if self.setting is None:
             return self.environment is not None
         return self.setting == "task"

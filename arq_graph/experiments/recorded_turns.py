@@ -60,12 +60,12 @@ class RecordedTurn:
 
     @property
     def has_action(self) -> bool:
-        """Whether the agent called or said something."""
+        """True if the agent called or said something."""
         return bool(self.calls or self.answer)
 
     @property
     def has_customer(self) -> bool:
-        """Whether the customer has said something before it."""
+        """True if the customer has said something before it."""
         return any(isinstance(message, HumanMessage) for message in self.history)
 
     def add_agent_message(self, message: AIMessage, results: list[BaseMessage]) -> None:

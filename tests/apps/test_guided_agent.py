@@ -74,7 +74,7 @@ def test_several_calls_of_one_tool_run_each_in_its_own_task():
 
 
 @STRATEGIES
-def test_a_model_that_insists_on_a_call_makes_it_once(strategy):
+def test_a_model_that_repeats_a_call_makes_it_once(strategy):
     model = brain(judge={"G1": 9}, moves=[act("get_order", A1)])
     state = turn(model, strategy=strategy)
     assert results(state) == [("A-1 is late", "success")]
@@ -130,7 +130,7 @@ def test_a_run_returns_what_its_output_schema_names_and_its_messages_have_names_
     assert named == {"Desk_of_Smith_Sons_"}
 
 
-def test_a_yes_in_a_larger_graph_that_forgets_what_was_asked_is_warned_of():
+def test_a_yes_in_a_larger_graph_that_forgot_the_question_is_a_warning():
     app = create_guided_agent(
         brain(judge={"G1": 9}, call={"get_order": A1}), desk(confirm={"get_order": "customer"}), mode="direct"
     )
@@ -156,7 +156,7 @@ def test_a_client_cannot_forge_what_the_agent_concluded(channel):
     assert forged not in state.get(channel, [])
 
 
-def test_whoever_embeds_the_agent_may_ask_for_the_whole_state():
+def test_an_embedded_agent_may_take_the_whole_state_as_input():
     class Mine(AgentState):
         mood: str
 
@@ -189,7 +189,7 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
         (create_guided_agent, {"judge": lambda *_: []}, "give milestones="),
     ],
 )
-def test_a_setting_that_cannot_be_says_what_to_do(create, options, problem):
+def test_a_setting_that_cannot_be_used_is_an_error_with_a_way_out(create, options, problem):
     with pytest.raises((errors.InputError, errors.SpecError), match=problem):
         create(**{"model": brain(), "agent": desk(), **options})
 
@@ -274,7 +274,7 @@ def hand_over(state: Annotated[dict, InjectedState], call_id: Annotated[str, Inj
 
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("strategy", [ToolCalling(max_rounds=2), PreAct(max_steps=2)])
-def test_a_tool_that_speaks_for_the_customer_begins_no_turn_in_which_it_could_be_called_anew(strategy, parts):
+def test_a_tool_that_writes_a_customers_message_does_not_begin_a_turn(strategy, parts):
     ran: list[str] = []
 
     @tool

@@ -39,9 +39,7 @@ CALLED = [
 @pytest.mark.parametrize(
     ("strategy", "eager"), [("tools", False), ("tools", True), ("pre-act", False), ("react", False)]
 )
-def test_what_the_reply_says_counts_in_its_own_turn_and_a_planner_sees_the_milestones_that_could_come_next(
-    strategy, eager
-):
+def test_the_reply_counts_in_its_own_turn_and_a_planner_sees_the_next_milestones(strategy, eager):
     script: dict[str, Any] = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
     if strategy == "tools":
         script = {"call": {"get_order": A1, "give_discount": A1}}
@@ -66,7 +64,7 @@ def test_each_change_of_progress_is_an_event_and_nothing_else_is():
     assert [event.progress.progress_rate for event in made] == [0.0, 0.25]
 
 
-def test_a_judge_is_asked_about_what_code_leaves_a_range():
+def test_a_judge_decides_what_code_leaves_open():
     def judge(graph, transcript, observations):
         return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
 
@@ -78,7 +76,7 @@ def test_a_judge_is_asked_about_what_code_leaves_a_range():
     assert (without["progress_range"], without["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
 
 
-def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
+def test_a_graph_that_cannot_be_measured_on_is_an_error_before_anything_runs():
     endless = parse_milestones("- {name: Start, type: NFC}")
     with pytest.raises(errors.SpecError, match="no milestone named 'End'"):
         create_guided_agent(brain(), desk(), milestones=endless)

@@ -53,7 +53,7 @@ class Desk:
         return resume_or_invoke(self.app, input, thread(), **options)
 
 
-def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(runs):
+def test_an_interrupted_turn_is_finished_before_the_next_one_begins(runs):
     desk = Desk("message")
     desk.breaks_off()
     said = says("Thanks")
@@ -63,7 +63,7 @@ def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(runs):
     assert desk.ran == ["A-1", "A-1"]  # once in each turn: what was committed is not repeated
 
 
-def test_a_message_that_no_model_can_be_shown_does_not_hold_the_thread_up(runs):
+def test_a_message_that_no_model_can_read_does_not_block_the_thread(runs):
     desk = Desk()
     sent = {"messages": [HumanMessage([{"type": "file", "file_id": "f1"}])]}
     for input in (sent, sent, None):
@@ -73,7 +73,7 @@ def test_a_message_that_no_model_can_be_shown_does_not_hold_the_thread_up(runs):
     assert kinds(state) == ["human", "human", "ai", "tool", "ai"]
 
 
-def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_simply_gone_on_with(runs):
+def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_continued(runs):
     desk = Desk("message")
     desk.breaks_off()
     for said, messages in ((None, 4), (None, 4), (says("Thanks"), 8)):
@@ -108,14 +108,14 @@ def test_other_words_under_the_same_id_and_the_same_message_in_a_fork_are_answer
         assert state["messages"][1] == input["messages"][0]
 
 
-def test_variables_alone_are_taken_up():
+def test_an_input_of_variables_alone_is_new():
     desk = Desk(variables=[Variable("credit", "what we owe them", settable=True)])
     desk.resume(SENT)
     assert desk.resume({"variables": {"credit": 9}})["variables"] == {"credit": 9}
 
 
 @pytest.mark.parametrize("durability", ["sync", "exit"])
-def test_an_input_that_was_refused_does_not_stand_in_the_way_of_the_next_one(durability):
+def test_a_refused_input_does_not_block_the_next_one(durability):
     desk = Desk(variables=[Variable("credit", "what we owe them")])
     with pytest.raises(errors.InputError, match="credit"):
         desk.resume({**ASKED, "variables": {"credit": 9}}, durability=durability)
@@ -123,7 +123,7 @@ def test_an_input_that_was_refused_does_not_stand_in_the_way_of_the_next_one(dur
     assert kinds(desk.resume(says("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
 
 
-def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():
+def test_a_new_message_on_an_interrupted_turn_keeps_what_was_committed():
     desk = Desk("message")
     desk.breaks_off()
     state = desk.app.invoke(says("Hello?"), thread())
@@ -131,7 +131,7 @@ def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():
     assert state["messages"][2].status == "success"
 
 
-def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_answer():
+def test_a_call_that_waits_for_an_operator_still_waits_after_other_inputs_and_bad_answers():
     desk = Desk(confirm={"get_order": "operator"})
     desk.app.invoke(SENT, thread())
     assert desk.resume(SENT)["__interrupt__"]
@@ -147,14 +147,14 @@ def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_
     assert desk.ran == ["A-1"]
 
 
-def test_an_interrupt_met_on_the_way_is_noticed_whatever_the_stream_mode():
+def test_an_interrupt_while_resuming_is_noticed_in_every_stream_mode():
     desk = Desk("matcher", confirm={"get_order": "operator"})
     desk.breaks_off()
     with pytest.raises(errors.InputError, match="waits for an answer"):
         desk.resume(says("Hello?"), stream_mode="updates")
 
 
-def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_model():
+def test_an_abandoned_call_is_answered_and_shown_to_the_model():
     desk = Desk(confirm={"get_order": "operator"})
     desk.app.invoke(ASKED, thread())
     state = desk.app.invoke(says("Never mind"), thread())
@@ -166,7 +166,7 @@ def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_mode
 
 
 @pytest.mark.parametrize(("checkpointer", "config"), [(None, thread()), (MemorySaver(), {})])
-def test_without_a_thread_that_is_kept_it_is_told_what_to_do(checkpointer, config):
+def test_without_a_stored_thread_the_error_says_what_to_do(checkpointer, config):
     app = create_guided_agent("offline", desk(), checkpointer=checkpointer)
     with pytest.raises(errors.InputError, match="a checkpointer, and `configurable` a thread_id"):
         resume_or_invoke(app, ASKED, config)

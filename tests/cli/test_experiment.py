@@ -136,7 +136,7 @@ def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_an
         assert shown in page, shown
 
 
-def test_a_run_goes_on_with_no_fewer_runs_and_comes_to_the_same(run_experiment, folder):
+def test_a_run_that_is_resumed_reaches_the_same_figures_and_refuses_fewer_runs(run_experiment, folder):
     run_experiment(*BOTH, "--runs", "2", record="whole")
     run_experiment(*BOTH, record="parts")
     run_experiment(*BOTH, "--runs", "2", record="parts", code=1)
@@ -154,7 +154,7 @@ def without_times(file: Path) -> Any:
     return figures
 
 
-def test_a_replay_asks_no_model_and_comes_to_the_same_figures(cli, suite, run_experiment, folder):
+def test_a_replay_asks_no_model_and_reaches_the_same_figures(cli, suite, run_experiment, folder):
     options = ("--arms", "arq", "--runs", "2", "--votes", "2", "--only", "questions")
     run_experiment(*options, "--judge", "offline")
     again = cli("experiment", suite, *options, "--replay", "out", "--record", "again")
@@ -171,7 +171,7 @@ def test_a_replay_asks_no_model_and_comes_to_the_same_figures(cli, suite, run_ex
     assert "holds no answer to what the module 'matcher' asks" in changed.words
 
 
-def test_what_makes_no_sense_with_a_replay_is_refused(cli, suite, run_experiment, folder):
+def test_options_that_a_replay_would_ignore_are_refused(cli, suite, run_experiment, folder):
     run_experiment("--arms", "arms:knows")
     again = run_experiment("--arms", "arms:knows", code=1)
     assert "(for `experiment`, another folder with --record)" in again.words
@@ -315,7 +315,7 @@ class Plain:
         (("./suite.yaml",), "two suites have the same name"),
     ],
 )
-def test_what_cannot_be_tried_is_told_with_what_to_do(cli, suite, folder, options, told):
+def test_an_option_that_cannot_be_used_is_an_error_with_a_way_out(cli, suite, folder, options, told):
     (folder / "own.py").write_text(BLUEPRINTS)
     result = cli("experiment", suite, "--model", "offline", *options)
     written_wrong = ("it is empty", "after the colon", "must be written", "--max-cost", "more than 0")
@@ -340,7 +340,7 @@ def test_blueprints_of_one_s_own_are_arms(run_experiment, folder):
     assert "the code of the arm 'own:Cautious'" in changed.words
 
 
-def test_a_changed_agent_or_expectation_is_told_once_with_what_to_do(run_experiment, suite, folder):
+def test_a_changed_agent_or_expectation_is_reported_once_with_a_way_out(run_experiment, suite, folder):
     run_experiment(*BOTH)
     suite.write_text(SUITE.replace("red roses", "white roses"))
     assert "--replay DIR --record DIR2" in run_experiment(*BOTH, "--resume", code=1).words
@@ -395,7 +395,7 @@ class Shop:
         ),
     ],
 )
-def test_what_is_wrong_with_a_world_is_told_before_the_run(run_experiment, suite, folder, world, said, way):
+def test_a_fault_of_a_world_is_reported_before_the_run(run_experiment, suite, folder, world, said, way):
     (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
     (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{world}')
     suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
@@ -414,7 +414,7 @@ def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(run
     assert "conversing: 11 of 12" in result.words, "a log reports each tenth"
 
 
-def test_what_is_no_suite_is_told_with_those_that_there_are(cli):
+def test_an_unknown_suite_is_an_error_with_the_known_ones(cli):
     result = cli("experiment", "guideline", "--model", "offline")
     assert result.code == 1
     assert "did you mean `guidelines`?" in result.words
@@ -433,7 +433,7 @@ scenarios:
 """
 
 
-def test_what_speakers_do_in_a_world_is_told(cli, folder):
+def test_the_moves_of_speakers_in_a_world_are_counted(cli, folder):
     shutil.copytree(Path(suites.__file__).parent / "household", folder / "house")
     (folder / "house" / "suite.yaml").write_text(TASK)
     arms = "react,respact+reflexion:2"

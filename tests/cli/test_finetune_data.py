@@ -199,7 +199,7 @@ def test_an_answer_to_a_question_that_is_not_asked_is_reported(make_data, folder
     assert "unfilled" in rows[0]
 
 
-def test_the_pages_program_has_a_model_write_reasons_and_goes_on_where_it_stopped(make_data, folder):
+def test_the_pages_program_has_a_model_write_reasons_and_continues_where_it_stopped(make_data, folder):
     talks = [glaive(ASKED, FOUND, says("At the depot.")), HELLO]
     make_data(talks, 2)
     page = Path(__file__).parents[2] / "docs" / "finetuning.md"
@@ -397,7 +397,7 @@ def test_the_same_example_stands_once_and_the_order_is_that_of_the_conversations
     assert (folder / "data.jsonl").read_bytes() == before
 
 
-def test_one_conversation_in_ten_is_kept_for_validation_with_all_runs_of_its_task(make_data, folder):
+def test_one_conversation_in_ten_is_for_validation_with_all_runs_of_its_task(make_data, folder):
     talks = [
         {"task_id": task, "messages": chat(f"user Question {task}", f"assistant Answer {task}, {run}")}
         for task in range(60)

@@ -87,7 +87,7 @@ def test_the_bound_of_calls_holds_for_each_trial_and_not_for_the_reflection():
     ("needs", "kept", "why"),
     [(0, 1, None), (9, 0, "max_calls: the limit of 1 is reached (model calls so far: 1)")],
 )
-def test_once_a_limit_is_reached_a_success_is_kept_and_no_failure_is_reflected_on(needs, kept, why):
+def test_at_a_limit_a_success_is_stored_and_a_failure_is_not_reflected_on(needs, kept, why):
     learner = Learner(needs)
     most = len(way(HOUSE.make_world(1))) + 1 if kept else 1
     report = evaluate(Suite([HOUSE]), load_arms(["respact+reflexion"]), model=learner.model, max_calls=most)
