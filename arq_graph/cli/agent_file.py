@@ -19,7 +19,7 @@ from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli import options
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
-from arq_graph.cli.screen import heading, join_parts, name_grid, safe_text, stdout_console, warn
+from arq_graph.cli.screen import heading, join_parts, name_grid, safe_text, show, warn
 from arq_graph.cli.turn_view import guideline_text
 from arq_graph.milestones.evaluation.suite_file import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
@@ -41,22 +41,21 @@ def check(agent: options.AgentFile) -> None:
     """Read an agent's file as a run would, and show what is in it."""
     spec = Agent.from_yaml(agent)
     create_guided_agent(ScriptedChatModel([]), spec)  # compiling asks no model
-    console = stdout_console()
-    console.print(safe_text(spec.name, "bold"))
-    console.print(safe_text(spec.profile.strip(), "dim"))
+    show(safe_text(spec.name, "bold"))
+    show(safe_text(spec.profile.strip(), "dim"))
     _show_section("Guidelines", {guideline.id: _guideline_lines(guideline) for guideline in spec.guidelines})
     _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
     _show_section("Glossary", {term.name: [safe_text(term.description)] for term in spec.glossary})
     variables = {variable.name: [safe_text(variable.description)] for variable in spec.variables}
     _show_section("Variables", variables)
-    console.print()
+    show("")
     unprepared = sum(map(needs_preparation, spec.guidelines))
     if unprepared:
         warn(
             f"{unprepared} of {len(spec.guidelines)} guidelines are unprepared: what never changes about them is asked "
             f"again in every turn; `arq-graph prepare {agent}` asks it once"
         )
-    console.print(safe_text(f"{agent} can be run.", "green"))
+    show(safe_text(f"{agent} can be run.", "green"))
 
 
 def prepare(
@@ -71,19 +70,16 @@ def prepare(
     chat_model = model_choice.chat_model()
     with StepDisplay().show("asking about the guidelines"):
         prepared = spec.prepare(chat_model)
-    console = stdout_console()
     open_ids = {guideline.id for guideline in spec.guidelines if needs_preparation(guideline)}
     count = len(spec.guidelines)
     if not open_ids:
-        console.print(safe_text(f"Nothing was left to ask: all {count} guidelines are prepared."))
+        show(safe_text(f"Nothing was left to ask: all {count} guidelines are prepared."))
         return
     for guideline in prepared.guidelines:
         if guideline.id in open_ids:
-            console.print(_preparation_line(guideline))
+            show(_preparation_line(guideline))
     file = get_answers_path(prepared.file or agent)
-    console.print(
-        safe_text(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}.")
-    )
+    show(safe_text(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}."))
 
 
 def graph(agent: options.AgentFile) -> None:
@@ -106,8 +102,8 @@ def _show_section(title: str, entries: dict[str, list[Text]]) -> None:
     if not entries:
         return
     rows: list[tuple[str, list[RenderableType]]] = [(name, [*lines]) for name, lines in entries.items()]
-    stdout_console().print(heading(f"{title} ({len(rows)})"))
-    stdout_console().print(name_grid(rows))
+    show(heading(f"{title} ({len(rows)})"))
+    show(name_grid(rows))
 
 
 def _preparation_line(guideline: Guideline) -> Text:

@@ -20,10 +20,9 @@ from arq_graph.cli.screen import (
     note,
     prompt,
     safe_text,
+    show,
     show_error,
-    stdout_console,
 )
-from arq_graph.cli.turn_record import TurnOutcome
 from arq_graph.cli.turn_view import customer_view, outcome_view, reply_view
 from arq_graph.errors import ArqGraphError
 
@@ -51,59 +50,56 @@ def chat(
     settings = DialogueOptions(agent, model_choice, mode, strategy, milestones, thread, db)
     with open_dialogue(settings, operator=ask_operator) as dialogue:
         _show_header(dialogue, model_choice.name)
-
-        def show(outcome: TurnOutcome) -> None:
-            for part in outcome_view(outcome, dialogue.agent):
-                stdout_console().print(part)
-
+        messages = _read_messages(dialogue)
         try:
-            dialogue.run(_read_messages(dialogue), show, show_failure=_show_failure)
+            dialogue.run(
+                messages,
+                lambda outcome: show(*outcome_view(outcome, dialogue.agent)),
+                show_failure=_show_failure,
+            )
         except EOFError:
-            stdout_console().print()
+            show("")
         if dialogue.customer_texts:
             dialogue.show_resume_command()
 
 
 def _show_header(dialogue: Dialogue, model: str) -> None:
-    console = stdout_console()
     name = safe_text(dialogue.agent.name, "bold")
-    console.print(join_parts(name, f" · {model} · thread {dialogue.thread}"))
+    show(join_parts(name, f" · {model} · thread {dialogue.thread}"))
     if is_interactive():
-        console.print(safe_text(_HINT, "dim"))
+        show(safe_text(_HINT, "dim"))
     turn = dialogue.last_turn
     if turn is None:
         return
-    console.print()
-    console.print(customer_view(turn.customer))
+    show("", customer_view(turn.customer))
     if dialogue.is_turn_unfinished:
         note("This turn was left unfinished; it is finished now.")
     elif turn.reply is not None:
-        console.print(reply_view(turn))
+        show(reply_view(turn))
 
 
 def _read_messages(dialogue: Dialogue) -> Iterator[str | None]:
     """Yield what is typed until /quit; None finishes an unfinished turn, at the beginning or after an empty line."""
-    console = stdout_console()
     if dialogue.is_turn_unfinished:
-        console.print()
+        show("")
         yield None
     while (text := _read_line(dialogue)) not in ("/quit", "/exit"):
         if text == "/why":
             _explain_last_turn(dialogue)
         elif text:
-            console.print()
+            show("")
             yield text
         elif dialogue.is_turn_unfinished:
-            console.print()
+            show("")
             yield None
 
 
 def _read_line(dialogue: Dialogue) -> str:
-    stdout_console().print()
+    show("")
     try:
         return prompt("> ").strip()
     except KeyboardInterrupt:
-        stdout_console().print()
+        show("")
         dialogue.show_resume_command()
         raise typer.Exit(INTERRUPTED) from None
 
@@ -120,8 +116,7 @@ def _explain_last_turn(dialogue: Dialogue) -> None:
     if turn is None:
         note("There is no reply yet.")
         return
-    for part in explain_turn(turn, dialogue.thread_note):
-        stdout_console().print(part)
+    show(*explain_turn(turn, dialogue.thread_note))
 
 
 def approve_all(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -135,22 +130,21 @@ def ask_operator(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for number, call in enumerate(calls, start=1):
         _show_call(call, f"{number} of {len(calls)}")
         decisions.append(_ask_decision())
-    stdout_console().print()
+    show("")
     return decisions
 
 
 def _show_call(call: Mapping[str, Any], position: str) -> None:
-    console = stdout_console()
-    console.print()
+    show("")
     request = safe_text("Operator, please decide: ", "bold yellow")
-    console.print(join_parts(request, f"may {call['name']} run? ", safe_text(f"({position})", "dim")))
+    show(join_parts(request, f"may {call['name']} run? ", safe_text(f"({position})", "dim")))
     description = (call.get("description") or "").strip().split("\n\n")[0]
     if description:
-        console.print(safe_text(description, "dim", _DESCRIPTION_LIMIT))
+        show(safe_text(description, "dim", _DESCRIPTION_LIMIT))
     rows = []
     for name, value in call["args"].items():
         rows.append((name, "dim", [safe_text(json.dumps(value, ensure_ascii=False))]))
-    console.print(label_grid(rows))
+    show(label_grid(rows))
 
 
 def _ask_decision() -> dict[str, Any]:
@@ -160,4 +154,4 @@ def _ask_decision() -> dict[str, Any]:
             return {"type": "approve"}
         if answer in ("r", "reject"):
             return {"type": "reject", "message": prompt("Why not? (may be empty) ").strip() or None}
-        stdout_console().print(safe_text("Answer with a or r.", "yellow"))
+        show(safe_text("Answer with a or r.", "yellow"))

@@ -13,7 +13,7 @@ from typer import Argument, Exit
 from arq_graph.cli import options
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
-from arq_graph.cli.screen import join_parts, print_json, safe_text, stdout_console, warning_text
+from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warning_text
 from arq_graph.milestones.reports.comparison import ComparedGroup, Difference
 from arq_graph.milestones.reports.report import format_stand_in_notice, read_report
 from arq_graph.milestones.reports.report_comparison import Comparison
@@ -38,9 +38,7 @@ def compare(
     if as_json:
         print_json({"a": str(a), "b": str(b), **comparison.model_dump(mode="json")})
     else:
-        console = stdout_console()
-        for part in _comparison_view(comparison, a, b):
-            console.print(part)
+        show(*_comparison_view(comparison, a, b))
     if not comparison.overall.pairs:
         raise Exit(WRONG_INPUT)
 

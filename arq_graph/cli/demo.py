@@ -24,9 +24,8 @@ from arq_graph.cli.evaluation_results import (
 from arq_graph.cli.model_choice import OFFLINE, ModelChoice, choose_model
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.run import read_customer_messages
-from arq_graph.cli.screen import join_parts, safe_text, show_command, stdout_console
+from arq_graph.cli.screen import join_parts, safe_text, show, show_command, stdout_console
 from arq_graph.cli.threads import DEFAULT_FILE
-from arq_graph.cli.turn_record import TurnOutcome
 from arq_graph.cli.turn_view import LEGEND, customer_view, outcome_view
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.runner import evaluate
@@ -61,53 +60,41 @@ def demo(
     _show_conversation(folder, model_choice)
     if evaluation is None and model_choice.spec != OFFLINE:
         remark = "Simulated users were left out, because they take many calls: --evaluation runs them."
-        stdout_console().print(safe_text(remark, "dim"))
+        show(safe_text(remark, "dim"))
     elif evaluation is not False:
         _show_evaluation(folder / "suite.yaml", model_choice)
 
 
 def _show_conversation(folder: Path, model_choice: ModelChoice) -> None:
-    console = stdout_console()
     settings = DialogueOptions(
         folder / "agent.yaml", model_choice, milestones_file=folder / "milestones.yaml"
     )
     with open_dialogue(settings, operator=approve_all) as dialogue:
         name = safe_text(dialogue.agent.name, "bold")
-        console.print(join_parts(name, f" · {model_choice.name} · thread {dialogue.thread}"))
-        console.print(safe_text(dialogue.agent.profile.strip(), "dim"))
-        console.print(safe_text(LEGEND, "dim"))
-
-        def show(outcome: TurnOutcome) -> None:
-            for part in outcome_view(outcome, dialogue.agent):
-                console.print(part)
-
-        messages = read_customer_messages(folder / "conversation.txt")
-        dialogue.run(_show_messages(messages), show)
-    console.print()
-    console.print(safe_text("Why did it say that?"))
-    show_command(console, "arq-graph", "explain")
-    console.print(safe_text("Talk to it yourself:"))
-    show_command(console, "arq-graph", "chat", settings.agent_file, *settings.resume_options)
+        show(join_parts(name, f" · {model_choice.name} · thread {dialogue.thread}"))
+        show(safe_text(dialogue.agent.profile.strip(), "dim"), safe_text(LEGEND, "dim"))
+        messages = _show_messages(read_customer_messages(folder / "conversation.txt"))
+        dialogue.run(messages, lambda outcome: show(*outcome_view(outcome, dialogue.agent)))
+    show("", safe_text("Why did it say that?"))
+    show_command("arq-graph", "explain")
+    show(safe_text("Talk to it yourself:"))
+    show_command("arq-graph", "chat", settings.agent_file, *settings.resume_options)
 
 
 def _show_messages(messages: list[str]) -> Iterator[str]:
     """Yield each message after it is shown with the number of its turn."""
-    console = stdout_console()
     for turn, message in enumerate(messages, start=1):
-        console.print()
-        console.print(Rule(Text(f" {turn} "), align="left", style="dim"))
-        console.print(customer_view(message))
-        console.print()
+        show("", Rule(Text(f" {turn} "), align="left", style="dim"))
+        show(customer_view(message))
+        show("")
         yield message
 
 
 def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
-    console = stdout_console()
     suite = Suite.from_yaml(suite_file)
     arms = load_arms(_ARMS, folder=suite_file.parent)
     customers = format_count(len(suite.scenarios), "simulated customer")
-    console.print()
-    console.print(safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
+    show("", safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.jsonl"
         with show_conversations(suite, arms, runs=1) as on_conversation:
@@ -117,14 +104,13 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
         _PAGE.parent.mkdir(parents=True, exist_ok=True)
         transcripts = read_reported_transcripts(report, results)
         write_html(_PAGE, report, transcripts, title="The order desk and its simulated customers")
-    console.print()
+    show("")
     tables = [table for table in build_tables(report) if table.title in _TABLES]
     show_evaluation(report, tables, resume_hint="")
     require_complete([report], resume_hint="")
-    console.print()
-    console.print(safe_text(_FIGURES, "dim"))
-    console.print(safe_text("Every conversation, and where each of them stopped:"))
-    console.print(safe_text(f"  {_PAGE}", "bold"), soft_wrap=True)
-    console.print(safe_text("Run more conversations:"))
+    show("", safe_text(_FIGURES, "dim"))
+    show(safe_text("Every conversation, and where each of them stopped:"))
+    stdout_console().print(safe_text(f"  {_PAGE}", "bold"), soft_wrap=True)
+    show(safe_text("Run more conversations:"))
     settings = ("--arms", ",".join(_ARMS), "--runs", 3, "--results", _PAGE.with_name("evaluation.jsonl"))
-    show_command(console, "arq-graph", "evaluate", suite_file, *settings)
+    show_command("arq-graph", "evaluate", suite_file, *settings)

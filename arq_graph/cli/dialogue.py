@@ -129,7 +129,7 @@ class Dialogue:
     def show_resume_command(self) -> None:
         """Print on standard error how to continue the thread."""
         note(_CONTINUE)
-        show_command(stderr_console(), *self.resume_command)
+        show_command(*self.resume_command, console=stderr_console())
 
     @property
     def _config(self) -> RunnableConfig:
@@ -154,10 +154,10 @@ class Dialogue:
         start = time.monotonic()
         with leave_on_ctrl_c(self._announce_interrupt), track_usage() as usage, self._display.show("reading"):
             invoke()
-            waiting_calls = self._ask_operator()
+            pending_calls = self._ask_operator()
         turn = self.last_turn
         assert turn is not None  # it was begun with a message
-        return TurnOutcome(turn, waiting_calls, usage, time.monotonic() - start)
+        return TurnOutcome(turn, pending_calls, usage, time.monotonic() - start)
 
     def _ask_operator(self) -> Sequence[Mapping[str, Any]]:
         """Resume the turn with the operator's decisions; return the calls that still wait if there is no operator."""

@@ -19,8 +19,8 @@ from arq_graph.cli.screen import (
     message_text,
     print_json,
     safe_text,
+    show,
     show_command,
-    stdout_console,
 )
 from arq_graph.cli.threads import ThreadNote, Threads, open_existing_threads
 from arq_graph.cli.turn_record import Turn, read_last_turn
@@ -75,14 +75,10 @@ def explain(
         made_with = thread_note.model_dump(exclude={"guidelines"}) if thread_note else {}
         print_json({"thread": thread, **made_with, **turn.model_dump(mode="json")})
         return
-    console = stdout_console()
-    console.print(_title(thread, turn, thread_note))
-    console.print()
-    for part in explain_turn(turn, thread_note):
-        console.print(part)
+    show(_title(thread, turn, thread_note))
+    show("", *explain_turn(turn, thread_note))
     if turn.reply is None and thread_note:
-        console.print()
-        console.print(safe_text("The turn is unfinished. Continue with:"))
+        show("", safe_text("The turn is unfinished. Continue with:"))
         _show_chat_command(thread_note.file, thread, db)
 
 
@@ -106,7 +102,7 @@ def _show_chat_command(agent_file: str, thread: str, db: Path | None) -> None:
     command: list[object] = ["arq-graph", "chat", agent_file, "--thread", thread]
     if db:
         command += ["--db", db]
-    show_command(stdout_console(), *command)
+    show_command(*command)
 
 
 def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[RenderableType]:

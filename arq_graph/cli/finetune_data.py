@@ -21,7 +21,7 @@ from arq_graph.cli.conversation_files import read_conversations
 from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import format_count
-from arq_graph.cli.screen import safe_text, stdout_console, warn
+from arq_graph.cli.screen import safe_text, show, warn
 from arq_graph.errors import InputError
 from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examples
 from arq_graph.experiments.planner_answers import UNFILLED
@@ -280,7 +280,7 @@ def _report_examples(examples: _Examples, counts: _Counts) -> None:
     if examples.repeated_count:
         summary += f"; {examples.repeated_count:,} more were the same as others"
     longest = max(examples.token_counts.values())
-    stdout_console().print(safe_text(f"{summary}. The longest has about {longest:,} tokens."))
+    show(safe_text(f"{summary}. The longest has about {longest:,} tokens."))
     if examples.offline_count:
         warn(
             f"{format_count(examples.offline_count, 'example')} came from the offline model: it shows that the recipe "

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from rich.text import Text
 from typer import Argument, BadParameter, Exit, Option, Typer
 
@@ -20,7 +19,7 @@ from arq_graph.cli.input_files import check_output_files, read_text, read_tools
 from arq_graph.cli.model_choice import OFFLINE, choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.report_view import format_count
-from arq_graph.cli.screen import heading, label_grid, safe_text, show_command, stdout_console, warn
+from arq_graph.cli.screen import heading, label_grid, safe_text, show, show_command, warn
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.author import author_milestones
 from arq_graph.milestones.findings import Finding, check_milestones
@@ -48,16 +47,15 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.Tools =
     known_tools = read_tools(agent, tools)
     graph = read_milestones(file, check=False)
     findings = check_milestones(graph, known_tools)
-    console = stdout_console()
-    console.print(_summary_line(graph))
-    _show_findings("Errors", "bold red", findings.errors, console)
-    _show_findings("Warnings", "yellow", findings.warnings, console)
-    console.print()
+    show(_summary_line(graph))
+    _show_findings("Errors", "bold red", findings.errors)
+    _show_findings("Warnings", "yellow", findings.warnings)
+    show("")
     if findings.errors:
-        console.print(safe_text(f"{file} cannot be used to measure.", "red"))
+        show(safe_text(f"{file} cannot be used to measure.", "red"))
         raise Exit(WRONG_INPUT)
     remark = "" if known_tools is None else "; its tools are the agent's"
-    console.print(safe_text(f"{file} can be used to measure{remark}.", "green"))
+    show(safe_text(f"{file} can be used to measure{remark}.", "green"))
 
 
 def draw(file: _File) -> None:
@@ -103,16 +101,12 @@ def author(
     with StepDisplay().show(f"asking {model_choice.name} for the milestones"):
         graph = author_milestones(text, known_tools, chat_model)
     write_atomically(out, dump_milestones(graph))
-    console = stdout_console()
-    console.print(_summary_line(graph))
-    _show_findings("Warnings", "yellow", check_milestones(graph, known_tools).warnings, console)
-    console.print()
-    console.print(
-        safe_text(f"Written to {out}. What it measures is doubtful until somebody has reviewed it:")
-    )
-    console.print(safe_text("read it, look at it with"))
-    show_command(console, "arq-graph", "milestones", "draw", out)
-    console.print(safe_text("and then write `reviewed: {by: your name, date: today's date}` at its top."))
+    show(_summary_line(graph))
+    _show_findings("Warnings", "yellow", check_milestones(graph, known_tools).warnings)
+    show("", safe_text(f"Written to {out}. What it measures is doubtful until somebody has reviewed it:"))
+    show(safe_text("read it, look at it with"))
+    show_command("arq-graph", "milestones", "draw", out)
+    show(safe_text("and then write `reviewed: {by: your name, date: today's date}` at its top."))
 
 
 milestones = Typer(
@@ -142,14 +136,14 @@ def _summary_line(graph: MilestoneGraph) -> Text:
     return safe_text(" · ".join(parts))
 
 
-def _show_findings(title: str, style: str, findings: Iterable[Finding], console: Console) -> None:
+def _show_findings(title: str, style: str, findings: Iterable[Finding]) -> None:
     rows = []
     for finding in findings:
         line = f"line {finding.line}" if finding.line else ""
         rows.append((line, "dim", [safe_text(finding.message)]))
     if rows:
-        console.print(heading(f"{title} ({len(rows)})", style))
-        console.print(label_grid(rows))
+        show(heading(f"{title} ({len(rows)})", style))
+        show(label_grid(rows))
 
 
 def _draw_mermaid(graph: MilestoneGraph) -> str:

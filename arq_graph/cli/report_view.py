@@ -7,13 +7,12 @@ from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from typer import Exit
 
 from arq_graph.cli.exit_codes import WRONG_INPUT
-from arq_graph.cli.screen import make_printable, note, safe_text, stdout_console, warn, warning_text
+from arq_graph.cli.screen import make_printable, note, safe_text, show, warn, warning_text
 from arq_graph.milestones.reports import table_format
 from arq_graph.milestones.reports.html_page import write_html
 from arq_graph.milestones.reports.records import BrokenConversation
@@ -131,26 +130,24 @@ def show_report(
         suite: The suite's name.
         has_judge: Whether a judge was asked; otherwise a hint names --judge.
     """
-    console = stdout_console()
     notice = format_stand_in_notice(report.stand_ins)
     if notice:
-        console.print(safe_text(notice, "yellow"))
-    console.print(safe_text(_describe_size(report, suite), "bold"))
+        show(safe_text(notice, "yellow"))
+    show(safe_text(_describe_size(report, suite), "bold"))
     for table in tables:
-        console.print()
-        console.print(figure_table(table.title, table.columns, [(row.name, row.cells) for row in table.rows]))
+        show("", figure_table(table.title, table.columns, [(row.name, row.cells) for row in table.rows]))
         for remark in table.notes:
-            console.print(Padding(safe_text(remark, "dim"), (0, 0, 0, 2)))
-    _show_errors(report, console)
+            show(Padding(safe_text(remark, "dim"), (0, 0, 0, 2)))
+    _show_errors(report)
     overall = report.summary.overall
     undecided = overall.goal_completion.unknown - overall.nothing_to_complete
     if undecided:
         hint = "" if has_judge else "; give --judge to have them decided"
-        console.print(safe_text(f"{format_count(undecided, 'conversation')} undecided{hint}.", "yellow"))
+        show(safe_text(f"{format_count(undecided, 'conversation')} undecided{hint}.", "yellow"))
     agreement = overall.agreement.mean
     if agreement is not None:
-        console.print(safe_text(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))
-    _show_unreviewed_graphs(report, console)
+        show(safe_text(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))
+    _show_unreviewed_graphs(report)
 
 
 def _describe_size(report: Report, suite: str) -> str:
@@ -162,7 +159,7 @@ def _describe_size(report: Report, suite: str) -> str:
     return size
 
 
-def _show_errors(report: Report, console: Console) -> None:
+def _show_errors(report: Report) -> None:
     """Print which conversations ended in an error; those of one arm with the same error are in one line."""
     ids_by_error: dict[tuple[str, str], list[str]] = {}
     for conversation in report.conversations:
@@ -172,18 +169,18 @@ def _show_errors(report: Report, console: Console) -> None:
     if not ids_by_error:
         return
     total = format_count(sum(map(len, ids_by_error.values())), "conversation")
-    console.print(safe_text(f"{total} ended in an error; what came before it is measured:", "yellow"))
+    show(safe_text(f"{total} ended in an error; what came before it is measured:", "yellow"))
     most_frequent = sorted(ids_by_error.items(), key=lambda entry: -len(entry[1]))
     for (arm, error), ids in most_frequent[:_MAX_LISTED]:
         error = make_printable(error, _ERROR_LIMIT)
         line = f"{shorten_name(arm)}: {len(ids):,}: {error} ({list_names(ids)})"
-        console.print(safe_text(line, "yellow"))
+        show(safe_text(line, "yellow"))
 
 
-def _show_unreviewed_graphs(report: Report, console: Console) -> None:
+def _show_unreviewed_graphs(report: Report) -> None:
     unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
     for file in unreviewed[:_MAX_LISTED]:
-        console.print(
+        show(
             warning_text(
                 f"{make_printable(file, _PATH_LIMIT)} was generated, and nobody has reviewed it. What it asks for may "
                 "not be what matters: read it, then write `reviewed: {by: …, date: …}` into it."

@@ -107,7 +107,7 @@ def _print_outcome(outcome: TurnOutcome, dialogue: Dialogue, chat_command: list[
     calls = outcome.usage.calls
     turn = outcome.turn.model_dump(mode="json")
     record = {"thread": dialogue.thread, **turn, "calls": calls, "usage": usage}
-    if not outcome.waiting_calls:
+    if not outcome.pending_calls:
         print_json(record)
         note(f"turn {outcome.turn.turn}: {calls} model calls, {outcome.seconds:.1f} s")
         return

@@ -85,6 +85,13 @@ def heading(title: str, style: str = "bold") -> Text:
     return safe_text(f"\n{title}", style)
 
 
+def show(*parts: RenderableType) -> None:
+    """Print parts of a result to standard output, one below the other."""
+    console = stdout_console()
+    for part in parts:
+        console.print(part)
+
+
 def warning_text(message: str) -> Text:
     """Return a message that is marked as a warning."""
     return join_parts(safe_text("warning: ", "yellow"), message)
@@ -109,8 +116,9 @@ def show_error(error: BaseException, message: str) -> None:
             console.print(safe_text(remark), soft_wrap=True)
 
 
-def show_command(console: Console, *parts: object) -> None:
-    """Print a command to copy, on one line however long it is."""
+def show_command(*parts: object, console: Console | None = None) -> None:
+    """Print a command to copy, on one line however long it is; to standard output or the console."""
+    console = console or stdout_console()
     console.print(Text(f"  {shlex.join(map(str, parts))}", style="bold"), soft_wrap=True)
 
 

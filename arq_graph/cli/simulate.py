@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-from rich.console import RenderableType
 from typer import Exit, Option
 
 from arq_graph.agent.modules import describe_error
@@ -22,8 +21,8 @@ from arq_graph.cli.screen import (
     message_text,
     note,
     safe_text,
+    show,
     show_error,
-    stdout_console,
 )
 from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError
@@ -79,7 +78,7 @@ def simulate(
     arms.select_comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
     prepared = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))
     user = chosen.make_user(seed, user_choice.chat_model() if user_choice else None)
-    stdout_console().print(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
+    show(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
     display = StepDisplay()
     view = _ConversationView(chosen, display)
     with leave_on_ctrl_c(lambda: note("Interrupted.")), display.show("conversing"), track_usage() as usage:
@@ -132,26 +131,25 @@ class _ConversationView:
         with self.display.pause():
             for event in conversation.events[self.shown_events :]:
                 self.shown_events += 1
-                _print(label_grid([_event_row(event)]))
+                show(label_grid([_event_row(event)]))
                 self._show_new_milestones(conversation)
 
     def _show_new_milestones(self, conversation: Conversation) -> None:
         reached = dict(self._score(conversation, self.shown_events).reached)
         for name in reached:
             if name not in self.reached:
-                _print(join_parts(" " * (LABEL_WIDTH + 2), safe_text(f"✓ {name}", "green")))
+                show(join_parts(" " * (LABEL_WIDTH + 2), safe_text(f"✓ {name}", "green")))
         self.reached = reached
 
     def show_result(self, conversation: Conversation) -> None:
-        _print("")
-        _print(safe_text(_describe_end(conversation), "dim"))
+        show("", safe_text(_describe_end(conversation), "dim"))
         if not conversation.events:
             return
         result = self._score(conversation, len(conversation.events))
-        _print(progress_line(make_progress_record(self.scenario.measured_graph, result)))
+        show(progress_line(make_progress_record(self.scenario.measured_graph, result)))
         goal = self.scenario.goal
         if goal is not None:
-            _print(safe_text(f"customer's goal: {goal}: {self._describe_goal(goal, result)}"))
+            show(safe_text(f"customer's goal: {goal}: {self._describe_goal(goal, result)}"))
 
     def _describe_goal(self, goal: str, result: Score) -> str:
         if goal in self.reached:
@@ -162,10 +160,6 @@ class _ConversationView:
         events = tuple(conversation.events[:event_count])
         transcript = Transcript(events, history=min(self.history_events, event_count))
         return score(self.scenario.measured_graph, transcript, tools=self.scenario.tools)
-
-
-def _print(part: RenderableType) -> None:
-    stdout_console().print(part)
 
 
 def _event_row(event: Event) -> Row:

@@ -65,7 +65,7 @@ class TurnOutcome:
     """A turn that was run, the calls that wait for an operator, and the model calls and seconds that it took."""
 
     turn: Turn
-    waiting_calls: Sequence[Mapping[str, Any]]
+    pending_calls: Sequence[Mapping[str, Any]]
     usage: UsageTracker
     seconds: float
 

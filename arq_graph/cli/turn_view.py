@@ -50,8 +50,8 @@ def outcome_view(outcome: TurnOutcome, agent: Agent) -> Iterator[RenderableType]
     if trace_rows:
         yield label_grid(trace_rows)
         yield ""
-    if outcome.waiting_calls:
-        names = ", ".join(call["name"] for call in outcome.waiting_calls)
+    if outcome.pending_calls:
+        names = ", ".join(call["name"] for call in outcome.pending_calls)
         yield label_grid([("waits", "bold yellow", [safe_text(f"for an operator to approve {names}")])])
         return
     yield reply_view(turn)

@@ -16,7 +16,7 @@ from arq_graph.cli.input_files import read_tools
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import figure_table, format_count, incomplete_exit, show_broken
-from arq_graph.cli.screen import note, print_json, safe_text, stdout_console, warn
+from arq_graph.cli.screen import note, print_json, safe_text, show, stdout_console, warn
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.table_format import format_number
@@ -136,10 +136,9 @@ def _print_evaluation(dataset: Path, name: str, evaluation: TurnEvaluation) -> N
 
 
 def _show_metrics(name: str, metrics: TurnMetrics) -> None:
-    console = stdout_console()
     steps = format_count(metrics.steps, "step")
     conversations = format_count(metrics.conversations, "conversation")
-    console.print(safe_text(f"{steps} of {conversations} · {name}", "bold"), soft_wrap=True)
+    stdout_console().print(safe_text(f"{steps} of {conversations} · {name}", "bold"), soft_wrap=True)
     calls, answers, matches = metrics.tool_calls, metrics.final_answers, metrics.parameter_match
     figures = (
         ("action recall", metrics.action_recall.rate, metrics.action_recall.n, "steps"),
@@ -153,10 +152,9 @@ def _show_metrics(name: str, metrics: TurnMetrics) -> None:
         ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
     )
     rows = [(title, [format_number(value, ".3f"), f"{n:,}", unit]) for title, value, n, unit in figures]
-    console.print(figure_table("figure", ["value", "n", "of"], rows))
+    show(figure_table("figure", ["value", "n", "of"], rows))
     pairs = []
     for mistake in metrics.mistaken[:_MAX_PAIRS]:
         pairs.append((f"{mistake.truth} → {mistake.predicted}", [f"{mistake.count:,}"]))
     if pairs:
-        console.print()
-        console.print(figure_table("Taken for another (truth → predicted)", ["n"], pairs))
+        show("", figure_table("Taken for another (truth → predicted)", ["n"], pairs))
