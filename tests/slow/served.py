@@ -23,7 +23,7 @@ from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import Verdict, parse_milestones
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
-from tests.agreement.test_two_agents import shared
+from tests.agreement.test_two_agents import make_shared_app
 from tests.brain import Asked, Brain, act, brain, say
 from tests.test_examples import load
 
@@ -154,7 +154,7 @@ langchains = create_agent(MODEL, middleware=[GuidelineMiddleware(MODEL, DESK)])
 
 
 WANTED = {"call": {"refund": {"order_id": "A-1"}}, "reply": "I do what I can."}
-two = shared({"Shop": brain({"G1": 9}, **WANTED), "Bank": brain({"G1": 2}, **WANTED)}).copy(
+two = make_shared_app({"Shop": brain({"G1": 9}, **WANTED), "Bank": brain({"G1": 2}, **WANTED)}).copy(
     {"checkpointer": None}
 )
 
@@ -179,7 +179,7 @@ MANY = ("many, by spelling", "many, by embeddings", "many, in middleware")
 
 
 def many(name: str) -> Any:
-    """An agent of more guidelines than a look judges: most batches are made when they are first asked."""
+    """Make an agent with more guidelines than a matching pass judges: most batches are rendered when first asked."""
     others = [Guideline(f"about {number}", "help") for number in range(9)]
     close = Guideline(applies, "close", id="close", tools=[close_shop])
     agent = Agent("Shop", "You help.", [*others, close], confirm={"close_shop": "customer"})
