@@ -96,8 +96,8 @@ def _find_errors(graph: MilestoneGraph) -> Iterator[Finding]:
         return
     indexed = graph.compute_once(IndexedGraph)
     if indexed.depths[indexed.end] == NEVER:
-        yield _error(
-            graph.milestone(END),
+        yield _make_error(
+            graph.get_milestone(END),
             "End cannot be reached: not even if every milestone is observed all the time; "
             "look for a cycle or a missing milestone on each way to it",
         )
@@ -115,13 +115,15 @@ def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
         for dependency in milestone.dependencies:
             if dependency not in graph:
                 near = suggestion(dependency, graph)
-                yield _error(milestone, f"{name!r} depends on {dependency!r}, which isn't a milestone{near}")
+                yield _make_error(
+                    milestone, f"{name!r} depends on {dependency!r}, which isn't a milestone{near}"
+                )
         if name == START and milestone.dependencies:
-            yield _error(
+            yield _make_error(
                 milestone, "Start depends on other milestones; it is reached before anything happens"
             )
         if name in (START, END) and (milestone.type == "FC" or milestone.check is not None):
-            yield _error(
+            yield _make_error(
                 milestone,
                 f"{name} is never observed by itself: make it an NFC, and put its check in a milestone before it",
             )
@@ -139,20 +141,20 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
         yield from _find_dead_ends(graph)
         if graph.compute_once(IndexedGraph).end_needs_nothing:
             message = "End needs nothing to happen: neither goal nor progress is measured"
-            yield _warning(graph.milestone(END), message)
+            yield _make_warning(graph.get_milestone(END), message)
 
 
 def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
     for component in nx.strongly_connected_components(graph):
-        is_cycle = len(component) > 1 or any(graph.has_edge(name, name) for name in component)
-        if not is_cycle:
+        is_single = len(component) == 1
+        if is_single and not any(graph.has_edge(name, name) for name in component):
             continue
-        names = sorted(component, key=lambda name: graph.milestone(name).line or 0)
+        names = sorted(component, key=lambda name: graph.get_milestone(name).line or 0)
         shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
         if len(names) > MAX_NAMES_SHOWN:
             shown += ", …"
         message = f"a cycle: {shown} depend on each other; the cycle can only be entered from outside"
-        yield _warning(graph.milestone(names[0]), message)
+        yield _make_warning(graph.get_milestone(names[0]), message)
 
 
 def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -161,9 +163,9 @@ def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
     for milestone, depth in zip(graph.milestones, indexed.depths, strict=True):
         name = milestone.name
         if depth == NEVER and name != END:
-            yield _warning(milestone, f"{name!r} can never be reached")
+            yield _make_warning(milestone, f"{name!r} can never be reached")
         elif name not in leads_to_end:
-            yield _warning(milestone, f"End cannot be reached from {name!r}: a dead end")
+            yield _make_warning(milestone, f"End cannot be reached from {name!r}: a dead end")
 
 
 def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
@@ -173,11 +175,13 @@ def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Fin
         for place, message in find_tool_mismatches(schemas, milestone.tool_name, milestone.arguments):
             is_explained = place or "?" in message
             hint = "" if is_explained else "; if the tool has another name, write `tool:`"
-            yield _error(milestone, message + hint)
+            yield _make_error(milestone, message + hint)
     for rule in graph.forbidden:
         if rule.tool is None:
             continue
-        argument_names = dict.fromkeys(name for rules in (rule.arguments, *rule.unless) for name in rules)
+        argument_names = list(rule.arguments)
+        for exception in rule.unless:
+            argument_names += [name for name in exception if name not in argument_names]
         for place, message in find_tool_mismatches(schemas, rule.tool, argument_names):
             # A tool that isn't there can't be called: that is only a doubt.
             yield Finding("error" if place else "warning", f"`forbidden`: {message}", line=rule.line)
@@ -204,14 +208,13 @@ def find_tool_mismatches(
         return
     for name in argument_names:
         if name not in properties:
-            hint = suggestion(name, properties)
-            hint = hint or f"; it takes {', '.join(properties) or 'none'}"
+            hint = suggestion(name, properties) or f"; it takes {', '.join(properties) or 'none'}"
             yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{hint}"
 
 
-def _error(milestone: Milestone, message: str) -> Finding:
+def _make_error(milestone: Milestone, message: str) -> Finding:
     return Finding("error", message, milestone.name, milestone.line)
 
 
-def _warning(milestone: Milestone, message: str) -> Finding:
+def _make_warning(milestone: Milestone, message: str) -> Finding:
     return Finding("warning", message, milestone.name, milestone.line)

@@ -78,7 +78,7 @@ class MilestoneGraph(_DiGraph):
 
     def _add_milestone(self, milestone: Milestone) -> None:
         if milestone.name in self:
-            first_line = self.milestone(milestone.name).line
+            first_line = self.get_milestone(milestone.name).line
             first = f" (the first is in line {first_line})" if first_line else ""
             raise SpecError(
                 f"two milestones are named {milestone.name!r}{first}; give each its own name",
@@ -136,13 +136,10 @@ class MilestoneGraph(_DiGraph):
                     break
             gold_calls.append(_GoldCall(name, tool, arguments, dependency))
         required = gold_calls[-1:] if ordered else gold_calls
-        milestones = [Milestone(name=START, type="NFC")]
-        milestones += [call.to_milestone() for call in gold_calls]
-        milestones.append(
-            Milestone(
-                name=END, type="NFC", dependencies=tuple(call.name for call in required), requires="all"
-            )
-        )
+        required_names = tuple(call.name for call in required)
+        start = Milestone(name=START, type="NFC")
+        end = Milestone(name=END, type="NFC", dependencies=required_names, requires="all")
+        milestones = [start, *(call.to_milestone() for call in gold_calls), end]
         return cls(milestones, failed_if=failed_if, forbidden=forbidden)
 
     @property
@@ -150,7 +147,7 @@ class MilestoneGraph(_DiGraph):
         """True if a model drafted it and nobody has reviewed it; what is measured on it is then doubtful."""
         return self.generated_by is not None and self.reviewed is None
 
-    def milestone(self, name: str) -> Milestone:
+    def get_milestone(self, name: str) -> Milestone:
         """Return the milestone of that name.
 
         Raises:

@@ -94,7 +94,7 @@ def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[
     while stack:
         name = stack.pop()
         dependencies = satisfying.get(name) or tuple(graph.pred[name])
-        if name not in reached and graph.milestone(name).requires == "any":
+        if name not in reached and graph.get_milestone(name).requires == "any":
             nearest = min(dependencies, key=lambda dependency: needs[indexed.numbers[dependency]])
             dependencies = (nearest,)
         stack += [dependency for dependency in dependencies if dependency not in visited]
@@ -113,7 +113,7 @@ def find_satisfying_dependencies(
     satisfying: dict[str, tuple[str, ...]] = {}
     for name in reached:
         dependencies = tuple(graph.pred[name])
-        if graph.milestone(name).requires == "any":
+        if graph.get_milestone(name).requires == "any":
             reached_dependencies = [dependency for dependency in dependencies if dependency in reached]
             dependencies = tuple(sorted(reached_dependencies, key=reached.__getitem__)[:1])
         satisfying[name] = dependencies
@@ -132,7 +132,7 @@ def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
     indexed = require_measurable(graph)
     if goal == END or not is_avoidable(indexed, indexed.numbers[goal]):
         return graph
-    end = graph.milestone(END)
+    end = graph.get_milestone(END)
     any_road = Milestone(
         name="End Of Some Road",
         type="Aggregator",

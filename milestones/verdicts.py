@@ -74,7 +74,7 @@ def find_objection(
             f"a verdict is about {verdict.milestone!r}, which isn't a milestone of the graph; "
             f"its milestones are {', '.join(map(repr, list(graph)[:MAX_NAMES_SHOWN]))}"
         )
-    milestone = graph.milestone(verdict.milestone)
+    milestone = graph.get_milestone(verdict.milestone)
     if verdict.achieved is None:
         return ""
     if milestone.is_derived:
@@ -136,7 +136,7 @@ def apply_verdicts(
             objections.append((verdict, reason))
         elif verdict.achieved is None:
             continue
-        elif graph.milestone(name).type == "NFC":
+        elif graph.get_milestone(name).type == "NFC":
             decided.add(name)
             if verdict.achieved and verdict.event is not None:
                 observed.setdefault(name, set()).add(verdict.event)

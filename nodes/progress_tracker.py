@@ -87,7 +87,7 @@ def make_progress_record(graph: MilestoneGraph, result: Score, turn: str = "") -
     """Make the record of a score, with the milestones that could be reached next."""
     next_milestones: list[NextMilestone] = []
     for name in result.frontier:
-        milestone = graph.milestone(name)
+        milestone = graph.get_milestone(name)
         tool = milestone.tool_name if milestone.type == "FC" else None
         next_milestones.append(NextMilestone(name=name, description=milestone.description, tool=tool))
     return Progress(

@@ -153,7 +153,7 @@ def _draw_mermaid(graph: MilestoneGraph) -> str:
         lines.append(f"  {node_ids[milestone.name]}{_draw_node(milestone)}")
     for name in graph:
         predecessors = list(graph.predecessors(name))
-        is_alternative = len(predecessors) > 1 and graph.milestone(name).requires == "any"
+        is_alternative = len(predecessors) > 1 and graph.get_milestone(name).requires == "any"
         arrow = "-.->" if is_alternative else "-->"
         for predecessor in predecessors:
             lines.append(f"  {node_ids[predecessor]} {arrow} {node_ids[name]}")

@@ -127,6 +127,6 @@ def test_author_writes_a_graph_and_shows_the_next_step(cli, author):
     graph = read_milestones(Path("graph.yaml"), check=False)
     assert graph.is_unreviewed
     assert graph.generated_by == endpoint.model_name
-    assert graph.milestone("refund").requires == "all"
+    assert graph.get_milestone("refund").requires == "all"
     assert "arq-graph milestones draw graph.yaml" in result.out
     assert WORKFLOW in messages[-1]["content"]

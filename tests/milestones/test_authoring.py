@@ -25,15 +25,15 @@ def refuse_warnings() -> Any:
 def test_a_draft_without_errors_becomes_a_graph_that_nobody_has_reviewed():
     model = ScriptedChatModel([REFUNDS], model_name="clerk-1")
     graph = author_milestones(WORKFLOW, TOOLS, model)
-    assert graph.milestone("refund") == Milestone(
+    assert graph.get_milestone("refund") == Milestone(
         name="refund",
         type="FC",
         description="refund.",
         dependencies=("Receipt given", "Account given"),
         requires="all",
     )
-    assert graph.milestone("End").requires == "any"
-    assert graph.milestone("get_order").tool is None  # the milestone has the name of its tool
+    assert graph.get_milestone("End").requires == "any"
+    assert graph.get_milestone("get_order").tool is None  # the milestone has the name of its tool
     assert graph.is_unreviewed
     again = parse_milestones(dump_milestones(graph))
     assert (again.milestones, again.generated_by) == (graph.milestones, "clerk-1")
@@ -92,7 +92,7 @@ def test_if_every_draft_has_errors_those_of_the_last_one_are_raised():
 )
 def test_a_draft_must_say_and_verify_any_or_all_where_there_are_several_dependencies(unsure):
     model = ScriptedChatModel([unsure, REFUNDS])
-    assert author_milestones(WORKFLOW, TOOLS, model).milestone("refund").requires == "all"
+    assert author_milestones(WORKFLOW, TOOLS, model).get_milestone("refund").requires == "all"
     assert len(model.calls) == 2
 
 
@@ -104,7 +104,7 @@ def test_the_model_is_asked_about_a_doubt_and_the_last_draft_without_errors_is_t
     model = ScriptedChatModel(answers)
     with pytest.warns(UserWarning, match="'Nothing to refund': a dead end"):
         graph = author_milestones(WORKFLOW, TOOLS, model)
-    assert graph.milestone("refund").description == "Later."
+    assert graph.get_milestone("refund").description == "Later."
     assert "a dead end" in model.calls[1].text
     assert len(model.calls) == 3
 
@@ -139,7 +139,7 @@ def test_any_name_can_be_written_and_one_tool_may_be_called_at_two_points():
     graph = author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([json.dumps(answer)]))
     assert parse_milestones(dump_milestones(graph)).milestones == graph.milestones
     assert "two lines\x07" in graph
-    assert graph.milestone("look again").tool_name == "get_order"
+    assert graph.get_milestone("look again").tool_name == "get_order"
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_published_files_load_with_their_quirks_and_a_warning(tmp_path):
     with pytest.warns(UserWarning, match=r"graph\.yaml.*line 7: a cycle"):
         graph = read_milestones(file)
     assert [milestone.line for milestone in graph.milestones] == [2, 7, 13, 16, 19]
-    assert graph.milestone("get_status").description == 'Looks up the user\'s download, "as is"; may fail'
-    assert graph.milestone("No").type == "Aggregator"
+    assert graph.get_milestone("get_status").description == 'Looks up the user\'s download, "as is"; may fail'
+    assert graph.get_milestone("No").type == "Aggregator"
     [finding] = check_milestones(graph)
     assert (finding.severity, finding.line) == ("warning", 7)
     assert "'get_status', 'escalate' depend on each other" in finding.message
@@ -96,7 +96,7 @@ milestones:
 
 def test_every_optional_key_is_read_and_no_word_is_taken_for_something_else():
     graph = parse_milestones(OPTIONAL_KEYS)
-    offer = graph.milestone("offer_discount")
+    offer = graph.get_milestone("offer_discount")
     tool = "get_discount_expedited_shipping"
     assert (offer.tool_name, offer.weight, offer.dependencies) == (tool, 2.5, ("Start",))
     good = {"order_id": "ORD17", "amount": 2, "kind": "a", "date": "2024-05-20", "insured": "no"}

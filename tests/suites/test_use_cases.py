@@ -325,7 +325,7 @@ def test_what_only_sounds_like_it_does_not_count(milestone: str) -> None:
     found = measured(use_case, held(suite_of(use_case).scenarios[0], UNTRUE[milestone]))
     graph = graph_of(use_case)
     assert milestone not in found.reached
-    assert set(graph.milestone(milestone).dependencies) & {*found.reached}  # nothing else was lacking
+    assert set(graph.get_milestone(milestone).dependencies) & {*found.reached}  # nothing else was lacking
 
 
 @pytest.mark.parametrize(
