@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress
+from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.errors import require_count
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update, count_tool_rounds, current_turn_plan
@@ -51,8 +51,11 @@ class PlanningContext(DecisionContext[Proposal]):
         self.plan = current_turn_plan(gate.state)
         self.steps_left = max(0, max_steps - count_tool_rounds(gate.state))
         self.results = gate.conversation.current_turn_results
-        planned_count = self.plan.result_count if self.plan else 0
-        self.new_results = self.results[planned_count:]
+        self.new_results = self.results
+        self.version = 1
+        if self.plan:
+            self.new_results = self.results[self.plan.result_count :]
+            self.version = self.plan.version + 1
         self.has_failed = any(line in gate.failed_results for line in self.new_results)
 
 
@@ -102,6 +105,7 @@ class Planner(Strategy):
         context = PlanningContext(gate, outcome, self.max_steps)
 
         def check(value: Any) -> list[Complaint]:
+            # A refused answer is recorded, too: the call that it proposed may need the customer's agreement.
             proposal = self._review(value, context)
             context.proposals.append(proposal)
             return proposal.make_complaints(type(value))
@@ -182,7 +186,7 @@ class Planner(Strategy):
             final_answer = None if call else proposal.text
         plan = Plan(
             turn=gate.state.turn,
-            version=context.plan.version + 1 if context.plan else 1,
+            version=context.version,
             call=call,
             final_answer=final_answer,
             result_count=len(context.results),
@@ -190,8 +194,12 @@ class Planner(Strategy):
             **self.build_plan_fields(answer.value, context, proposal.tool),
         )
         # The customer is asked once the turn ends, about the calls that are still proposed then.
-        to_confirm = [] if call else context.find_calls_to_confirm(proposal.still_wanted)
-        call_insights = proposal.insights if call else ()
+        to_confirm: Sequence[ToolInsight] = ()
+        call_insights: Sequence[ToolInsight] = ()
+        if call:
+            call_insights = proposal.insights
+        else:
+            to_confirm = context.find_calls_to_confirm(proposal.still_wanted)
         decisions = merge_insights(
             context.outcome, context.insights, call_insights, to_confirm, asks=call is None
         )
@@ -284,7 +292,7 @@ class PreActPlanner(Planner):
         plan = context.plan
         changes = plan.changes if plan else ()
         if plan and value.change is not None:
-            change = PlanChange(version=plan.version + 1, what=value.change.what, why=value.change.why)
+            change = PlanChange(version=context.version, what=value.change.what, why=value.change.why)
             changes = (*changes, change)
         steps = [
             PlanStep(description=step.step, reason=step.reason, tool=step.tool) for step in value.next_steps
@@ -314,7 +322,9 @@ def _is_same_plan(value: Any, context: PlanningContext) -> bool:
 def _classify_observation(value: Any, context: PlanningContext) -> Any:
     if not context.results:
         return None
-    return "failed" if context.has_failed else value.observation or "as_expected"
+    if context.has_failed:
+        return "failed"
+    return value.observation or "as_expected"
 
 
 class ReActPlanner(Planner):

@@ -141,13 +141,14 @@ class ToolGate:
                 messages = [result]
                 break
         results = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
+        results.append(make_tool_message(call, "", "success"))  # a tool may write no message of its own
         event = ToolCalled(
             tool=call["name"],
             arguments=dict(call["args"]),
             call_id=call["id"] or "",
-            status=results[0].status if results else "success",
+            status=results[0].status,
             # A lone surrogate in an event is an error, and would turn the tool's success into one.
-            result=clean(results[0].text) if results else "",
+            result=clean(results[0].text),
         )
         state.emit(event)
         return result

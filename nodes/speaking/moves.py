@@ -182,12 +182,15 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         doubt = "; ".join(doubts.values())
         verdict = self.gate.check(tool, arguments, problems, objection=objection, doubt=doubt)
         path = f"move.{key}"
+        faults: list[Fault] = []
+        if is_half_request:
+            faults.append((path, HALF_SAID))
         return ProposedMove(
             tool.name,
             PlannedCall(tool=tool.name, arguments=arguments),
             kind="act",
             refusals=tuple(explain_refusal(tool, verdict, path, "your message")),
-            faults=((path, HALF_SAID),) if is_half_request else (),
+            faults=tuple(faults),
             insights=tuple(verdict),
         )
 
@@ -231,9 +234,9 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         """Return why a text can't be said now: it is empty, was just said, or asks too often; empty if it can."""
         if not text.strip():
             return "it is empty"
-        own_lines = [line for line in self.conversation.lines if line.speaker == "agent"]
-        recent_texts = [*self.recent_questions, own_lines[-1].message.text if own_lines else ""]
-        if split_words(text) in map(split_words, recent_texts):
+        own_texts = [line.message.text for line in self.conversation.lines if line.speaker == "agent"]
+        last_text = own_texts[-1] if own_texts else ""
+        if split_words(text) in map(split_words, [*self.recent_questions, last_text]):
             return "this was just said: act on the answer, ask otherwise, or say what is not possible"
         if asks and not self.rules.max_questions:
             end = "report, and end the task" if self.rules.is_task else "say how things stand"
@@ -250,8 +253,9 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         """
         if argument.name in tool.defaults and tool.defaults[argument.name] == value:
             return False
-        is_words = isinstance(value, str) and not any(map(str.isdigit, value))
-        call = Call(tool.name, {argument.name: value.split() if is_words else value})
+        if isinstance(value, str) and not any(map(str.isdigit, value)):
+            value = value.split()
+        call = Call(tool.name, {argument.name: value})
         if not self._grounding.find_invented_arguments(call):
             return False
         if basis != "does_not_matter" or "placeholder_for_dont_care" not in self.rules.policies:

@@ -143,6 +143,7 @@ class Speaker(Strategy):
         context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
+            # A refused move is recorded, too: the call that it proposed may need the customer's agreement.
             move = self._review(value, context)
             context.proposals.append(move)
             return move.make_complaints(type(value))

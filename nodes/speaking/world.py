@@ -66,19 +66,20 @@ class ActInWorld(Node):
         return update
 
     def _act(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
-        previous = state.read_record("world", WorldStatus)
+        steps: Steps = ()
+        refused_count = 0
+        if previous := state.read_record("world", WorldStatus):
+            steps, refused_count = previous.steps, previous.invalid
         with self._lock:
-            self._restore(previous.steps if previous else ())
+            self._restore(steps)
             observations = [self._take_action(str(call["args"].get("action", ""))) for call in calls]
-            refused = [observation for observation in observations if not observation.valid]
-            refused_before = previous.invalid if previous else 0
-            status = self._describe_world(state.turn, refused_before + len(refused))
+            refused_count += sum(not observation.valid for observation in observations)
+            status = self._describe_world(state.turn, refused_count)
         update: Update = {"world": state.replace_records("world", [status])}
         results = []
         for call, observation in zip(calls, observations, strict=True):
-            result = make_tool_message(
-                call, clean(observation.text), "success" if observation.valid else "error"
-            )
+            outcome: Any = "success" if observation.valid else "error"
+            result = make_tool_message(call, clean(observation.text), outcome)
             results.append(result)
             event = ToolCalled(
                 tool=ACT,
