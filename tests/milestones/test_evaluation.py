@@ -105,8 +105,9 @@ def test_a_judge_sees_the_agents_instructions_and_tools():
 # --- failures --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [RuntimeError("kaputt"), ConnectionError("of the app's own database")])
-def test_a_conversation_whose_app_raises_is_measured_and_the_others_are_not_affected(error: Exception):
+def test_a_conversation_whose_app_raises_is_measured_and_the_others_are_not_affected():
+    error = ConnectionError("of the app's own database")
+
     def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
         if len({*app.threads}) == 3:
             raise error
@@ -115,7 +116,7 @@ def test_a_conversation_whose_app_raises_is_measured_and_the_others_are_not_affe
     app = Answers(answer)
     report = evaluate(suite(*"abcde"), {"arm": app}, concurrency=1)
     line = answer.__code__.co_firstlineno + 2
-    message = f"{type(error).__name__}: {error} (line {line} of {__file__})"
+    message = f"ConnectionError: {error} (line {line} of {__file__})"
     assert [one.error for one in report.conversations] == [None, None, message, None, None]
     assert [one.goal_completed for one in report.conversations] == [True, True, False, True, True]
 
@@ -161,12 +162,10 @@ UNUSED = Answers(talker)
     [
         ({"x": 3}, {}, "neither an app"),
         ({"x": lambda messages: messages}, {}, r"nor a function of \(scenario, agent, model\)"),
-        (["x"], {}, "give a mapping"),
         ({"app": UNUSED}, {"suite": "suite.yaml"}, r"suite is a str: .*Suite.from_yaml"),
         ({"arm": lambda *_: UNUSED}, {"model": "openai:gpt-4o"}, "OPENAI_API_KEY"),
         ({"app": UNUSED}, {"user_model": "openai:gpt-4o"}, "OPENAI_API_KEY"),
         ({"app": UNUSED}, {"runs": 0}, "runs"),
-        ({"app": UNUSED}, {"concurrency": "2"}, "concurrency"),
         ({"app": UNUSED}, {"judge": 5}, "judge"),
         ({"app": UNUSED}, {"max_cost": 0, "prices": {"m": (1, 1)}}, "max_cost"),
         ({"app": UNUSED}, {"prices": {"m": (1, -1)}}, "prices"),
@@ -227,7 +226,6 @@ def test_a_resumed_run_repeats_no_conversation_and_can_grow(tmp_path: Path):
     [
         ({"glossary": "a lantern"}, "the agent's glossary of scenario"),
         ({"priority": 3}, "the agent's guidelines or their tools of scenario"),
-        ({"user": shopper(patience=9)}, "the user of scenario 'lamp'"),
         ({"world": Says}, "the world of scenario"),
         ({"model": ScriptedChatModel([], model_name="other")}, "the agent's model"),
         ({"depends_on": {"the endpoint": "there"}}, "the endpoint"),
@@ -275,15 +273,6 @@ class Asks:
         for _ in range(self.calls):
             await self.asked.ainvoke(input["messages"])
         return "hi"
-
-
-def test_calls_tokens_and_times_are_reported_for_each_conversation_and_arm():
-    report = evaluate(suite(), {"one": Asks(1), "three": Asks(3)}, runs=2)
-    for conversation in report.conversations:
-        calls_of_a_turn = 1 if conversation.arm == "one" else 3
-        assert conversation.model_calls == conversation.turns * calls_of_a_turn
-        assert conversation.input_tokens == 1_000 * conversation.model_calls
-        assert len(conversation.turn_seconds) == conversation.turns
 
 
 def test_a_limit_of_calls_finishes_turns_under_way_and_the_run_can_be_resumed(tmp_path: Path):
