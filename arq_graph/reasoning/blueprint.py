@@ -89,6 +89,7 @@ class ARQ(BaseModel):
             PydanticUndefinedAnnotation: A forward reference of the class cannot be resolved yet.
             InputError: The mode isn't one of the three.
         """
+        require_choice("mode", mode, Mode)
         return deepcopy(get_schema(cls, mode))
 
     def unmet(self) -> list[Complaint]:
@@ -181,7 +182,6 @@ B = TypeVar("B", bound=ARQ)
 
 def get_schema(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     """Return what `ARQ.response_schema` returns, made once: the caller must not change it."""
-    require_choice("mode", mode, Mode)
     if "__arq_schemas__" not in blueprint.__dict__:
         blueprint.model_rebuild()  # resolves forward references
     form = _get_form(blueprint, mode)

@@ -178,7 +178,10 @@ class _Numbering:
             self._calls.update({call["id"]: call for call in message.tool_calls})
             if not message.text:
                 return None
-        images, unsupported = self._split_attachments(message)
+        images: list[Block] = []
+        unsupported: list[str] = []
+        if not isinstance(message.content, str):
+            images, unsupported = self._split_attachments(message, message.content)
         call: Mapping[str, Any] | None = None
         speaker: Speaker
         if isinstance(message, ToolMessage):
@@ -204,13 +207,11 @@ class _Numbering:
         text = as_json(record)
         return Line(record["id"], speaker, message, text, call, tuple(images), tuple(unsupported))
 
-    def _split_attachments(self, message: BaseMessage) -> tuple[list[Block], list[str]]:
+    def _split_attachments(self, message: BaseMessage, content: list[Any]) -> tuple[list[Block], list[str]]:
         """Return the images that the prompt shows, and the kinds of all other attachments."""
         images: list[Block] = []
         unsupported: list[str] = []
-        if isinstance(message.content, str):
-            return images, unsupported
-        for block in _get_standard_blocks(message, message.content):
+        for block in _get_standard_blocks(message, content):
             kind = block["type"]
             if kind == "non_standard" and not isinstance(message, AIMessage):
                 unsupported.append(_get_original_type(block))

@@ -164,8 +164,10 @@ def mark_for_cache(messages: Sequence[BaseMessage], marker: Marker) -> list[Base
     """Return messages with marks for the provider's cache, unless they already carry some."""
     if any(_has_marks(message) for message in messages):
         return join_text_blocks(messages)
-    first_two = [_with_content(message, _mark(message, marker)) for message in messages[:2]]
-    return first_two + list(messages[2:])
+    marked = list(messages)
+    for index, message in enumerate(messages[:2]):
+        marked[index] = message.model_copy(update={"content": _mark(message, marker)})
+    return marked
 
 
 def _has_marks(message: BaseMessage) -> bool:
@@ -191,12 +193,15 @@ def _mark(message: BaseMessage, marker: Marker) -> str | list[Any]:
 
 def join_text_blocks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return messages whose neighbouring text blocks are joined; content that is all text becomes a string."""
-    return [_with_content(message, _join(message.content)) for message in messages]
+    joined: list[BaseMessage] = []
+    for message in messages:
+        if not isinstance(message.content, str):
+            message = message.model_copy(update={"content": _join(message.content)})
+        joined.append(message)
+    return joined
 
 
-def _join(content: str | list[Any]) -> str | list[Any]:
-    if isinstance(content, str):
-        return content
+def _join(content: list[Any]) -> str | list[Any]:
     blocks: list[Any] = []
     for is_text, group in groupby(content, key=_is_text):
         if is_text:
@@ -209,7 +214,3 @@ def _join(content: str | list[Any]) -> str | list[Any]:
 
 def _is_text(block: Any) -> bool:
     return isinstance(block, dict) and block.keys() == {"type", "text"}
-
-
-def _with_content(message: BaseMessage, content: str | list[Any]) -> BaseMessage:
-    return message if content is message.content else message.model_copy(update={"content": content})

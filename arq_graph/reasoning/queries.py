@@ -114,10 +114,11 @@ def get_field_queries(field: FieldInfo) -> list[Query]:
 
 def get_queries(blueprint: type[BaseModel]) -> Mapping[str, Query]:
     """Return the queries of a blueprint by field name, in the order of its fields; {} for any other model."""
-    queries = {}
+    queries: dict[str, Query] = {}
     for name, field in blueprint.model_fields.items():
-        for query in get_field_queries(field):
-            queries[name] = query
+        for item in field.metadata:
+            if isinstance(item, Query):
+                queries[name] = item
     return queries
 
 
