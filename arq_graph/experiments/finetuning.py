@@ -153,7 +153,7 @@ def make_finetuning_examples(
     get_trainer = _make_trainer_getter(stage, agent, tools)
     for number, record in enumerate(_read_records(transcripts)):
         if not isinstance(record, Transcript):
-            problem = f"{record!r:.80} is no transcript: read it with `read_transcript`"
+            problem = f"{record!r:.80} isn't a transcript: read it with `read_transcript`"
             yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", problem)))
             continue
         problem = _find_result_problem(record, agent)
@@ -165,29 +165,10 @@ def make_finetuning_examples(
         if problem:
             yield TurnExamples(turn="", reasons={}, left_out=problem)
             continue
-        name = clean(record.task or record.id or f"conversation {number}")
+        conversation = clean(record.task or record.id or f"conversation {number}")
         for turn in split_turns(record):
-            lines = [line.text for line in turn.conversation.lines]
-            key = fingerprint(lines).split()[-1][:16]
-            sheet = ReasonSheet(reasons.get(key, {}) if reasons else {})
-            rows, left_out = [], ""
-            try:
-                chats = trainer.make_chats(turn, sheet)
-            except InputError as error:
-                chats, left_out = [], str(error)
-            is_complete = stage == 1 or all(sheet.answers.values())
-            for chat in chats:
-                answer_key = "completion" if is_complete else "unfilled"
-                rows.append({"prompt": chat[:2], answer_key: chat[2:]})
-            yield TurnExamples(
-                turn=key,
-                conversation=name,
-                stand_ins=record.stand_ins,
-                lines=tuple(map(json.loads, lines)),
-                reasons=sheet.answers,
-                rows=tuple(rows),
-                left_out=left_out,
-            )
+            examples = _make_turn_examples(turn, trainer, reasons or {})
+            yield examples.model_copy(update={"conversation": conversation, "stand_ins": record.stand_ins})
 
 
 def move_guidelines_to_profile(agent: Agent) -> Agent:
@@ -238,6 +219,30 @@ def _make_tool(function: Mapping[str, Any]) -> StructuredTool:
         description=function["description"] or name_in_words(function["name"]),
         args_schema=function["parameters"],
         func=lambda **_: None,
+    )
+
+
+def _make_turn_examples(
+    turn: RecordedTurn, trainer: PlannerTrainer, reasons: Mapping[str, Mapping[str, str]]
+) -> TurnExamples:
+    lines = [line.text for line in turn.conversation.lines]
+    key = fingerprint(lines).split()[-1][:16]
+    sheet = ReasonSheet(reasons.get(key, {}))
+    chats: list[Chat] = []
+    left_out = ""
+    try:
+        chats = trainer.make_chats(turn, sheet)
+    except InputError as error:
+        left_out = str(error)
+    has_plans = isinstance(trainer.planner, PreActPlanner)
+    is_unfilled = has_plans and not all(sheet.answers.values())
+    answer_key = "unfilled" if is_unfilled else "completion"
+    return TurnExamples(
+        turn=key,
+        lines=tuple(map(json.loads, lines)),
+        reasons=sheet.answers,
+        rows=tuple({"prompt": chat[:2], answer_key: chat[2:]} for chat in chats),
+        left_out=left_out,
     )
 
 

@@ -492,7 +492,7 @@ def test_in_python_a_file_is_read_and_anything_but_a_transcript_is_left_out(tmp_
     )
     assert [turn.rows for turn in of_file] == [turn.rows for turn in of_talk]
     (broken,) = make_finetuning_examples([talk], 1)
-    assert "is no transcript: read it with `read_transcript`" in broken.left_out
+    assert "isn't a transcript: read it with `read_transcript`" in broken.left_out
     with pytest.raises(errors.InputError, match="cannot be read"):
         list(make_finetuning_examples("nowhere.json", 1))
 
