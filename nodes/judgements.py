@@ -25,7 +25,7 @@ ACTIVATION_SCORE = 6
 
 
 class Continuity(ARQ, ABC, defer_build=True):
-    """Whether an action is continuous; asked before anything else about it."""
+    """The query about the continuity of an action, asked before anything else about it."""
 
     action: str = reinstate("Verbatim.")
     guideline_is_continuous: bool = query("Is any part of it?")
