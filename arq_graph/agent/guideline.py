@@ -168,13 +168,13 @@ class Guideline(Part):
 
 def assign_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     """Return the guidelines, those without an id numbered `G1`, `G2`, … by their position."""
-    taken = {guideline.id for guideline in guidelines}
+    used_ids = {guideline.id for guideline in guidelines}
     result = []
     for position, guideline in enumerate(guidelines, start=1):
         if not guideline.id:
             candidates = (f"G{number}" for number in itertools.count(position))
-            id = next(candidate for candidate in candidates if candidate not in taken)
+            id = next(candidate for candidate in candidates if candidate not in used_ids)
             guideline = guideline.model_copy(update={"id": id})
-            taken.add(id)
+            used_ids.add(id)
         result.append(guideline)
     return tuple(result)

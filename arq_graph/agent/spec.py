@@ -75,11 +75,12 @@ class Variable(Part):
 
 
 class Confirmation(Part):
-    """Who has to agree to a call of a tool before it runs. In a file, `customer` is short for `{by: customer}`.
+    """The agreement that a tool's calls need before they run. In a file, `customer` is short for `{by: customer}`.
 
     Args:
-        by: The customer (code asks in the chat), the operator (the run stops for a person who approves, edits or
-            rejects the call), or interrupt (the customer, through LangGraph's interrupt instead of a message).
+        by: Who has to agree: the customer (code asks in the chat), the operator (the run stops for a person who
+            approves, edits or rejects the call), or interrupt (the customer, through LangGraph's interrupt instead of
+            a message).
         ask: The question to the customer, in any language, with every argument of the tool in braces: "Soll
             ich {order_id} stornieren?". None: code writes it from the tool's name and arguments.
         reply: How to agree, in any language, with a word that counts as a yes: "Antworten Sie mit Ja." None:

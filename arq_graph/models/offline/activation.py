@@ -46,24 +46,31 @@ def _judge(
     condition, action = guideline.get("condition"), str(guideline.get("action") or "")
     holds, rationale = _judge_condition(prompt, guideline)
     is_continuous = may_be_continuous and bool(_LASTING & set(split_words(action)))
+    judgement: dict[str, Any] = {
+        "condition": condition,
+        "condition_application_rationale": rationale,
+        "could_a_tool_change_that": not _is_about_customer(condition),
+    }
+    if not holds:
+        return judgement | {"condition_applies": "no", "score": 2, "should_apply": False}
     # New words make the condition true anew; without a condition, nothing does.
     is_due_again = was_applied and not is_constant(condition)
     application: dict[str, Any] = {"action": action, "guideline_is_continuous": is_continuous}
+    if not is_continuous:
+        application["guideline_previously_applied"] = "no"
     if was_applied:
         application["guideline_previously_applied_rationale"] = [action.upper()]
+    if was_applied and not is_continuous:
+        application["guideline_previously_applied"] = "fully"
+        application["guideline_should_reapply"] = is_due_again
     if is_due_again:
         application["new_or_subtly_different_context"] = rationale
-    if not is_continuous:
-        application["guideline_previously_applied"] = "fully" if was_applied else "no"
-        application["guideline_should_reapply"] = is_due_again if was_applied else None
-    return {
-        "condition": condition,
-        "condition_application_rationale": rationale,
-        "condition_applies": "yes" if holds else "no",
-        "could_a_tool_change_that": not _is_about_customer(condition),
-        "application": application if holds else None,
-        "score": 9 if holds else 2,
-        "should_apply": holds and (is_continuous or not was_applied or is_due_again),
+    is_due = is_continuous or is_due_again or not was_applied
+    return judgement | {
+        "condition_applies": "yes",
+        "application": application,
+        "score": 9,
+        "should_apply": is_due,
     }
 
 

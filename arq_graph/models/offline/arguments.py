@@ -21,11 +21,11 @@ _NUMBER = re.compile(r"(?<![\w.:/-])\d+(?![\w:/-]|\.\d)")
 
 
 class Value(NamedTuple):
-    """The value of an argument, and the id of the line or variable it comes from."""
+    """The value of an argument, the id of the line or variable it comes from, and the basis that a planner names."""
 
     value: Any
     source: str
-    is_from_customer: bool = False
+    basis: str = "known"
 
 
 class Argument:
@@ -55,7 +55,7 @@ class Argument:
             if line.speaker == "customer":
                 is_answer = self.was_asked_for and line.id == self._prompt.request_id
                 for value in self._find_in_text(line.text, is_answer):
-                    yield Value(value, line.id, is_from_customer=True)
+                    yield Value(value, line.id, basis="this_request")
             elif line.speaker == "tool" and not line.failed:
                 fields = {**line.arguments, **line.fields}
                 if self.name in fields:

@@ -69,21 +69,23 @@ class Prompt:
                 self.results.append(line)
             elif line.speaker == "customer":
                 self.request, self.request_id = line.text, line.id
-                self.last_reply = self.earlier_replies[-1] if self.earlier_replies else ""
+                self.last_reply = "".join(self.earlier_replies[-1:])
                 self.results = []
         self.pending_calls = self.get_from_tail("awaiting_confirmation")
         self.says_no = bool({"no", "not", "don't", "don’t"} & set(split_words(self.request)))
 
     def get_entries(self, section: str) -> list[dict[str, Any]]:
         """Return the objects that a section lists."""
-        value = self.sections.get(section)
-        return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+        return _as_list(self.sections.get(section))
 
     def get_from_tail(self, name: str) -> list[Any]:
         """Return a list of the section `now`."""
-        now = self.sections.get("now")
-        value = now.get(name) if isinstance(now, dict) else None
-        return value if isinstance(value, list) else []
+        now = self.sections.get("now") or {}
+        return _as_list(now.get(name))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:

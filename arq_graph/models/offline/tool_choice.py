@@ -21,8 +21,13 @@ class ProposedCall:
         self.name = str(tool["name"])
         self.key = key
         self.arguments = arguments
-        self.missing = [argument for argument in arguments if argument.is_required and not argument.found]
-        self.values = {argument.name: argument.found.value for argument in arguments if argument.found}
+        self.missing: list[Argument] = []
+        self.values: dict[str, Any] = {}
+        for argument in arguments:
+            if argument.found:
+                self.values[argument.name] = argument.found.value
+            elif argument.is_required:
+                self.missing.append(argument)
 
     def answer_arguments(self) -> dict[str, Any]:
         """Return the answers to the queries about each argument."""
@@ -30,8 +35,7 @@ class ProposedCall:
         for argument in self.arguments:
             answers[argument.key] = {"given": False, "basis": "nobody", "customer_should_provide_it": True}
             if argument.found:
-                value, source, is_from_customer = argument.found
-                basis = "this_request" if is_from_customer else "known"
+                value, source, basis = argument.found
                 answers[argument.key] = {
                     "given": True,
                     "value": value,
@@ -87,11 +91,13 @@ def _is_done(prompt: Prompt, call: ProposedCall) -> bool:
     """Return True if the call was made this turn or is pending, if code refused it, or if its tool failed."""
     if any(f".{call.key}" in place for place in prompt.complaints):
         return True
-    results = [line for line in prompt.results if line.tool == call.name]
-    if any(line.failed or line.arguments.items() <= call.values.items() for line in results):
-        return True
-    pending_calls = [pending for pending in prompt.pending_calls if pending.get("tool") == call.name]
-    return any(call.values.items() <= pending["arguments"].items() for pending in pending_calls)
+    for line in prompt.results:
+        if line.tool == call.name and (line.failed or line.arguments.items() <= call.values.items()):
+            return True
+    for pending in prompt.pending_calls:
+        if pending["tool"] == call.name and call.values.items() <= pending["arguments"].items():
+            return True
+    return False
 
 
 def answer_tool_caller(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
@@ -120,9 +126,13 @@ class NextStep:
         for option in filler.resolve(schema).get("anyOf") or [schema]:
             self.options |= filler.get_properties(option)
         calls = find_calls(prompt, self.options, filler)
-        missing = [(call.name, argument) for call in calls for argument in call.missing]
-        self.asks_for = [{"tool": tool, "argument": argument.name} for tool, argument in missing]
-        self.reply = write_reply(prompt, [(tool, argument.description) for tool, argument in missing])
+        self.asks_for = []
+        missing = []
+        for call in calls:
+            for argument in call.missing:
+                self.asks_for.append({"tool": call.name, "argument": argument.name})
+                missing.append((call.name, argument.description))
+        self.reply = write_reply(prompt, missing)
         self.may_act = bool((prompt.sections.get("now") or {}).get("steps_left", 1))
         self.ready = [call for call in calls if self.may_act and not call.missing]
         self.call: dict[str, Any] = {}

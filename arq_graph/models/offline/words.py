@@ -11,7 +11,8 @@ _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case; `order_id` and `orderId` are two words."""
-    return [word.casefold() for word in _WORD.findall(_CAMEL_CASE.sub(" ", text.replace("_", " ")))]
+    separated = _CAMEL_CASE.sub(" ", text.replace("_", " "))
+    return [word.casefold() for word in _WORD.findall(separated)]
 
 
 def to_phrase(name: str) -> str:
@@ -33,8 +34,12 @@ _STOP_WORDS = frozenset(
 
 def find_common(text: str, other: str) -> list[str]:
     """Return the words of a text that the other one has too, in any form."""
-    words = split_content_words(other)
-    return [word for word in split_content_words(text) if any(_is_same(word, match) for match in words)]
+    other_words = split_content_words(other)
+    common = []
+    for word in split_content_words(text):
+        if any(_is_same(word, other_word) for other_word in other_words):
+            common.append(word)
+    return common
 
 
 def split_content_words(text: str) -> list[str]:
