@@ -163,7 +163,8 @@ app = typer.Typer(
 def run_app(arguments: Sequence[str] | None) -> None:
     """Run the command line, or that of the process for None; always ends with `SystemExit`."""
     tolerate_any_text()
-    app(args=None if arguments is None else list(arguments), prog_name="arq-graph")
+    args = None if arguments is None else list(arguments)
+    app(args=args, prog_name="arq-graph")
 
 
 def _show_version(is_requested: bool) -> None:

@@ -108,7 +108,10 @@ def _show_chat_command(agent_file: str, thread: str, db: Path | None) -> None:
 def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[RenderableType]:
     """Lay out every judgement, decision and revision of a turn."""
     yield customer_view(turn.customer)
-    yield reply_view(turn) if turn.reply is not None else safe_text("There is no reply yet.", "yellow")
+    if turn.reply is None:
+        yield safe_text("There is no reply yet.", "yellow")
+    else:
+        yield reply_view(turn)
     active_count = len(turn.active)
     yield heading(f"Guidelines: {active_count} active, {len(turn.guidelines) - active_count} not")
     texts = thread_note.guidelines if thread_note else {}
@@ -123,7 +126,10 @@ def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[Rendera
             yield move_line(move)
             for fault in move.faults:
                 yield join_parts("  ", safe_text(fault, "yellow"))
-    yield heading("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
+    if turn.tool_decisions or turn.tool_calls:
+        yield heading("Tools")
+    else:
+        yield heading("Tools: none was considered")
     yield from _tool_entries(turn)
     yield heading(f"Revisions: {_describe_sent_revision(turn)}")
     for number, revision in enumerate(turn.revisions, start=1):
@@ -138,7 +144,8 @@ def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[Rendera
 
 
 def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:
-    title = safe_text(match.guideline, "bold cyan" if match.active else "cyan")
+    style = "bold cyan" if match.active else "cyan"
+    title = safe_text(match.guideline, style)
     if match.score is not None:
         title.append_text(safe_text(f"  score {match.score}"))
     title.append_text(safe_text(_ORIGIN_LABELS.get(match.origin, ""), "dim"))
@@ -154,8 +161,8 @@ def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None]
     for remark in match.remarks:
         lines.append(safe_text(remark, "yellow"))
     if match.active:
-        return list_entry("●", "green", *lines)
-    return list_entry("○", "dim", *lines)
+        return list_entry("●", "green", lines)
+    return list_entry("○", "dim", lines)
 
 
 def _tool_entries(turn: Turn) -> Iterator[RenderableType]:
@@ -167,9 +174,10 @@ def _tool_entries(turn: Turn) -> Iterator[RenderableType]:
         if decision is not None:
             remaining.remove(decision)
             lines.append(_decision_reason(decision))
-        yield list_entry(*_STATUS_MARKS[run.status], *lines)
+        mark, style = _STATUS_MARKS[run.status]
+        yield list_entry(mark, style, lines)
     for decision in remaining:
-        yield list_entry("○", "dim", *_decision_lines(decision))
+        yield list_entry("○", "dim", list(_decision_lines(decision)))
 
 
 def _find_run_decision(decisions: list[ToolInsight], tool: str) -> ToolInsight | None:
@@ -208,4 +216,5 @@ def _revision_entry(revision: Revision, number: int) -> RenderableType:
         lines.append(safe_text(violation, "yellow"))
     if revision.followed:
         lines.append(safe_text(f"says that it follows {', '.join(revision.followed)}", "dim"))
-    return list_entry(str(number), "green" if revision.sent else "dim", *lines)
+    style = "green" if revision.sent else "dim"
+    return list_entry(str(number), style, lines)

@@ -119,7 +119,8 @@ class _Counts:
     def add_turn(self, turn: TurnExamples) -> None:
         """Count a turn of the conversation that was read last."""
         if turn.left_out:
-            self.left_out[turn.left_out, "turn" if turn.turn else "conversation"] += 1
+            noun = "turn" if turn.turn else "conversation"
+            self.left_out[turn.left_out, noun] += 1
         if turn.rows:
             self.used.add(self.conversations)
 

@@ -49,15 +49,14 @@ class ModelChoice:
 
 
 def choose_model(
-    model: str | None, base_url: str | None, arguments: Sequence[str] | None = None, *, notify: bool = True
+    model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
 ) -> ModelChoice:
-    """Choose the model from the options, else from `ARQ_GRAPH_MODEL`, else from the keys that are set.
+    """Choose the model from the options, else from `ARQ_GRAPH_MODEL`, else from the keys that are set, with a note.
 
     Args:
         model: The value of --model.
         base_url: The value of --base-url.
         arguments: The values of --model-arg.
-        notify: Whether to print which model is asked if neither an option nor the environment names it.
     """
     spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
     endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
@@ -65,10 +64,12 @@ def choose_model(
         raise BadParameter(
             f"the endpoint {endpoint} is set, but no model: name one of its models with --model or ARQ_GRAPH_MODEL"
         )
-    if not spec:
-        spec = _DEFAULT_WITH_KEY if os.environ.get(_KEY) else OFFLINE
-        if notify:
-            note(_NO_KEY if spec == OFFLINE else f"{_KEY} is set: asking {spec}; --model names another.")
+    if not spec and os.environ.get(_KEY):
+        spec = _DEFAULT_WITH_KEY
+        note(f"{_KEY} is set: asking {spec}; --model names another.")
+    elif not spec:
+        spec = OFFLINE
+        note(_NO_KEY)
     if spec == OFFLINE:
         endpoint = None  # the address is for other models: of users, or of a judge
     return ModelChoice(spec, endpoint, dict(map(_parse_argument, arguments or ())))

@@ -155,8 +155,8 @@ def progress_bar(
         failures = f"{failure_count:,} {failure}" if failure_count else ""
         bar.update(task, advance=1, failures=failures)
         if bar.disable and total and _completes_a_tenth(done_count, total):
-            line = f"{activity}: {done_count:,} of {total:,}"
-            note(f"{line}, {failures}" if failures else line)
+            parts = [f"{activity}: {done_count:,} of {total:,}", failures]
+            note(", ".join(filter(None, parts)))
 
     def announce() -> None:
         note(f"Interrupted. {resume_hint}".strip())

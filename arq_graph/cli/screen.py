@@ -29,7 +29,8 @@ def tolerate_any_text() -> None:
     """Let the standard streams write and read any text in whatever encoding they have."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace" if stream is sys.stdin else "backslashreplace")
+            errors = "replace" if stream is sys.stdin else "backslashreplace"
+            stream.reconfigure(errors=errors)
 
 
 class Screen(Console):
@@ -76,7 +77,9 @@ def join_parts(*parts: str | Text) -> Text:
     """Join parts without anything between them."""
     joined = Text()
     for part in parts:
-        joined.append_text(part if isinstance(part, Text) else safe_text(part))
+        if isinstance(part, str):
+            part = safe_text(part)
+        joined.append_text(part)
     return joined
 
 
@@ -132,7 +135,7 @@ def name_grid(rows: Iterable[tuple[str, Sequence[RenderableType]]]) -> Table:
     return _grid(((name, "cyan", lines) for name, lines in rows), 2, overflow="fold", max_width=22)
 
 
-def list_entry(mark: str, style: str, *lines: RenderableType) -> Table:
+def list_entry(mark: str, style: str, lines: Sequence[RenderableType]) -> Table:
     """Lay out an entry of a list: a mark, and lines beside it."""
     return _grid([(mark, style, lines)], 1, no_wrap=True)
 

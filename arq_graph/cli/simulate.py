@@ -67,7 +67,7 @@ def simulate(
 ) -> None:
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
     model_choice = choose_model(model, base_url, model_arg)
-    user_choice = choose_model(user_model, base_url) if user_model else None
+    user_chat_model = choose_model(user_model, base_url).chat_model() if user_model else None
     whole_suite = Suite.from_yaml(suite)
     chosen = _choose_scenario(whole_suite, scenario, kind)
     if seed is None:
@@ -77,7 +77,7 @@ def simulate(
     arms = Arms(load_arms([arm], folder=suite.absolute().parent), agent_model)
     arms.select_comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
     prepared = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))
-    user = chosen.make_user(seed, user_choice.chat_model() if user_choice else None)
+    user = chosen.make_user(seed, user_chat_model)
     show(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
     display = StepDisplay()
     view = _ConversationView(chosen, display)
@@ -95,7 +95,8 @@ def simulate(
     failure = conversation.failure
     if failure is not None:
         show_error(failure, describe_error(failure))
-        raise Exit(NO_ANSWER if is_model_failure(failure, usage.failures) else WRONG_INPUT)
+        is_of_model = is_model_failure(failure, usage.failures)
+        raise Exit(NO_ANSWER if is_of_model else WRONG_INPUT)
 
 
 def _choose_scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:

@@ -128,12 +128,10 @@ def _read_tool_runs(messages: Sequence[AnyMessage]) -> tuple[ToolRun, ...]:
         if not isinstance(message, AIMessage):
             continue
         for call in message.tool_calls:
+            run = ToolRun(tool=call["name"], arguments=call["args"], status="pending", result=None)
             result = results.get(call["id"] or "")
-            run = ToolRun(
-                tool=call["name"],
-                arguments=call["args"],
-                status=result.status if result else "pending",
-                result=result.text if result else None,
-            )
+            if result:
+                run.status = result.status
+                run.result = result.text
             runs.append(run)
     return tuple(runs)

@@ -83,6 +83,7 @@ def turns(
         warn(_NO_TOOLS)
     model_choice = choose_model(model, base_url, model_arg)
     subject: Any = model_choice.chat_model()
+    model_tools = known_tools
     name = model_choice.name
     agent_version = "none"
     if agent is not None:
@@ -90,6 +91,7 @@ def turns(
         # would be a question once more.
         spec = Agent.from_yaml(agent).replace(confirm={})
         subject = create_guided_agent(subject, spec, mode=mode)
+        model_tools = None  # the agent has its own
         name = f"{agent} ({mode}), {model_choice.name}"
         agent_version = f"{fingerprint(agent)}, {mode}"
     note(f"{name} · {len(steps)} steps")
@@ -97,7 +99,7 @@ def turns(
         evaluating = aevaluate_turns(
             subject,
             dataset,
-            tools=known_tools if agent is None else None,
+            tools=model_tools,
             limit=limit,
             results=out,
             depends_on={"the model": model_choice.name, "the agent": agent_version},
