@@ -169,7 +169,7 @@ class _Observer:
         self, rule: Milestone | Forbidden, number: int, check: Callable[..., bool], *arguments: Any
     ) -> None:
         """Note that the event with this number fits the rule, if the check holds and it isn't part of the history."""
-        if number <= self._transcript.history or not self._run_check(rule, check, *arguments):
+        if number <= self._transcript.history_length or not self._run_check(rule, check, *arguments):
             return
         if isinstance(rule, Forbidden):
             self.forbidden.append(ForbiddenEvent(number, rule))

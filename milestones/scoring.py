@@ -112,7 +112,7 @@ class Score:
         wasted = []
         for number, _ in self._transcript.enumerate_calls():
             has_served = number in serving or results.get(number) in serving
-            if number > self._transcript.history and not has_served:
+            if number > self._transcript.history_length and not has_served:
                 wasted.append(number)
         return tuple(wasted)
 
@@ -129,7 +129,7 @@ class Score:
         for number, call in self._transcript.enumerate_calls():
             arguments = call.arguments if call.malformed is None else call.malformed
             key = as_text([call.tool, arguments], sort_keys=True)
-            if key in previous_calls and number > self._transcript.history:
+            if key in previous_calls and number > self._transcript.history_length:
                 repeated.append(number)
             previous_calls.add(key)
         return tuple(repeated)

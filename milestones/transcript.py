@@ -95,7 +95,7 @@ class Transcript:
         instructions: The instructions that the agent had before the conversation (the system prompt).
         tools: JSON schema of the arguments, by tool name, if the record brings them.
         extra: Everything else in the record (a recorded reward, gold actions), as it stands there.
-        history: How many events, from the first, came before the part that is measured: in them nothing is
+        history_length: How many events, from the first, came before the part that is measured: in them nothing is
             reached, and nothing forbidden.
         stand_ins: What a stand-in did in it in place of a model, as in `Report.stand_ins`, if the record tells.
         source: The file that it was read from, if any; `record` is its position there, from 0.
@@ -111,7 +111,7 @@ class Transcript:
     instructions: str = ""
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
-    history: int = 0
+    history_length: int = 0
     stand_ins: tuple[str, ...] = field(default=(), repr=False, compare=False)
     source: str | None = field(default=None, repr=False, compare=False)
     record: int | None = field(default=None, repr=False, compare=False)
@@ -126,7 +126,7 @@ class Transcript:
     @property
     def measured_events(self) -> tuple[Event, ...]:
         """The events after the history."""
-        return self.events[self.history :]
+        return self.events[self.history_length :]
 
     def enumerate_events(self) -> Iterator[tuple[int, Event]]:
         """Yield every event with its number."""

@@ -93,7 +93,7 @@ def _find_objection_to_evidence(transcript: Transcript, verdict: Verdict) -> str
         return "no step is named"
     if not 1 <= verdict.event <= len(transcript):
         return f"there is no step {verdict.event}: the conversation has {len(transcript)}"
-    if verdict.event <= transcript.history:
+    if verdict.event <= transcript.history_length:
         return f"step {verdict.event} came before the part that is judged"
     text = transcript.events[verdict.event - 1].text
     if not contains_quote(text, verdict.quote):

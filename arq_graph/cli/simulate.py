@@ -159,7 +159,7 @@ class _ConversationView:
 
     def _score(self, conversation: Conversation, event_count: int) -> Score:
         events = tuple(conversation.events[:event_count])
-        transcript = Transcript(events, history=min(self.history_events, event_count))
+        transcript = Transcript(events, history_length=min(self.history_events, event_count))
         return score(self.scenario.measured_graph, transcript, tools=self.scenario.tools)
 
 

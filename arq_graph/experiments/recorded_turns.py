@@ -85,7 +85,7 @@ def split_turns(transcript: Transcript) -> Iterator[RecordedTurn]:
     history alone.
     """
     messages = list(convert_events_to_messages(transcript.events))
-    first_measured = len(list(convert_events_to_messages(transcript.events[: transcript.history])))
+    first_measured = len(list(convert_events_to_messages(transcript.events[: transcript.history_length])))
     turn = RecordedTurn(history=[])
     for position, message in enumerate(messages):
         if isinstance(message, AIMessage):

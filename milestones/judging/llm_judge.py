@@ -169,8 +169,8 @@ class LLMJudge:
                 if self.votes > 1:
                     # If a cache stands before the model, votes on the same text would all be one vote.
                     now["vote"] = vote
-                if tally.transcript.history:
-                    now["from_step"] = tally.transcript.history + 1
+                if tally.transcript.history_length:
+                    now["from_step"] = tally.transcript.history_length + 1
                 tail = self.template.render("tail", {"seen": seen, "now": now})
                 name = f"batch-{number}-vote-{vote}"
                 prompt = [head, HumanMessage(steps + tail)]

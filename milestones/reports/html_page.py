@@ -273,8 +273,8 @@ def _make_visible(value: Any) -> Any:
 
 def _describe_transcript(transcript: Transcript, instruction_numbers: dict[str, int]) -> dict[str, Any]:
     described: dict[str, Any] = {"events": [_describe_event(event) for event in transcript.events]}
-    if transcript.history:
-        described["history"] = transcript.history
+    if transcript.history_length:
+        described["history"] = transcript.history_length
     if answers := _list_model_answers(transcript):
         described["answers"] = answers
     instructions = transcript.instructions

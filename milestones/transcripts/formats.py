@@ -176,7 +176,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
         instructions=instructions,
         tools=_parse_tools(fields.get("tools")),
         extra=fields,
-        history=_count_history(chat, fields.get("history")),
+        history_length=_count_history(chat, fields.get("history")),
     )
 
 
