@@ -62,7 +62,8 @@ def route_calls(
         messages_key: Channel of the messages.
     """
     tools_to_approve = agent.get_confirmed_tools("operator", "interrupt") if approve else ()
-    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
+    if not isinstance(otherwise, str):
+        otherwise = list(otherwise)
 
     def route(state: Any) -> Any:
         state_view = StateView(state, messages_key, agent=agent.name)
@@ -78,6 +79,7 @@ def route_calls(
                 return again
         return otherwise
 
+    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
     if agent.toolbox:
         destinations.append("tools")
     if approve and tools_to_approve:
