@@ -247,9 +247,9 @@ def test_a_value_cannot_write_the_question():
 def test_the_question_goes_out_as_an_event_and_its_id_is_a_yes():
     desk = Desk()
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
-    *_, sent, asked = desk.app.stream(input, THREAD, stream_mode="custom")
-    assert (sent.type, asked.type) == ("reply_sent", "confirmation_asked")
-    assert (asked.question, asked.calls[0].arguments) == (QUESTION, {"order_id": "A-1"})
+    *_, sent, confirmation = desk.app.stream(input, THREAD, stream_mode="custom")
+    assert (sent.type, confirmation.type) == ("reply_sent", "confirmation_asked")
+    assert (confirmation.question, confirmation.calls[0].arguments) == (QUESTION, {"order_id": "A-1"})
     desk.send("another-id")
     (agreement,) = desk.state["agreements"]
     desk.send(agreement["id"])
@@ -352,7 +352,7 @@ def test_a_question_stays_open_after_an_operators_decision_on_another_call(decis
 
     desk = Desk(tools=[get_order], confirm={"cancel_order": "customer", "get_order": "operator"})
     proposed = {"cancel_order": iter([[{"order_id": "A-1"}]]), "get_order": iter([[], [{"order_id": "A-1"}]])}
-    calls = {name: lambda _, made=made: next(made, []) for name, made in proposed.items()}
+    calls = {name: lambda _, rounds=rounds: next(rounds, []) for name, rounds in proposed.items()}
     desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
     desk.request()
     desk.app.invoke({"messages": [HumanMessage("Where is it?")]}, THREAD)
@@ -454,7 +454,7 @@ def test_a_yes_that_is_edited_into_a_no_runs_nothing_more():
 
 
 def test_a_turn_that_was_killed_before_its_reply_asked_nothing(strategy):
-    desk = Desk(strategy, reply=lambda asked: ProcessKilled() if asked.module == "message" else None)
+    desk = Desk(strategy, reply=lambda prompt: ProcessKilled() if prompt.module == "message" else None)
     with pytest.raises(ProcessKilled):
         desk.send("Please cancel A-1.")
     assert desk.state.get("agreements", []) == []

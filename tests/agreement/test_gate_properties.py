@@ -100,21 +100,21 @@ def run_conversation(strategy: str, texts: list[str], seed: int) -> None:
 def check_turn(messages: list[Any], turn_start: int, is_granted: dict[str, bool]) -> None:
     """Check the two invariants in the newest turn, by what can be read in the messages alone."""
     results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
-    asked = messages[turn_start - 1].text if turn_start else ""
+    last_reply = messages[turn_start - 1].text if turn_start else ""
     has_agreed = ANSWERS[messages[turn_start].text] if turn_start < len(messages) else False
-    questions = [line.split(". ", 1)[-1] for line in asked.splitlines() if "Cancel order (" in line]
+    questions = [line.split(". ", 1)[-1] for line in last_reply.splitlines() if "Cancel order (" in line]
     for message in messages[turn_start:]:
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             if results[call["id"]].status == "error":
                 continue
             assert call["name"] != "refund"
             if call["name"] == "look_up":
-                # A speaker has a value confirmed that nobody gave; what was granted when it asked stays granted.
-                assert is_granted["G2"] or (has_agreed and "Look up" in asked)
+                # A speaker has a value confirmed that nobody gave; what was granted when it last_reply stays granted.
+                assert is_granted["G2"] or (has_agreed and "Look up" in last_reply)
             else:
                 order = call["args"]["order_id"]
                 question = f'Cancel order (order id: "{order}", refund: yes)'
-                assert has_agreed and asked.endswith("Reply yes to go ahead.") and question in questions
+                assert has_agreed and last_reply.endswith("Reply yes to go ahead.") and question in questions
                 questions.remove(question)  # one yes, one call
 
 

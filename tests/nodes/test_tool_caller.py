@@ -104,9 +104,9 @@ def test_what_a_reply_asked_for_is_open_for_one_turn():
         HumanMessage("Hm", id="h0"),
         AIMessage("Which?"),
     ]
-    asked = {"agent": "Desk", "tool": "get_order", "kind": "missing", "argument": "order_id"}
-    both = [{**asked, "turn": turn} for turn in ("h-1", "h0")]
-    _, insights, _ = decide({}, messages=[*talk, ASKED], insights=both)
+    missing = {"agent": "Desk", "tool": "get_order", "kind": "missing", "argument": "order_id"}
+    earlier = [{**missing, "turn": turn} for turn in ("h-1", "h0")]
+    _, insights, _ = decide({}, messages=[*talk, ASKED], insights=earlier)
     assert [insight["turn"] for insight in insights if insight["kind"] == "missing"] == ["h0"]
 
 
@@ -121,13 +121,13 @@ def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
 
 
 def test_a_tool_of_an_earlier_turns_insights_has_its_round_in_this_one():
-    asked = {"agent": "Desk", "turn": "h0", "tool": "get_order", "kind": "missing", "argument": "order_id"}
+    missing = {"agent": "Desk", "turn": "h0", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     match = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": True, "matched": True}
     talk = [HumanMessage("Hi", id="h0"), AIMessage("Which?"), ASKED]
     route = route_calls(Agent("Desk", "You help.", [LATE]), again="tools once more")
     state = {"messages": talk, "guideline_matches": [match]}
     for turn, destination in (("h0", "tools once more"), ("h1", "message")):
-        assert route({**state, "tool_insights": [{**asked, "turn": turn}]}) == destination
+        assert route({**state, "tool_insights": [{**missing, "turn": turn}]}) == destination
 
 
 @pytest.mark.parametrize(("granted_later", "rounds"), [(2, 2), (9, 4)])
