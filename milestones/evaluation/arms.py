@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.pregel import Pregel
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error, describe_location, find_module_file
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
-from arq_graph.milestones.evaluation.tested_app import App, is_graph
+from arq_graph.milestones.evaluation.tested_app import App
 from arq_graph.models.resolve import make_chat_model
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _refuse_misspelt_success(outcome: Mapping[str, Any], name: str, place: str) 
 
 def _add_checkpointer(app: App) -> App:
     """Give a graph without a checkpointer one in memory, so that it remembers its state between turns."""
-    if not is_graph(app) or app.checkpointer is not None:
+    if not isinstance(app, Pregel) or app.checkpointer is not None:
         return app
     # If messages are not added up, a graph with a checkpointer would see only the last one.
     if not hasattr(app.channels.get("messages"), "operator"):

@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
-from langgraph.pregel import Pregel
 
 from arq_graph.errors import InputError
 
 App = Any
 """An object with `invoke` or `ainvoke` that takes `{"messages": […]}` and a config, and returns messages."""
-
-
-def is_graph(app: object) -> bool:
-    """Return whether an app is a compiled LangGraph graph."""
-    return isinstance(app, Pregel)
 
 
 class AppTurn:
@@ -53,14 +47,14 @@ class AppTurn:
 
     def _after_user_message(self, messages: list[BaseMessage]) -> list[BaseMessage]:
         """Return the messages after the user's; all of them if the app returns only new ones."""
-        by_id = [index for index, message in enumerate(messages) if message.id == self.user_message.id]
-        by_text = [
-            index
-            for index, message in enumerate(messages)
-            if message.type == "human" and message.text == self.user_message.text
-        ]
-        positions = by_id or by_text
-        return messages[positions[-1] + 1 :] if positions else messages
+        index_by_id = index_by_text = None
+        for index, message in enumerate(messages):
+            if message.id == self.user_message.id:
+                index_by_id = index
+            if message.type == "human" and message.text == self.user_message.text:
+                index_by_text = index
+        last_index = index_by_text if index_by_id is None else index_by_id
+        return messages if last_index is None else messages[last_index + 1 :]
 
 
 def parse_app_output(output: Any) -> list[BaseMessage]:

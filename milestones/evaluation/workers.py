@@ -20,10 +20,10 @@ from pkgutil import resolve_name
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.pregel import Pregel
 
 from arq_graph.agent import modules
 from arq_graph.errors import ArqGraphError, InputError
-from arq_graph.milestones.evaluation.tested_app import is_graph
 from arq_graph.milestones.event_loop import is_cancelled_from_outside, run_in_background
 
 Job = tuple[bytes, tuple[Path, ...]]
@@ -161,7 +161,7 @@ def _pickle(value: object) -> bytes:
             reference = modules.find_reference(value)
             if reference is not None:
                 return modules.load, reference
-            if is_graph(value):
+            if isinstance(value, Pregel):
                 return resolve_name, (_find_import_name(value),)
             if isinstance(value, BaseChatModel):
                 try:
