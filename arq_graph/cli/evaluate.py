@@ -35,7 +35,7 @@ def evaluate(
     suite: options.SuiteFile,
     arms: options.ArmNames = None,
     only: options.Only = None,
-    runs: options.Runs = None,
+    runs: options.Runs = 1,
     concurrency: options.Concurrency = 8,
     workers: options.Workers = None,
     model: options.Model = None,
@@ -75,12 +75,12 @@ def evaluate(
     folder = suite.absolute().parent
     chosen_suite, loaded_arms = prepare_arms(chosen_suite, arms or ["guided"], folder, models.agent_model)
     resume_hint = format_resume_hint(results)
-    with show_conversations(chosen_suite, loaded_arms, runs or 1, resume_hint) as on_conversation:
+    with show_conversations(chosen_suite, loaded_arms, runs, resume_hint) as on_conversation:
         report = evaluate_suite(
             chosen_suite,
             loaded_arms,
             **models.settings,
-            runs=runs or 1,
+            runs=runs,
             concurrency=concurrency,
             workers=workers,
             max_calls=max_calls,

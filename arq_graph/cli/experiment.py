@@ -53,7 +53,7 @@ def experiment(
     suites: Annotated[
         list[str] | None,
         Argument(
-            metavar="SUITE…",
+            metavar="SUITE",
             show_default="guidelines",
             help="One or more of guidelines, use-cases, household, shop and booking, or files of your own suites.",
         ),
@@ -77,7 +77,7 @@ def experiment(
         ),
     ] = None,
     only: options.Only = None,
-    runs: options.Runs = None,
+    runs: options.Runs = 1,
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
@@ -155,7 +155,7 @@ def experiment(
         report = _run_trial(
             trial,
             resume_hint,
-            runs=runs or 1,
+            runs=runs,
             concurrency=concurrency,
             workers=workers,
             resume=resume,

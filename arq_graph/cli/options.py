@@ -141,10 +141,7 @@ Only = Annotated[
         help="Play only scenarios of these categories (`use_case`) or kinds of users, such as helpful.",
     ),
 ]
-Runs = Annotated[
-    int | None,
-    Option("--runs", min=1, metavar="N", show_default="1", help="How often each arm plays each scenario."),
-]
+Runs = Annotated[int, Option("--runs", min=1, metavar="N", help="How often each arm plays each scenario.")]
 Concurrency = Annotated[
     int,
     Option(

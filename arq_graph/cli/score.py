@@ -78,13 +78,15 @@ def score(
     files = find_readable_files(transcripts)
     check_output_files([json, html], transcripts)
     graphs = _read_graphs(milestones, known_tools)
-    judge_choice = choose_model(judge, base_url) if judge else None
     llm_judge = None
-    if judge_choice:
+    judge_name = "none"
+    if judge:
+        judge_choice = choose_model(judge, base_url)
+        judge_name = judge_choice.name
         judge_model = judge_choice.chat_model()
         llm_judge = LLMJudge(judge_model, tools=known_tools, votes=votes, instructions=instructions)
     output_file = json or html
-    if judge_choice and not output_file:
+    if judge and not output_file:
         note("If this run is stopped, nothing is saved; with --json FILE the same command would continue it.")
     run = score_transcripts(
         graphs,
@@ -96,13 +98,13 @@ def score(
         depends_on={
             "the transcripts": fingerprint(*files),
             "the agent's instructions": fingerprint(instructions),
-            "the judge": judge_choice.name if judge_choice else "none",
+            "the judge": judge_name,
             "its votes": str(votes),
             "arq_graph": version("arq_graph"),
         },
     )
     # Counting the conversations costs nothing beside a judge; without one it would take as long as scoring.
-    total = sum(1 for _ in read_conversations(files)) if judge_choice else None
+    total = sum(1 for _ in read_conversations(files)) if judge else None
     report = _score(run, total)
     show_broken(report.broken, "scored")
     unanswered = sum(isinstance(record, UnansweredConversation) for record in report.broken)
@@ -114,7 +116,7 @@ def score(
     if run.store is not None and not unanswered:
         run.store.remove()
     show_report(report, tables)
-    if judge_choice is None:
+    if not judge:
         _show_undecided(report)
     if run.store is not None and unanswered:
         warn(
