@@ -100,7 +100,9 @@ class Asking(Generic[B]):
             self._blueprint = settings.derive.derive(question.blueprint)
         self._schema = get_schema(self._blueprint, settings.mode)
         self._prompt = convert_to_messages(question.messages)
-        self._partial = PartialAnswer(question.on_partial) if question.on_partial else None
+        self._partial: PartialAnswer | None = None
+        if question.on_partial:
+            self._partial = PartialAnswer(question.on_partial)
         self._label = f"{settings.module} asking {question.name or self._blueprint.__name__}"
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
@@ -156,6 +158,9 @@ class Asking(Generic[B]):
         name = re.sub(r"[^A-Za-z0-9_-]", "_", self._blueprint.__name__)[:64]  # what providers allow
         while True:
             session = self._session
+            max_tries = MAX_TRIES
+            if self._models.waiting:
+                max_tries = _TRIES_WITH_FALLBACKS
             call = session.transport.call(
                 self._label,
                 session.prepare_messages(self._prompt, self._schema) + list(retry_messages),
@@ -163,7 +168,7 @@ class Asking(Generic[B]):
                 model=session.model,
                 is_settled=session.is_settled,
                 partial_answer=self._partial,
-                max_tries=_TRIES_WITH_FALLBACKS if self._models.waiting else MAX_TRIES,
+                max_tries=max_tries,
             )
             try:
                 return (yield from call)

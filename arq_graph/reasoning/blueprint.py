@@ -210,8 +210,9 @@ def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
 
 def dump_in_mode(value: Any, mode: Mode) -> Any:
     """Return an answer, or a container of answers, as JSON values with the fields that a mode asks for."""
-    form = _get_form(type(value), mode) if isinstance(value, ARQ) else Form(mode)
-    return _dump(value, form)
+    if isinstance(value, ARQ):
+        return _dump(value, _get_form(type(value), mode))
+    return _dump(value, Form(mode))
 
 
 def _dump(value: Any, form: Form) -> Any:

@@ -80,8 +80,10 @@ class Failure:
         if not self.maybe_unsupported and self.status != 403:
             return False
         response = getattr(self.error, "response", None)
-        message = response.get("Error", {}).get("Message") if isinstance(response, dict) else None
-        text = f"{message or self.error} {getattr(self.error, 'param', None)}"
+        message: object = self.error
+        if isinstance(response, dict):
+            message = response.get("Error", {}).get("Message") or self.error
+        text = f"{message} {getattr(self.error, 'param', None)}"
         return re.search(rf"(?i)\b{part}", text) is not None
 
     @property

@@ -33,7 +33,9 @@ class Query:
             is_accepted, demand = self.must_be(value), "is not acceptable"
         else:
             is_accepted, demand = value == self.must_be, f"must be {self.must_be!r}"
-        return "" if is_accepted else f'"{self.question}" was answered {value!r}, which {demand}'
+        if is_accepted:
+            return ""
+        return f'"{self.question}" was answered {value!r}, which {demand}'
 
 
 class Form(NamedTuple):

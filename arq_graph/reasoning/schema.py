@@ -155,8 +155,10 @@ class _Conversion:
         distinct: list[dict[str, Any]] = []
         for choice in choices:
             converted = self._convert(choice, path)
-            is_union = converted.keys() == {"anyOf"}
-            for alternative in converted["anyOf"] if is_union else [converted]:
+            alternatives = [converted]
+            if converted.keys() == {"anyOf"}:
+                alternatives = converted["anyOf"]
+            for alternative in alternatives:
                 if alternative not in distinct:
                     distinct.append(alternative)
         if not distinct:
@@ -195,5 +197,8 @@ def _convert_enumeration(values: Iterable[Any], path: str) -> dict[str, Any]:
         values_by_type.setdefault(_PYTHON_TYPES[type(value)], []).append(value)
     choices: list[dict[str, Any]] = []
     for name, typed_values in values_by_type.items():
-        choices.append({"type": name} if name == "null" else {"type": name, "enum": typed_values})
+        choice: dict[str, Any] = {"type": name}
+        if name != "null":
+            choice["enum"] = typed_values
+        choices.append(choice)
     return choices[0] if len(choices) == 1 else {"anyOf": choices}

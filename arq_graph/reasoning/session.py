@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from arq_graph.errors import ModelRequestError, ModelUnavailableError
-from arq_graph.reasoning.endpoints import Method, Schema, get_cache_marker, join_text_blocks, mark_for_cache
+from arq_graph.reasoning.endpoints import (
+    Marker,
+    Method,
+    Schema,
+    get_cache_marker,
+    join_text_blocks,
+    mark_for_cache,
+)
 from arq_graph.reasoning.failures import Failure
 from arq_graph.reasoning.transport import Transport, with_more_tokens, with_temperature
 
@@ -73,7 +80,9 @@ class ModelSession:
         self.method, *self._other_methods = endpoint.methods
         self.is_settled = not self._other_methods
         self.is_limit_raised = False
-        self._cache_marker = get_cache_marker(transport.model) if endpoint.takes_cache_marks else None
+        self._cache_marker: Marker | None = None
+        if endpoint.takes_cache_marks:
+            self._cache_marker = get_cache_marker(transport.model)
         self._first_failure: Failure | None = None
         self._answered_method: Method | None = None
 
@@ -150,7 +159,9 @@ class ModelSession:
 
     def raise_token_limit(self) -> bool:
         """Double the token limit, once; return False if that isn't possible."""
-        larger = None if self.is_limit_raised else with_more_tokens(self.model)
+        if self.is_limit_raised:
+            return False
+        larger = with_more_tokens(self.model)
         if larger is None:
             return False
         self.model = larger

@@ -190,9 +190,10 @@ class Transport:
 
 def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
     """Return a copy with a temperature, unless the model has one of its own or is known to take none."""
-    own = getattr(model, "temperature", None) if "temperature" in model.model_fields_set else None
+    fields = model.model_fields_set
+    has_own = "temperature" in fields and getattr(model, "temperature", None) is not None
     is_refused = (model.profile or {}).get("temperature") is False
-    if temperature is None or own is not None or is_refused:
+    if temperature is None or has_own or is_refused:
         return model
     return _copy_with(model, temperature=temperature)
 

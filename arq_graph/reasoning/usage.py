@@ -159,7 +159,9 @@ class UsageTracker(BaseCallbackHandler):
             return
         call.is_answered = True
         answers = response.generations[0]
-        message = answers[0].message if answers and isinstance(answers[0], ChatGeneration) else None
+        if not answers or not isinstance(answers[0], ChatGeneration):
+            return
+        message = answers[0].message
         if isinstance(message, AIMessage):
             call.usage = message.usage_metadata
             call.model = str(message.response_metadata.get("model_name") or call.model)
