@@ -165,17 +165,21 @@ class LLMJudge:
             blueprint = _make_batch_blueprint(kinds)
             check = partial(tally.find_complaints, batch)
             for vote in range(1, self.votes + 1):
-                now: dict[str, Any] = {"judge": [ids[milestone.name] for milestone in batch]}
-                if self.votes > 1:
-                    # If a cache stands before the model, votes on the same text would all be one vote.
-                    now["vote"] = vote
-                if tally.transcript.history_length:
-                    now["from_step"] = tally.transcript.history_length + 1
+                now = self._describe_task([id for id, _ in kinds], vote, tally.transcript)
                 tail = self.template.render("tail", {"seen": seen, "now": now})
                 name = f"batch-{number}-vote-{vote}"
                 prompt = [head, HumanMessage(steps + tail)]
                 questions.append(Question(blueprint, prompt, check, name, candidates))
         return questions
+
+    def _describe_task(self, ids: list[str], vote: int, transcript: Transcript) -> dict[str, Any]:
+        task: dict[str, Any] = {"judge": ids}
+        if self.votes > 1:
+            # If a cache stands before the model, votes on the same text would all be one vote.
+            task["vote"] = vote
+        if transcript.history_length:
+            task["from_step"] = transcript.history_length + 1
+        return task
 
     def _render_head(self, tally: VoteTally) -> str:
         instructions, tools = self.instructions, self.tools

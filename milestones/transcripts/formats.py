@@ -70,7 +70,7 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             transcript = read_transcript(record, id=str(index))
             yield replace(transcript, stand_ins=stream.stand_ins, source=file_name, record=index)
         except InputError as error:
-            place = f"{Path(file_name)}: " if file_name else ""
+            place = f"{file_name}: " if file_name else ""
             yield BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
 
 
