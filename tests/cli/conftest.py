@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.shop import clerk, options, serving, write_shop
+from tests.cli.shop import clerk, make_endpoint_handler, options, write_shop
 from tests.reasoning.endpoint import Endpoint
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command printed, and its exit code."""
+    """The output and the exit code of a command."""
 
     code: int
     out: str
@@ -32,7 +32,7 @@ class CommandResult:
 
     @property
     def words(self) -> str:
-        """All that was printed, without line breaks and frames, which depend on the width."""
+        """Everything that was printed, without line breaks and frames, which depend on the width."""
         return " ".join(f"{self.out} {self.err}".replace("│", " ").split())
 
 
@@ -74,7 +74,7 @@ def served(cli: Cli) -> Cli:
     """Run a command whose model is the shop's clerk."""
 
     def run(*arguments: str | Path, stdin: str = "", **changes: Any) -> CommandResult:
-        with Endpoint(serving(clerk(**changes))) as endpoint:
+        with Endpoint(make_endpoint_handler(clerk(**changes))) as endpoint:
             return cli(*arguments, *options(endpoint), stdin=stdin)
 
     return run

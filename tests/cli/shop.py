@@ -121,7 +121,7 @@ def write_shop(folder: Path) -> Path:
 
 
 def journal(shop: Path) -> list[str]:
-    """What the shop's tools did."""
+    """Return what the shop's tools did."""
     file = shop.with_name("journal.txt")
     return file.read_text().splitlines() if file.exists() else []
 
@@ -151,8 +151,8 @@ def _with_number(asked: Asked) -> Any:
     return [{"order_id": number} for number in numbers] or {}
 
 
-def serving(model: BaseChatModel) -> Callable[[Request], Reply]:
-    """What an endpoint answers that serves this model."""
+def make_endpoint_handler(model: BaseChatModel) -> Callable[[Request], Reply]:
+    """Return the answers of an endpoint that serves this model."""
     modules = {"GuidelineBatch": "matcher", "ToolBatch": "tools", "MessageBlueprint": "message"}
 
     def answer(request: Request) -> Reply:

@@ -56,10 +56,10 @@ def test_an_unfinished_turn_is_finished_first_and_a_finished_one_is_shown(cli, s
     assert "You said: Thanks" in served("chat", shop, "--thread", "t1").out
 
 
-def interrupted(
+def interrupt_chat(
     shop: Path, ready: Callable[[IO[str]], object], *options: str, text: str = "", times: int = 1
 ) -> str:
-    """Chat in a process of its own, press Ctrl-C when it is ready, and give what it says of it."""
+    """Chat in another process, press Ctrl-C once it is ready, and return what it prints to standard error."""
     with subprocess.Popen(
         [sys.executable, "-m", "arq_graph", "chat", str(shop), "--thread", "t1", *options],
         stdin=subprocess.PIPE,
@@ -99,7 +99,7 @@ def test_ctrl_c_once_or_twice_during_a_model_call_leaves_a_thread_that_can_be_re
         return hang()
 
     with Endpoint(never_answer) as endpoint:
-        err = interrupted(
+        err = interrupt_chat(
             shop, lambda _: model_called.wait(60), *options(endpoint), text="Where is B-1?\n", times=times
         )
     assert err.count("Interrupted.") == 1
@@ -112,4 +112,4 @@ def test_ctrl_c_at_the_prompt_shows_how_to_resume(folder, shop):
         while out.read(1) != ">":
             pass
 
-    assert "--thread t1" in interrupted(shop, prompted)
+    assert "--thread t1" in interrupt_chat(shop, prompted)

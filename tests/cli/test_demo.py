@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arq_graph import OfflineChatModel
-from tests.cli.shop import options, serving
+from tests.cli.shop import make_endpoint_handler, options
 from tests.reasoning.endpoint import Endpoint
 
 ALONE = "--no-evaluation"
@@ -46,8 +46,8 @@ def test_without_the_sqlite_package_it_says_what_to_install(cli, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli):
-    with Endpoint(serving(OfflineChatModel())) as endpoint:
+def test_a_model_that_costs_is_only_evaluated_on_request(cli):
+    with Endpoint(make_endpoint_handler(OfflineChatModel())) as endpoint:
         result = cli("demo", *options(endpoint))
     assert "--evaluation runs them" in result.words
     assert not Path(".arq_graph/demo.html").exists()

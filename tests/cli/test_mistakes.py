@@ -1,4 +1,4 @@
-"""What goes wrong is said in one message, with an exit code that means something."""
+"""Mistakes are reported in one message, with an exit code that means something."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def test_an_unexpected_error_has_a_traceback_only_with_debug(cli, shop, monkeypa
     assert "Traceback" in cli("--debug", "chat", shop).err
 
 
-def printing_to(output: int, shop: Path) -> list[str]:
-    """What is said where the output goes to a file descriptor that fails."""
+def check_with_output_to(output: int, shop: Path) -> list[str]:
+    """Return the errors of `check` if its output goes to a file descriptor that fails."""
     command = [sys.executable, "-m", "arq_graph", "check", str(shop)]
     buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # as for most users
     result = subprocess.run(
@@ -150,7 +150,7 @@ def printing_to(output: int, shop: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_reported_in_one_line(shop):
-    lines = printing_to(os.open("/dev/full", os.O_WRONLY), shop)
+    lines = check_with_output_to(os.open("/dev/full", os.O_WRONLY), shop)
     assert lines == ["error: the disk is full: the output could not be written"]
 
 
@@ -158,7 +158,7 @@ def test_a_full_disk_is_reported_in_one_line(shop):
 def test_a_reader_that_goes_away_ends_it_without_a_word(shop):
     reading, writing = os.pipe()
     os.close(reading)
-    assert printing_to(writing, shop) == []
+    assert check_with_output_to(writing, shop) == []
 
 
 @pytest.mark.slow

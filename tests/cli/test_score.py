@@ -13,7 +13,7 @@ from langgraph.graph import START, StateGraph
 
 from arq_graph import OfflineChatModel
 from arq_graph.milestones import read_report
-from tests.cli.shop import options, serving
+from tests.cli.shop import make_endpoint_handler, options
 from tests.reasoning.endpoint import Endpoint, refusal, status
 
 GRAPH = """
@@ -159,7 +159,7 @@ def judge(endpoint):
 
 def test_scores_are_saved_and_the_same_command_scores_the_rest(cli, chats, folder):
     write_json("chats.json", [chat(id=str(number)) for number in range(12)])
-    answers = serving(OfflineChatModel())
+    answers = make_endpoint_handler(OfflineChatModel())
     command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
     replies = chain([answers] * 5, repeat(lambda _: status(401, "revoked")))
     with Endpoint(lambda request: next(replies)(request)) as endpoint:

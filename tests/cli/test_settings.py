@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shop import clerk, options, serving
+from tests.cli.shop import clerk, make_endpoint_handler, options
 from tests.reasoning.endpoint import Endpoint
 
 
 def test_a_dotenv_file_chooses_the_model_and_overrides_and_expands_nothing(cli, shop, monkeypatch, caplog):
     monkeypatch.setenv("MINE", "of the environment")
-    with Endpoint(serving(clerk())) as endpoint:
+    with Endpoint(make_endpoint_handler(clerk())) as endpoint:
         Path(".env").write_text(
             f"# a local server\nexport ARQ_GRAPH_MODEL='{endpoint.model_name}'\nthis is prose\n"
             f"ARQ_GRAPH_BASE_URL = {endpoint.base_url}  # this machine\nA=$(id)\nMINE=x\n"
@@ -54,7 +54,7 @@ def test_the_choice_of_the_model_is_shown(cli, shop, monkeypatch, environ, optio
 def test_arguments_of_the_model_reach_each_call_as_text_or_json(cli, shop):
     settings = ["reasoning_effort=low", "temperature=0.5", 'model_kwargs={"seed": 7}']
     arguments = [word for setting in settings for word in ("--model-arg", setting)]
-    with Endpoint(serving(clerk())) as endpoint:
+    with Endpoint(make_endpoint_handler(clerk())) as endpoint:
         result = cli("run", shop, "-c", "-", *options(endpoint), *arguments, stdin="Where is B-1?")
     assert result.code == 0
     wanted = {"reasoning_effort": "low", "temperature": 0.5, "seed": 7}
