@@ -1,6 +1,6 @@
 """An agent of LangChain's `create_agent` that follows its guidelines, with its own prompt, tools and middleware.
 
-The matcher and the reviser are the offline stand-in. It cannot call tools, so a script plays the agent's own model;
+The matcher and the reviser are the offline model. It cannot call tools, so a script plays the agent's own model;
 put a chat model in the place of both.
 
 pip install "arq_graph[middleware]"

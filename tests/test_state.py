@@ -1,4 +1,4 @@
-"""What the channels hold: plain JSON, each record with its agent, read and written by that agent alone."""
+"""The channels of the state: plain JSON, each record with its agent, read and written by that agent alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arq_graph import Agent, Guideline, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.brain import brain
 
-SAID = {"messages": [HumanMessage("Where is A-1?", id="h1")]}
+QUESTION = {"messages": [HumanMessage("Where is A-1?", id="h1")]}
 
 
 def get_order(order_id: str) -> str:
@@ -23,30 +23,30 @@ def get_order(order_id: str) -> str:
     return f"{order_id} is late"
 
 
-def desk(name: str) -> Agent:
-    rule = Guideline("the customer asks about an order", "look it up", tools=[get_order])
-    return Agent(name, "You help.", [rule])
+def make_desk(name: str = "Desk") -> Agent:
+    guideline = Guideline("the customer asks about an order", "look it up", tools=[get_order])
+    return Agent(name, "You help.", [guideline])
 
 
-def match(agent: str, **fields: Any) -> dict[str, Any]:
+def make_match(agent: str, **fields: Any) -> dict[str, Any]:
     return {"agent": agent, "turn": "h1", "guideline": "G1", "active": True, "matched": True, **fields}
 
 
-def test_the_channels_of_a_turn_are_plain_json_that_names_its_agent():
+def test_the_channels_of_a_turn_are_plain_json_with_agent_and_turn():
     model = brain({"G1": 9}, {"get_order": {"order_id": "A-1"}}, "It is late.")
-    state = create_guided_agent(model, desk("Desk")).invoke(SAID)
-    kept = {name: value for name, value in state.items() if name != "messages"}
-    assert json.loads(json.dumps(kept)) == kept
+    state = create_guided_agent(model, make_desk()).invoke(QUESTION)
+    channels = {name: value for name, value in state.items() if name != "messages"}
+    assert json.loads(json.dumps(channels)) == channels
     assert state["guideline_matches"][0]["active"] is True
-    assert {record["agent"] for records in kept.values() for record in records} == {"Desk"}
-    assert {record["turn"] for records in kept.values() for record in records} == {"h1"}
+    for records in channels.values():
+        assert all((record["agent"], record["turn"]) == ("Desk", "h1") for record in records)
 
 
-def test_the_shape_of_every_record_is_shown_to_servers():
-    schema = create_guided_agent("offline", desk("Desk")).get_output_jsonschema()
-    item = schema["properties"]["guideline_matches"]["items"]
-    shown = schema["$defs"][item["$ref"].rsplit("/", 1)[-1]] if "$ref" in item else item
-    assert {"agent", "turn", "guideline", "active", "score"} <= shown["properties"].keys()
+def test_servers_see_the_fields_of_every_record():
+    schema = create_guided_agent("offline", make_desk()).get_output_jsonschema()
+    items = schema["properties"]["guideline_matches"]["items"]
+    record = schema["$defs"][items["$ref"].rsplit("/", 1)[-1]] if "$ref" in items else items
+    assert {"agent", "turn", "guideline", "active", "score"} <= record["properties"].keys()
 
 
 @pytest.mark.filterwarnings("ignore:guidelines were not matched")
@@ -55,35 +55,41 @@ def test_the_shape_of_every_record_is_shown_to_servers():
     [
         ({"guideline_matches": ["G1"]}, "'guideline_matches' must hold a list of records as plain JSON"),
         ({"guideline_matches": [{"guideline": "G1"}]}, "plain JSON, each with its agent"),
-        ({"guideline_matches": [match("Desk", active="perhaps")]}, "of the form GuidelineMatch: active: "),
+        (
+            {"guideline_matches": [make_match("Desk", active="perhaps")]},
+            "of the form GuidelineMatch: active: ",
+        ),
         ({"variables": ["x"]}, "'variables' must hold a dict"),
     ],
 )
-def test_a_channel_that_holds_something_else_is_a_clear_error(channels, problem):
+def test_a_channel_of_another_form_is_a_clear_error(channels, problem):
     with pytest.raises(errors.StateError, match=problem):
-        MessageReviser(brain(), desk("Desk")).invoke({**SAID, **channels})
+        MessageReviser(brain(), make_desk()).invoke({**QUESTION, **channels})
 
 
-def test_what_was_judged_of_a_message_does_not_count_for_other_words_under_its_id():
+def test_matches_of_a_message_do_not_count_for_other_words_under_its_id():
     model = brain({"G1": lambda asked: 9 if "A-1" in asked.lines[0]["text"] else 2})
-    app = create_guided_agent(model, desk("Desk"), mode="direct", checkpointer=MemorySaver())
-    for said, is_active in (("Where is A-1?", True), ("Tell me a joke.", False)):
-        state = app.invoke({"messages": [HumanMessage(said, id="h1")]}, {"configurable": {"thread_id": "1"}})
-        assert [each["active"] for each in state["guideline_matches"]] == [is_active]
+    app = create_guided_agent(model, make_desk(), mode="direct", checkpointer=MemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    for text, is_active in (("Where is A-1?", True), ("Tell me a joke.", False)):
+        state = app.invoke({"messages": [HumanMessage(text, id="h1")]}, thread)
+        assert [match["active"] for match in state["guideline_matches"]] == [is_active]
 
 
-def test_a_node_by_hand_tells_turns_apart_whose_messages_have_no_ids():
+def test_turns_are_told_apart_even_if_messages_have_no_ids():
     model = brain({"G1": lambda asked: 9 if "A-1" in asked.lines[-1]["text"] else 2})
-    matcher = GuidelineMatcher(model, desk("Desk"), mode="direct")
-    kept = matcher.invoke({"messages": [("user", "Where is A-1?")]})
-    assert matcher.invoke({"messages": [("user", "Where is A-1?")], **kept}) == kept
-    now = matcher.invoke({"messages": [("user", "Tell me a joke.")], **kept})
-    assert [update["guideline_matches"][0]["active"] for update in (kept, now)] == [True, False]
+    matcher = GuidelineMatcher(model, make_desk(), mode="direct")
+    first = matcher.invoke({"messages": [("user", "Where is A-1?")]})
+    assert matcher.invoke({"messages": [("user", "Where is A-1?")], **first}) == first
+    second = matcher.invoke({"messages": [("user", "Tell me a joke.")], **first})
+    assert [update["guideline_matches"][0]["active"] for update in (first, second)] == [True, False]
 
 
-def test_records_of_another_agent_are_kept_and_none_of_its_business():
+def test_records_of_another_agent_stay_unchanged():
     other = {"agent": "Other", "of": "another version"}
-    update = GuidelineMatcher(brain({"G1": 9}), desk("Desk")).invoke({**SAID, "guideline_matches": [other]})
+    update = GuidelineMatcher(brain({"G1": 9}), make_desk()).invoke(
+        {**QUESTION, "guideline_matches": [other]}
+    )
     assert update["guideline_matches"][0] == other
     assert [record["agent"] for record in update["guideline_matches"]] == ["Other", "Desk"]
 
@@ -103,7 +109,7 @@ print(app.get_state(thread).values["revisions"][0]["agent"])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strict", ["true", "false"])
-def test_a_thread_is_kept_and_loaded_in_silence_strict_or_not(strict, monkeypatch):
+def test_a_thread_is_stored_and_loaded_without_warnings(strict, monkeypatch):
     monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", strict)
     run = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("Desk\n", "")

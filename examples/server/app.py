@@ -1,6 +1,6 @@
 """The graph that `langgraph dev` serves: made once, when the server starts, without a checkpointer or a store.
 
-The server attaches its own. Set MODEL to a model string such as openai:gpt-4o; without it the offline stand-in answers.
+The server attaches its own. Set MODEL to a model string such as openai:gpt-4o; without it the offline model answers.
 """
 
 from __future__ import annotations

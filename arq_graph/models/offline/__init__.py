@@ -1,1 +1,1 @@
-"""A stand-in for a chat model, which shows how a graph runs where no key is; it understands nothing."""
+"""A fake chat model that shows how a graph runs without a key; it understands nothing."""
