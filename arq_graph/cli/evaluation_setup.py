@@ -57,11 +57,11 @@ class EvaluationModels:
     def settings(self) -> dict[str, Any]:
         """The models as arguments of `aevaluate`."""
         depends_on = {MODEL_ROLES[role]: name for role, name in self.names.items()}
+        if self.has_judge and self.votes > 1:
+            depends_on[JUDGE_VOTES] = str(self.votes)
         settings: dict[str, Any] = {**self.by_role, "depends_on": depends_on}
         if self.has_judge:
             settings["judge"] = LLMJudge(self.by_role["judge"], votes=self.votes)
-            if self.votes > 1:
-                depends_on[JUDGE_VOTES] = str(self.votes)
         return settings
 
 
