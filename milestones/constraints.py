@@ -50,9 +50,9 @@ class Constraint(Part):
             return {"equals": data}
         for key in data:
             if key not in cls.model_fields:
-                near = suggestion(str(key), cls.model_fields)
+                hint = suggestion(str(key), cls.model_fields)
                 raise ValueError(
-                    f"has an unknown key `{key}`{near} (its keys: {', '.join(cls.model_fields)}; a value that is a "
+                    f"has an unknown key `{key}`{hint} (its keys: {', '.join(cls.model_fields)}; a value that is a "
                     "mapping is written {equals: {…}})"
                 )
         return data

@@ -114,9 +114,9 @@ def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
         name = milestone.name
         for dependency in milestone.dependencies:
             if dependency not in graph:
-                near = suggestion(dependency, graph)
+                hint = suggestion(dependency, graph)
                 yield _make_error(
-                    milestone, f"{name!r} depends on {dependency!r}, which isn't a milestone{near}"
+                    milestone, f"{name!r} depends on {dependency!r}, which isn't a milestone{hint}"
                 )
         if name == START and milestone.dependencies:
             yield _make_error(
@@ -150,10 +150,10 @@ def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
         if is_single and not any(graph.has_edge(name, name) for name in component):
             continue
         names = sorted(component, key=lambda name: graph.get_milestone(name).line or 0)
-        shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
+        listed_names = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
         if len(names) > MAX_NAMES_SHOWN:
-            shown += ", …"
-        message = f"a cycle: {shown} depend on each other; the cycle can only be entered from outside"
+            listed_names += ", …"
+        message = f"a cycle: {listed_names} depend on each other; the cycle can only be entered from outside"
         yield _make_warning(graph.get_milestone(names[0]), message)
 
 

@@ -73,8 +73,8 @@ def _parse_chat(chat: str) -> list[dict[str, Any]]:
 
 
 def _parse_part(role: str, text: str, index: int) -> dict[str, Any]:
-    said, *call_texts = text.replace(_END_MARK, "").split(_CALL_MARK)
-    lines = [said.strip()]
+    before_calls, *call_texts = text.replace(_END_MARK, "").split(_CALL_MARK)
+    lines = [before_calls.strip()]
     calls = []
     for call_text in call_texts:
         name, arguments, rest = _parse_call(call_text.lstrip(), index)

@@ -68,9 +68,9 @@ def parse_messages(messages: Iterable[Any]) -> tuple[list[Event], str]:
         speaker = _get_speaker(fields)
         step = fields.get("step", index)
         if speaker is None:
-            known = ", ".join(_SPEAKERS)
+            known_names = ", ".join(_SPEAKERS)
             raise InputError(
-                f"message {index} is not a chat message: its `type` or `role` is none of {known}"
+                f"message {index} is not a chat message: its `type` or `role` is none of {known_names}"
             )
         if speaker == "tool":
             events.append(_parse_result(fields, unanswered_calls, step))
