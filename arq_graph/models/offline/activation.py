@@ -32,7 +32,7 @@ def judge_guidelines(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
         id = guideline["id"]
         if id not in prompt.get_from_tail("judge"):
             continue
-        judgement = filler.get_properties(filler.get_properties().get(id))
+        judgement = filler.get_properties(filler.properties.get(id))
         application = filler.get_properties(judgement.get("application"))
         # If the schema asks about the action but not whether it is continuous, the designer has said that it isn't.
         may_be_continuous = not application or "guideline_is_continuous" in application

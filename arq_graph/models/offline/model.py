@@ -65,7 +65,7 @@ def _answer(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMes
 
 
 def _answer_queries(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
-    properties = filler.get_properties()
+    properties = filler.properties
     if "move" in properties:
         return answer_speaker(prompt, filler)
     if "action" in properties and properties.keys() & {"next_steps", "thought"}:

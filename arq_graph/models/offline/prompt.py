@@ -76,12 +76,12 @@ class Prompt:
 
     def get_entries(self, section: str) -> list[dict[str, Any]]:
         """Return the objects that a section lists."""
-        return _as_list(self.sections.get(section))
+        return [entry for entry in _as_list(self.sections.get(section)) if isinstance(entry, dict)]
 
     def get_from_tail(self, name: str) -> list[Any]:
         """Return a list of the section `now`."""
-        now = self.sections.get("now") or {}
-        return _as_list(now.get(name))
+        now = self.sections.get("now")
+        return _as_list(now.get(name)) if isinstance(now, dict) else []
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -43,9 +43,14 @@ class SchemaFiller:
                 return schema
         return {}
 
-    def get_properties(self, schema: Any = None) -> Mapping[str, Any]:
-        """Return the properties of an object, by default of the whole schema."""
-        return self.resolve(self._root if schema is None else schema).get("properties") or {}
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """The properties of the whole schema."""
+        return self.get_properties(self._root)
+
+    def get_properties(self, schema: Any) -> Mapping[str, Any]:
+        """Return the properties of an object, {} if the schema is None."""
+        return self.resolve(schema).get("properties") or {}
 
     def _fill(self, schema: Mapping[str, Any], suggestion: Any, name: str) -> Any:
         options = schema.get("anyOf", ())

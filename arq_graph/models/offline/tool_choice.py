@@ -57,7 +57,7 @@ def find_calls(prompt: Prompt, schemas: Mapping[str, Any], filler: SchemaFiller)
         arguments = []
         for entry in tool.get("arguments") or ():
             query = queries.get(entry.get("key") or entry["name"])
-            schema = filler.get_properties(query or {}).get("value")
+            schema = filler.get_properties(query).get("value")
             arguments.append(Argument(entry, schema, prompt, filler))
         calls.append(ProposedCall(tool, keys[0], arguments))
     due = [call for call in calls if _is_unlocked(prompt, call)]
@@ -104,7 +104,7 @@ def answer_tool_caller(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
     """Return the answers to the tool caller's queries."""
     answers: dict[str, Any] = {}
     schemas = {}
-    for name, schema in filler.get_properties().items():
+    for name, schema in filler.properties.items():
         answers[name] = prompt.request
         calls = filler.get_properties(schema).get("tool_calls_for_candidate_tool")
         if calls:
@@ -121,7 +121,7 @@ class NextStep:
     """The next step of a planner or speaker: the first call that is ready, or a reply that asks for what is missing."""
 
     def __init__(self, prompt: Prompt, filler: SchemaFiller, query: str) -> None:
-        schema = filler.get_properties()[query]
+        schema = filler.properties[query]
         self.options: dict[str, Any] = {}
         for option in filler.resolve(schema).get("anyOf") or [schema]:
             self.options |= filler.get_properties(option)
