@@ -104,7 +104,7 @@ def _require_regular_files(*files: Path | None) -> None:
 
 @dataclass
 class _Counts:
-    """What became of the conversations.
+    """Counts of the conversations that were read, used and left out.
 
     Attributes:
         conversations: How many were read.

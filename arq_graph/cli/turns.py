@@ -79,7 +79,7 @@ def turns(
     if not steps:
         reason = f"; the first broken record: {broken[0].error}" if broken else ""
         raise InputError(f"the dataset holds no step: no message of an agent follows one of a user{reason}")
-    if known_tools is None and not _are_tools_named(steps):
+    if known_tools is None and not _has_tools(steps):
         warn(_NO_TOOLS)
     model_choice = choose_model(model, base_url, model_arg)
     subject: Any = model_choice.chat_model()
@@ -121,7 +121,7 @@ def turns(
         raise incomplete_exit()
 
 
-def _are_tools_named(steps: Sequence[TurnStep]) -> bool:
+def _has_tools(steps: Sequence[TurnStep]) -> bool:
     transcripts = [step.transcript for step in steps]
     return any(transcript.tools or transcript.extra.get("tools") for transcript in transcripts)
 
