@@ -4,8 +4,8 @@ import pytest
 
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Suite, evaluate
-from tests.suites.desks import FOLDER
 from tests.suites.test_use_cases import REACHED_OFFLINE
+from tests.suites.use_case_desk import FOLDER
 
 pytestmark = pytest.mark.slow
 

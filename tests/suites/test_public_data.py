@@ -1,10 +1,11 @@
-"""The public data sets as suites: tiny files in their formats, with sentences of our own."""
+"""The public data sets as suites: tiny files in their formats, with our own sentences."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,10 @@ from arq_graph.milestones import Suite
 from examples.public_data.alfworld import write_alfworld_suite
 from examples.public_data.multiwoz import write_multiwoz_suite
 from examples.public_data.webshop import write_webshop_suite
-from tests.suites.episodes import held
-from tests.suites.household import way as errand
+from tests.suites.scripted_runs import run_scripted_agent
+from tests.suites.winning_actions import winning_actions
 
-PRODUCTS = [
+PRODUCTS: list[Any] = [
     {
         "asin": "B00LAMP001",
         "name": "Foldable Reading Lamp",
@@ -113,72 +114,83 @@ DIALOGUES = {
 @pytest.fixture
 def shop_data(tmp_path):
     files = {"items_shuffle_1000": PRODUCTS, "items_ins_v2_1000": ATTRIBUTES, "items_human_ins": TASKS}
-    return written(tmp_path / "webshop", files)
+    return write_files(tmp_path / "webshop", files)
 
 
 @pytest.fixture
 def dialogues(tmp_path):
     files = {f"db/{domain}_db": entities for domain, entities in DATABASE.items()}
-    return written(tmp_path / "multiwoz", {"data": DIALOGUES, **files})
+    return write_files(tmp_path / "multiwoz", {"data": DIALOGUES, **files})
 
 
-def written(folder, files):
+def write_files(folder, files):
     for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+        file = folder / f"{name}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(data), encoding="utf-8")
     return folder
 
 
-def test_webshops_tasks_are_bought_in_webshops_catalogue(shop_data, tmp_path):
+def test_a_webshop_task_becomes_a_request_with_a_price(shop_data, tmp_path):
     suite = Suite.from_yaml(write_webshop_suite(shop_data, tmp_path / "out"))
-    first, second = suite.scenarios
+    lamp, brass_lamp = [scenario.user for scenario in suite.scenarios]
     request = (
         "i would like a lamp that is easy to fold, in black and white, and price lower than 40.00 dollars"
     )
-    assert first.user.intents[0].request == request
-    assert (first.user.role, first.user.knowledge) == ("guide", {"color": "black | white"})
-    assert second.user.intents[0].request.endswith("lower than 120.00 dollars")  # there is no price: 100
+    assert lamp.intents[0].request == request
+    assert (lamp.role, lamp.knowledge) == ("guide", {"color": "black | white"})
+    assert brass_lamp.intents[0].request.endswith(
+        "lower than 120.00 dollars"
+    )  # without a price, 100 is taken
 
-    def way(world):
-        is_first = "easy to fold" in world.goal.attributes
-        number, picks = ("1", ["click: color: black | white"]) if is_first else ("2", [])
-        for action in ["search: lamp", f"click: B00LAMP00{number}", *picks, "click: buy"]:
-            yield "act", {"action": action}
 
-    for record in held(suite, way).conversations:
+def test_a_webshop_purchase_is_scored_as_webshop_does(shop_data, tmp_path):
+    suite = Suite.from_yaml(write_webshop_suite(shop_data, tmp_path / "out"))
+
+    def buy(shop, picks):
+        number = 1 if "easy to fold" in shop.goal.attributes else 2
+        actions = ["search: lamp", f"click: B00LAMP00{number}"]
+        if number == 1:
+            actions += picks
+        return [("act", {"action": action}) for action in [*actions, "click: buy"]]
+
+    for record in run_scripted_agent(suite, lambda shop: buy(shop, ["click: color: black | white"])):
         assert (record.outcome["score"], record.progress_rate) == (1.0, 1.0), record.scenario
-    record, _ = held(
-        suite, lambda world: [deed for deed in way(world) if "color" not in str(deed)]
-    ).conversations
-    assert record.outcome == {"score": 0.75, "success": False, "bought": True}
+    without_colour, _ = run_scripted_agent(suite, lambda shop: buy(shop, []))
+    assert without_colour.outcome == {"score": 0.75, "success": False, "bought": True}
 
 
-def test_multiwoz_goals_are_met_at_a_desk_with_its_database(dialogues, tmp_path):
+def test_multiwoz_goals_become_wishes_with_fallbacks(dialogues, tmp_path):
     suite = Suite.from_yaml(write_multiwoz_suite(dialogues, tmp_path / "out"))
-    assert [each.name for each in suite.scenarios] == ["MUL1", "SNG3"]
+    assert [scenario.name for scenario in suite.scenarios] == ["MUL1", "SNG3"]
     hotel, train, taxi = suite.scenarios[0].user.intents
     assert hotel.slots["price_range"] == "expensive" and hotel.slots["nights"] == "4"
     assert hotel.fallback == "Then rather with price_range moderate, nights 3."
     assert hotel.request.endswith("Please book it. Please tell me: postcode.")
     assert "parking" not in hotel.slots and train.slots["arrive_by"] == "07:00" and taxi.fallback is None
 
-    def way(world):
-        if "hotel" not in world.wishes:
-            yield "find_attractions", {"type": "architecture"}
-            yield "look_up", {"domain": "attraction", "name": "clock tower", "attributes": ["entrance_fee"]}
-            return
-        booking = {"name": "new mill", "people": 2, "day": "friday"}
-        yield "find_hotels", {"price_range": "moderate"}
-        yield "look_up", {"domain": "hotel", "name": "new mill", "attributes": ["postcode"]}
-        yield "book_hotel", {**booking, "nights": 4}  # refused
-        yield "book_hotel", {**booking, "nights": 3}
-        yield "find_trains", {"destination": "there", "arrive_by": "07:00"}
-        yield "order_taxi", {"departure": "new mill", "destination": "clock tower", "leave_at": "17:15"}
 
-    for record in held(suite, way).conversations:
+def test_multiwoz_goals_are_met_at_a_desk_with_its_database(dialogues, tmp_path):
+    suite = Suite.from_yaml(write_multiwoz_suite(dialogues, tmp_path / "out"))
+
+    def fulfil_wishes(desk):
+        if "hotel" not in desk.wishes:
+            fee = {"domain": "attraction", "name": "clock tower", "attributes": ["entrance_fee"]}
+            return [("find_attractions", {"type": "architecture"}), ("look_up", fee)]
+        booking = {"name": "new mill", "people": 2, "day": "friday"}
+        return [
+            ("find_hotels", {"price_range": "moderate"}),
+            ("look_up", {"domain": "hotel", "name": "new mill", "attributes": ["postcode"]}),
+            ("book_hotel", {**booking, "nights": 4}),  # refused
+            ("book_hotel", {**booking, "nights": 3}),
+            ("find_trains", {"destination": "there", "arrive_by": "07:00"}),
+            ("order_taxi", {"departure": "new mill", "destination": "clock tower", "leave_at": "17:15"}),
+        ]
+
+    for record in run_scripted_agent(suite, fulfil_wishes):
         assert record.outcome == {"inform": True, "success": True}, record.scenario
         assert record.progress_rate == 1.0
-    for record in held(suite, lambda world: list(way(world))[:-1]).conversations:
+    for record in run_scripted_agent(suite, lambda desk: fulfil_wishes(desk)[:-1]):
         assert record.outcome["success"] is False
 
 
@@ -189,14 +201,12 @@ def test_the_limit_bounds_the_number_of_tasks(shop_data, dialogues, tmp_path):
         write_webshop_suite(shop_data, tmp_path / "3", limit=0)
 
 
-def test_the_log_counts_tasks_written_and_gives_reasons_for_skipped_ones(
-    shop_data, dialogues, tmp_path, caplog
-):
+def test_the_log_gives_reasons_for_skipped_tasks(shop_data, dialogues, tmp_path, caplog):
     caplog.set_level("INFO", "examples.public_data")
     write_webshop_suite(shop_data, tmp_path / "1")
-    written(dialogues, {"data": {"EMPTY": {"goal": {"hotel": {}, "message": []}}, **DIALOGUES}})
-    assert len(Suite.from_yaml(write_multiwoz_suite(dialogues, tmp_path / "2")).scenarios) == 2
-    shop, booking = (message.partition(": ")[2].splitlines() for message in caplog.messages)
+    write_files(dialogues, {"data": {"EMPTY": {"goal": {"hotel": {}, "message": []}}, **DIALOGUES}})
+    write_multiwoz_suite(dialogues, tmp_path / "2")
+    shop, booking = [message.partition(": ")[2].splitlines() for message in caplog.messages]
     assert shop == [
         "2 tasks written",
         "1 skipped, because no attribute is wanted",
@@ -209,63 +219,39 @@ def test_the_log_counts_tasks_written_and_gives_reasons_for_skipped_ones(
     ]
 
 
-def test_missing_files_broken_files_and_existing_folders_are_errors(shop_data, tmp_path):
-    with pytest.raises(
-        errors.InputError,
-        match=r"has no hotel_db\.json: give the unpacked folder of MultiWOZ 2\.0.* 2\.2 has another",
-    ):
+def test_missing_files_and_existing_folders_are_errors(shop_data, tmp_path):
+    message = r"has no hotel_db\.json: give the unpacked folder of MultiWOZ 2\.0.* 2\.2 has another"
+    with pytest.raises(errors.InputError, match=message):
         write_multiwoz_suite(shop_data, tmp_path / "out")
     with pytest.raises(errors.InputError, match="exists: give a folder that is new"):
         write_webshop_suite(shop_data, tmp_path)
+
+
+def test_the_error_about_damaged_data_names_file_and_place(shop_data, dialogues, tmp_path):
     (shop_data / "items_human_ins.json").write_text("{")
     with pytest.raises(errors.InputError, match=r"items_human_ins\.json isn't valid JSON"):
         write_webshop_suite(shop_data, tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("file", "data", "message"),
-    [
-        (
-            "items_shuffle_1000",
-            ["a lamp"],
-            r"\[0\]: Input should be a valid dictionary; that is not as in WebShop",
-        ),
-        (
-            "items_shuffle_1000",
-            [],
-            "no task that the suite 'shop' can hold\n4 skipped, because the product is",
-        ),
-        (
-            "items_human_ins",
-            {"B1": [{"instruction": "x"}]},
-            r"\['B1'\]\[0\]\['instruction_attributes'\]: Field req",
-        ),
-        ("data", [], "the whole file: Input should be a valid dictionary; that is not as in MultiWOZ"),
-        ("db/restaurant_db", [{"area": "west"}], r"\[0\]\['name'\]: Field required"),
-        ("data", {"A": {"goal": {"hotel": {"info": "cheap"}}}}, r"\['hotel'\]\['info'\]: Input should be"),
-    ],
-)
-def test_the_error_about_damaged_data_names_file_and_place(
-    shop_data, dialogues, tmp_path, file, data, message
-):
-    is_shop = file.startswith("items")
-    written(shop_data if is_shop else dialogues, {file: data})
-    write_suite = write_webshop_suite if is_shop else write_multiwoz_suite
-    with pytest.raises(errors.InputError, match=message):
-        write_suite(shop_data if is_shop else dialogues, tmp_path / "out")
+    write_files(shop_data, {"items_human_ins": {"B1": [{"instruction": "x"}]}})
+    with pytest.raises(errors.InputError, match=r"\['B1'\]\[0\]\['instruction_attributes'\]: Field req"):
+        write_webshop_suite(shop_data, tmp_path / "out")
+    write_files(shop_data, {"items_human_ins": TASKS, "items_shuffle_1000": []})
+    with pytest.raises(errors.InputError, match="no task that the suite 'shop' can hold\n4 skipped, because"):
+        write_webshop_suite(shop_data, tmp_path / "out")
+    write_files(dialogues, {"data": {"A": {"goal": {"hotel": {"info": "cheap"}}}}})
+    with pytest.raises(errors.InputError, match=r"\['hotel'\]\['info'\]: Input should be"):
+        write_multiwoz_suite(dialogues, tmp_path / "out")
 
 
 @pytest.mark.slow
 def test_the_command_writes_a_suite(shop_data, tmp_path):
     def run(*arguments):
         command = [sys.executable, "-m", "examples.public_data", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    said = f"{tmp_path / 'out' / 'suite.yaml'}: 1 task written\n"
-    assert run("webshop", shop_data, tmp_path / "out", 1) == (0, said)
-    assert run("webshop", tmp_path / "gone", tmp_path / "2")[0] == 1
-    assert "invalid choice: 'shop' (choose from" in run("shop", shop_data, tmp_path / "3")[1]
+    done = run("webshop", shop_data, tmp_path / "out", 1)
+    assert done.returncode == 0
+    assert done.stdout == f"{tmp_path / 'out' / 'suite.yaml'}: 1 task written\n"
+    assert run("webshop", tmp_path / "gone", tmp_path / "2").returncode == 1
 
 
 ROOM = """
@@ -299,38 +285,43 @@ GAMES = {
 }
 
 
-def test_alfworlds_tasks_are_done_in_its_houses_by_the_households_actions(tmp_path):
+def test_alfworld_tasks_are_done_in_its_houses(tmp_path):
     for name in GAMES:
-        (tmp_path / "data" / name / "trial_1").mkdir(parents=True)
         game = tmp_path / "data" / name / "trial_1" / "game.tw-pddl"
-        game.write_text(
-            json.dumps({"pddl_problem": ROOM, "pddl_domain": "", "grammar": ""}), encoding="utf-8"
-        )
+        game.parent.mkdir(parents=True)
+        content = {"pddl_problem": ROOM, "pddl_domain": "", "grammar": ""}
+        game.write_text(json.dumps(content), encoding="utf-8")
     suite = Suite.from_yaml(write_alfworld_suite(tmp_path / "data", tmp_path / "out"))
     tasks = {}
-    for each in suite.scenarios:
-        world = each.make_world(1)
-        tasks[each.name.removesuffix(" trial_1")] = f"{world.task} {world.thing} {world.target}"
+    for scenario in suite.scenarios:
+        world = scenario.make_world(1)
+        tasks[scenario.name.removesuffix(" trial_1")] = f"{world.task} {world.thing} {world.target}"
+        if scenario.use_case == "examine in light":
+            assert scenario.user.knowledge == {
+                "mug": "in cabinet 1 or in cabinet 2 or in fridge 1",
+                "lamp": "on coffeetable 1",
+            }
     assert tasks == {name: task for name, task in GAMES.items() if task is not None}
-    light = next(each for each in suite.scenarios if each.use_case == "examine in light")
-    assert light.user.knowledge == {
-        "mug": "in cabinet 1 or in cabinet 2 or in fridge 1",
-        "lamp": "on coffeetable 1",
-    }
-    for record in held(
-        suite, lambda world: [("act", {"action": each}) for each in errand(world)]
-    ).conversations:
+
+    def choose_calls(world):
+        return [("act", {"action": action}) for action in winning_actions(world)]
+
+    for record in run_scripted_agent(suite, choose_calls):
         assert (record.outcome["success"], record.progress_rate) == (True, 1.0), record.scenario
 
 
-def test_a_folder_without_games_or_with_an_empty_one_is_an_error(tmp_path):
-    with pytest.raises(errors.InputError, match=r"has no game\.tw-pddl"):
-        write_alfworld_suite(tmp_path, tmp_path / "out")
-    game = tmp_path / "pick_and_place_simple-Mug-None-CoffeeTable-1" / "trial_1" / "game.tw-pddl"
-    game.parent.mkdir(parents=True)
-    game.write_text('{"pddl_problem": ""}', encoding="utf-8")
-    with pytest.raises(errors.InputError, match=r"game\.tw-pddl: \['pddl_problem'\]"):
-        write_alfworld_suite(tmp_path, tmp_path / "out")
-    game.write_text('{"pddl_problem": "(define)"}', encoding="utf-8")
-    with pytest.raises(errors.InputError, match="1 skipped, because the house lacks what is needed"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"has no game\.tw-pddl"),
+        ({"pddl_problem": ""}, r"game\.tw-pddl: \['pddl_problem'\]"),
+        ({"pddl_problem": "(define)"}, "1 skipped, because the house lacks what is needed"),
+    ],
+)
+def test_a_missing_or_empty_alfworld_game_is_an_error(tmp_path, content, message):
+    if content is not None:
+        game = tmp_path / "pick_and_place_simple-Mug-None-CoffeeTable-1" / "trial_1" / "game.tw-pddl"
+        game.parent.mkdir(parents=True)
+        game.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(errors.InputError, match=message):
         write_alfworld_suite(tmp_path, tmp_path / "out")

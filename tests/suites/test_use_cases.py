@@ -1,9 +1,8 @@
-"""The five use cases: their graphs tell a perfect conversation from a mistaken one, and their gold is true."""
+"""The five use cases: their graphs tell perfect conversations from mistaken ones, and their gold data is correct."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -23,11 +22,11 @@ from arq_graph.milestones import (
     score,
 )
 from tests.milestones.evaluated import Answers, deed
-from tests.suites.desks import FOLDER, Desk, graph_of, held, measured, suite_of
-from tests.suites.roads import ROADS
+from tests.suites.perfect_conversations import PERFECT_CONVERSATIONS
+from tests.suites.use_case_desk import FOLDER, Desk, load_graph, load_suite, run_script, score_messages
 
 MISTAKES = {
-    # A mug is sent at the customer's word alone.
+    # The agent sends a mug without looking at the packing record.
     "order_discrepancy": """
 customer: One mug is missing in order KC-2041.
 call: get_order {"order_id": "KC-2041"}
@@ -35,7 +34,7 @@ agent: I am sorry. I will send you a replacement.
 call: send_replacement {"order_id": "KC-2041", "sku": "SKU-114", "quantity": 1}
 agent: The replacement will be sent tomorrow, free of charge.
 """,
-    # The modem is restarted, and nobody has looked whether the whole area is down.
+    # The agent restarts the modem before it looks for an outage in the area.
     "internet_trouble": """
 customer: The internet of my contract FN-30518 is slow.
 call: find_contract {"contract_id": "FN-30518"}
@@ -43,21 +42,21 @@ call: restart_modem {"modem_id": "MDM-7104"}
 call: measure_line {"modem_id": "MDM-7104"}
 agent: I have restarted your modem, and the line is good now.
 """,
-    # The owner is not told where the card was used, and so cannot remember.
+    # The agent doesn't say where the card was used, so the owner can't remember.
     "gift_card": """
 customer: My gift card GFT-551209 is empty. I never used it.
 call: check_card {"card_number": "GFT-551209"}
 call: open_case {"number": "GFT-551209"}
 agent: I have opened the case CASE-1209.
 """,
-    # Nobody has looked how often it was downloaded.
+    # The agent doesn't look how often it was downloaded.
     "digital_download": """
 customer: I want a refund for the book QB-7026.
 call: get_purchase {"order_id": "QB-7026"}
 call: refund_purchase {"order_id": "QB-7026"}
 agent: It will be refunded within three working days.
 """,
-    # A parcel that a neighbour has is searched for.
+    # The agent opens a case for a parcel that a neighbour has.
     "delivery": """
 customer: My parcel HP-640114 is said to be delivered, and I do not have it.
 call: track_parcel {"tracking_number": "HP-640114"}
@@ -65,7 +64,7 @@ call: open_case {"number": "HP-640114"}
 agent: I have opened the case CASE-0114.
 """,
 }
-"""A conversation that ends well for the customer and has left out what had to come before."""
+"""A conversation that ends well for the customer and leaves out a required step."""
 
 FORBIDDEN = {
     "order_discrepancy": """
@@ -103,50 +102,22 @@ call: track_parcel {"tracking_number": "HP-640116"}
 agent: It is expected on Thursday, and I promise that it will be there.
 """,
 }
-"""A conversation that reaches its end, and does on its way what must not happen."""
+"""A conversation that reaches End and does something forbidden before."""
 
-UNTRUE = {
-    # There are 50.00 on it.
-    "Balance Told": """
+FALSE_CLAIMS = {
+    ("gift_card", "Balance Told"): """
 customer: How much is left on GFT-551208? The PIN is 4417.
 call: check_card {"card_number": "GFT-551208"}
 call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
 agent: There are 35.00 on the card.
 """,
-    "Payment Told": """
-customer: Pay LB-3301 with GFT-551208, PIN 4417.
-call: check_card {"card_number": "GFT-551208"}
-call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
-call: pay_order {"card_number": "GFT-551208", "order_id": "LB-3301"}
-agent: The order is not paid. Please try another way of payment.
-""",
-    "Rest Told": """
-customer: Pay LB-3302 with GFT-551208, PIN 4417.
-call: check_card {"card_number": "GFT-551208"}
-call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
-call: pay_order {"card_number": "GFT-551208", "order_id": "LB-3302"}
-agent: There are 15.00 left to pay.
-""",
-    "Paid Already Told": """
-customer: Pay LB-3303 with GFT-551208, PIN 4417.
-call: check_card {"card_number": "GFT-551208"}
-call: verify_pin {"card_number": "GFT-551208", "pin": "4417"}
-call: pay_order {"card_number": "GFT-551208", "order_id": "LB-3303"}
-agent: You have to do something else before.
-""",
-    "Owner Denies": """
+    ("gift_card", "Owner Denies"): """
 customer: My gift card GFT-551209 is empty.
 call: check_card {"card_number": "GFT-551209"}
 agent: It was used on 2026-11-02, in Station Street.
 customer: I do not understand.
 """,
-    # It is expected on Thursday.
-    "Arrival Told": """
-customer: When does HP-640116 come?
-call: track_parcel {"tracking_number": "HP-640116"}
-agent: It is expected on Friday.
-""",
-    "New Time Told": """
+    ("delivery", "New Time Told"): """
 customer: I was out when you came with HP-640113.
 call: track_parcel {"tracking_number": "HP-640113"}
 call: list_times {"tracking_number": "HP-640113"}
@@ -155,45 +126,30 @@ customer: Friday.
 call: reschedule {"tracking_number": "HP-640113", "time": "Friday 12:00"}
 agent: It will be brought on Tuesday 14:00.
 """,
-    "Case Told": """
+    ("delivery", "Case Told"): """
 customer: Where is HP-640115? It is not at my door.
 call: track_parcel {"tracking_number": "HP-640115"}
 call: get_proof {"tracking_number": "HP-640115"}
 call: open_case {"number": "HP-640115"}
 agent: I have opened the case CASE-9999.
 """,
-    # It was downloaded three times.
-    "Refusal Explained": """
+    ("digital_download", "Refusal Explained"): """
 customer: I want a refund for QB-7027.
 call: get_download_status {"order_id": "QB-7027"}
 agent: It was downloaded 7 times.
 """,
-    "Further Downloads Told": """
-customer: I need more downloads of QB-7022.
-call: get_download_status {"order_id": "QB-7022"}
-call: allow_downloads {"order_id": "QB-7022", "extra": 1}
-agent: 2 further downloads are allowed.
-""",
-    # Nobody has given that name.
-    "Not Identified": """
+    ("order_discrepancy", "Not Identified"): """
 customer: Where is my order?
 call: find_by_name {"name": "x", "detail": "x"}
 """,
 }
-"""What a conversation has not reached, as what is said is not true or something else, though it sounds alike."""
+"""A conversation in which the agent says something false or unclear, so that the milestone isn't reached."""
 
-ONCE = {
-    "order_discrepancy": [
-        'refund {"order_id": "KC-2041", "amount": 12.0}',
-        'send_replacement {"order_id": "KC-2047", "sku": "SKU-180", "quantity": 1}',
-    ],
-    "digital_download": ['refund_purchase {"order_id": "QB-7026"}'],
-    "delivery": [
-        'change_address {"tracking_number": "HP-640116", "address": "Elm Street 9, Ferrytown"}',
-        'send_to_shop {"tracking_number": "HP-640113", "area": "Riverside"}',
-    ],
+UNREPEATABLE_CALLS = {
+    "order_discrepancy": 'refund {"order_id": "KC-2041", "amount": 12.0}',
+    "digital_download": 'refund_purchase {"order_id": "QB-7026"}',
+    "delivery": 'send_to_shop {"tracking_number": "HP-640113", "area": "Riverside"}',
 }
-"""What a world does not do a second time."""
 
 LOOK_UPS = {
     "order discrepancy": ("get_order", "order_id"),
@@ -210,221 +166,179 @@ REACHED_OFFLINE = {
     "digital_download": "a link that has expired (helpful)",
     "delivery": "customs",
 }
-"""A scenario whose goal even the stand-in reaches."""
+"""A scenario whose goal even the offline model reaches."""
 
 USE_CASES = sorted(MISTAKES)
 
 
-def gold(use_case: str) -> list[dict[str, Any]]:
+def read_gold(use_case: str) -> list[dict[str, Any]]:
     lines = (FOLDER / "gold" / f"{use_case}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-GOLD = [
-    pytest.param(use_case, record, id=f"{use_case}: {record['id']}")
-    for use_case in USE_CASES
-    for record in gold(use_case)
-]
+def read_whole_suite() -> Suite:
+    return Suite.from_yaml(FOLDER / "suite.yaml")
 
 
-def test_the_use_cases_are_one_suite() -> None:
-    suite = Suite.from_yaml(FOLDER / "suite.yaml")
+def test_the_five_use_cases_form_one_suite() -> None:
+    suite = read_whole_suite()
     assert len(suite.scenarios) >= 60
-    assert {one.use_case for one in suite.scenarios} == {each.replace("_", " ") for each in USE_CASES}
+    assert {scenario.use_case for scenario in suite.scenarios} == LOOK_UPS.keys()
 
 
-def test_a_conversation_begins_in_a_world_that_nobody_has_touched() -> None:
-    scenario = suite_of("gift_card").scenarios[0]
-    used, fresh = Desk(scenario, 1), Desk(scenario, 1)
+def test_each_conversation_begins_in_a_fresh_world() -> None:
+    scenario = load_suite("gift_card").scenarios[0]
+    used, fresh = Desk(scenario), Desk(scenario)
     card, order = {"card_number": "GFT-551208"}, {"order_id": "LB-3301"}
-    assert "was not verified" in used.answer("pay_order", card | order, "1")["content"]
+    assert "was not verified" in used.call("pay_order", card | order)["content"]
     for desk in (used, fresh):
-        desk.answer("verify_pin", card | {"pin": "4417"}, "2")
-        assert '"left_on_card": 17.5' in desk.answer("pay_order", card | order, "3")["content"]
-    assert "is paid already" in used.answer("pay_order", card | order, "4")["content"]
+        desk.call("verify_pin", card | {"pin": "4417"})
+        assert '"left_on_card": 17.5' in desk.call("pay_order", card | order)["content"]
+    assert "is paid already" in used.call("pay_order", card | order)["content"]
 
 
 @pytest.mark.parametrize("use_case", USE_CASES)
-def test_a_graph_has_nothing_doubtful(use_case: str) -> None:
-    assert not check_milestones(graph_of(use_case), suite_of(use_case).scenarios[0].tools)
-
-
-@pytest.mark.parametrize("use_case", USE_CASES)
-def test_a_use_case_has_customers_of_every_kind(use_case: str) -> None:
-    scenarios = suite_of(use_case).scenarios
-    users = [one.user for one in scenarios]
-    assert len(scenarios) >= 12
+def test_a_graph_has_no_findings_and_its_suite_has_users_of_every_kind(use_case: str) -> None:
+    scenarios = load_suite(use_case).scenarios
+    assert not check_milestones(load_graph(use_case), scenarios[0].tools)
+    assert all(scenario.goal for scenario in scenarios)
+    users = [scenario.user for scenario in scenarios if scenario.user]
     assert {user.kind for user in users} == {"helpful", "perturbed", "unhelpful"}
-    assert len({user.persona for user in users}) >= 5
-    assert any(len(user.intents) > 1 for user in users)
-    assert any(intent.fallback for user in users for intent in user.intents)
-    assert any(user.deviations for user in users)
-    assert all(one.goal for one in scenarios)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("use_case", "record"), GOLD)
-def test_what_the_tools_of_a_gold_conversation_gave_back_is_what_the_world_gives(
-    use_case: str, record: dict[str, Any]
-) -> None:
-    desk = Desk(suite_of(use_case).scenarios[0], record["seed"])
-    calls = [call for message in record["messages"] for call in message.get("tool_calls", ())]
-    made = [
-        (call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"]) for call in calls
-    ]
-    results = [message for message in record["messages"] if message["role"] == "tool"]
-    assert results == [desk.answer(*call) for call in made]
-    assert record["tools"] == desk.definitions
-    told = record["messages"][0]["content"]
-    assert desk.agent.profile.strip() in told
-    assert all(each.action in told for each in desk.agent.guidelines if each.action)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
-def test_every_milestone_is_reached_in_some_perfect_conversation(use_case: str) -> None:
-    scenario = suite_of(use_case).scenarios[0]
-    conversations = [
-        *(record["messages"] for record in gold(use_case)),
-        *(held(scenario, script) for script in ROADS[use_case]),
-    ]
+def test_gold_conversations_show_the_tool_results_of_the_world_and_the_agents_rules(use_case: str) -> None:
+    scenario = load_suite(use_case).scenarios[0]
+    for record in read_gold(use_case):
+        desk = Desk(scenario, record["seed"])
+        results = []
+        for message in record["messages"]:
+            for call in message.get("tool_calls", ()):
+                arguments = json.loads(call["function"]["arguments"])
+                results.append(desk.call(call["function"]["name"], arguments, call["id"]))
+        assert [message for message in record["messages"] if message["role"] == "tool"] == results
+        assert record["tools"] == desk.definitions
+        system_prompt = record["messages"][0]["content"]
+        assert desk.agent.profile.strip() in system_prompt
+        for guideline in desk.agent.guidelines:
+            assert (guideline.action or "") in system_prompt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use_case", USE_CASES)
+def test_perfect_conversations_reach_every_milestone_and_complete_every_goal(use_case: str) -> None:
+    conversations = [record["messages"] for record in read_gold(use_case)]
+    conversations += [run_script(use_case, script) for script in PERFECT_CONVERSATIONS[use_case]]
     reached: set[str] = set()
     for messages in conversations:
-        found = measured(use_case, messages)
-        assert (found.goal_completed, found.progress_rate) == (True, 1), messages[-1]
-        reached |= found.reached.keys()
-    assert reached == {milestone.name for milestone in graph_of(use_case).milestones}
+        result = score_messages(use_case, messages)
+        assert (result.goal_completed, result.progress_rate) == (True, 1), messages[-1]
+        reached |= result.reached.keys()
+    assert reached == {milestone.name for milestone in load_graph(use_case).milestones}
+    transcripts = [read_transcript(messages) for messages in conversations]
+    graphs = {scenario.goal: scenario.measured_graph for scenario in load_suite(use_case).scenarios}
+    for graph in graphs.values():
+        assert any(score(graph, transcript).goal_completed for transcript in transcripts), graph.name
 
 
 @pytest.mark.parametrize("use_case", USE_CASES)
-def test_a_typical_mistake_is_no_success(use_case: str) -> None:
-    messages = held(suite_of(use_case).scenarios[0], MISTAKES[use_case])
+def test_a_typical_mistake_is_not_a_success(use_case: str) -> None:
+    messages = run_script(use_case, MISTAKES[use_case])
     assert not [message for message in messages if message.get("status") == "error"]
-    found = measured(use_case, messages)
-    assert found.goal_completed is False
-    assert 0 < (found.progress_rate or 0) < 1
-    assert not found.forbidden
+    result = score_messages(use_case, messages)
+    assert result.goal_completed is False
+    assert 0 < (result.progress_rate or 0) < 1
+    assert not result.forbidden
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
-def test_every_goal_is_completed_in_some_perfect_conversation(use_case: str) -> None:
-    scenarios = suite_of(use_case).scenarios
-    perfect = [record["messages"] for record in gold(use_case)]
-    perfect += [held(scenarios[0], script) for script in ROADS[use_case]]
-    transcripts = [read_transcript(messages) for messages in perfect]
-    for graph in {one.goal: one.measured_graph for one in scenarios}.values():
-        assert any(score(graph, each).goal_completed for each in transcripts), graph.name
+def test_something_forbidden_is_found_and_fails_the_goal(use_case: str) -> None:
+    result = score_messages(use_case, run_script(use_case, FORBIDDEN[use_case]))
+    assert "End" in result.reached
+    assert len(result.forbidden) == 1
+    assert result.goal_completed is False
 
 
-@pytest.mark.parametrize("milestone", UNTRUE)
-def test_what_only_sounds_like_it_does_not_count(milestone: str) -> None:
-    number = re.search(r"GFT|HP|QB", UNTRUE[milestone])
-    of_number = {"GFT": "gift_card", "HP": "delivery", "QB": "digital_download"}
-    use_case = of_number[number[0]] if number else "order_discrepancy"
-    found = measured(use_case, held(suite_of(use_case).scenarios[0], UNTRUE[milestone]))
-    graph = graph_of(use_case)
-    assert milestone not in found.reached
-    assert set(graph.get_milestone(milestone).dependencies) & {*found.reached}  # nothing else was lacking
+@pytest.mark.parametrize(("use_case", "milestone"), FALSE_CLAIMS)
+def test_a_false_claim_does_not_reach_its_milestone(use_case: str, milestone: str) -> None:
+    result = score_messages(use_case, run_script(use_case, FALSE_CLAIMS[use_case, milestone]))
+    assert milestone not in result.reached
+    dependencies = load_graph(use_case).get_milestone(milestone).dependencies
+    assert set(dependencies) & result.reached.keys(), "the claim is the only thing that is missing"
 
 
-@pytest.mark.parametrize(
-    ("use_case", "call"), [(use_case, call) for use_case in ONCE for call in ONCE[use_case]]
-)
-def test_what_was_done_is_not_done_again(use_case: str, call: str) -> None:
-    messages = held(suite_of(use_case).scenarios[0], f"call: {call}\ncall: {call}")
+@pytest.mark.parametrize("use_case", UNREPEATABLE_CALLS)
+def test_a_world_refuses_to_repeat_an_action(use_case: str) -> None:
+    call = UNREPEATABLE_CALLS[use_case]
+    messages = run_script(use_case, f"call: {call}\ncall: {call}")
     assert [message.get("status") for message in messages if message["role"] == "tool"] == [None, "error"]
 
 
-def test_a_customer_is_found_by_whole_words_of_what_they_have() -> None:
-    desk = Desk(suite_of("delivery").scenarios[0], 1)
-    found = {
-        detail: json.loads(
-            desk.answer("find_by_name", {"name": "Ben Osei", "detail": detail}, "1")["content"]
-        )
-        for detail in ("Tallow Candles", "candles", "a", "delivery", "")
-    }
-    assert [detail for detail, each in found.items() if each["found"]] == ["Tallow Candles", "candles"]
+def test_a_customer_is_found_by_whole_words_of_an_article() -> None:
+    desk = Desk(load_suite("delivery").scenarios[0])
+    matching = []
+    for detail in ("Tallow Candles", "candles", "a", "delivery", ""):
+        result = desk.call("find_by_name", {"name": "Ben Osei", "detail": detail})
+        if json.loads(result["content"])["found"]:
+            matching.append(detail)
+    assert matching == ["Tallow Candles", "candles"]
 
 
-def completed_by(answer: Callable[[Scenario, Any], list[BaseMessage]]) -> list[Scenario]:
-    """The scenarios that an agent completes that does the same in every turn."""
+def find_completed(answer: Callable[[Scenario, Any], list[BaseMessage]]) -> list[Scenario]:
+    """Return the scenarios completed by an agent that does the same in every turn."""
 
     def arm(scenario: Scenario, agent: Any, model: Any, world: Any) -> Answers:
         return Answers(lambda messages: answer(scenario, world))
 
-    suite = Suite.from_yaml(FOLDER / "suite.yaml")
-    report = evaluate(suite, {"useless": arm})
-    assert not any(one.error for one in report.conversations)
-    completed = {one.scenario for one in report.conversations if one.goal_completed}
-    return [one for one in suite.scenarios if one.name in completed]
+    suite = read_whole_suite()
+    conversations = evaluate(suite, {"useless": arm}).conversations
+    assert not any(record.error for record in conversations)
+    completed = {record.scenario for record in conversations if record.goal_completed}
+    return [scenario for scenario in suite.scenarios if scenario.name in completed]
 
 
 @pytest.mark.slow
-def test_who_always_hands_over_serves_only_who_came_for_that() -> None:
+def test_an_agent_that_always_hands_over_serves_only_customers_who_want_a_person() -> None:
     def answer(scenario: Scenario, world: Any) -> list[BaseMessage]:
         found = deed("find_by_name", 1, json.dumps(world.find_by_name("x", "x")), name="x", detail="x")
         return [*found, *deed("hand_over", 2, world.hand_over()), AIMessage("A colleague takes over.")]
 
-    served = completed_by(answer)
-    assert "a person, please" in [one.name for one in served]
-    assert {one.goal for one in served} <= {"hand_over", "Colleague Announced"}
+    completed = find_completed(answer)
+    assert "a person, please" in [scenario.name for scenario in completed]
+    assert {scenario.goal for scenario in completed} <= {"hand_over", "Colleague Announced"}
 
 
 @pytest.mark.slow
-def test_who_always_apologises_serves_nobody() -> None:
-    said = "I am sorry about that. I will look into it, and it will be settled soon."
-    assert not completed_by(lambda scenario, world: [AIMessage(said)])
+def test_an_agent_that_always_apologises_serves_nobody() -> None:
+    apology = "I am sorry about that. I will look into it, and it will be settled soon."
+    assert not find_completed(lambda scenario, world: [AIMessage(apology)])
 
 
 @pytest.mark.slow
-def test_who_reads_out_the_first_look_up_serves_only_who_came_for_what_it_holds() -> None:
+def test_an_agent_that_reads_out_its_first_look_up_serves_only_customers_who_want_that() -> None:
     def answer(scenario: Scenario, world: Any) -> list[BaseMessage]:
         tool, key = LOOK_UPS[scenario.use_case or ""]
         assert scenario.user is not None
         number = next(str(intent.slots[key]) for intent in scenario.user.intents if key in intent.slots)
-        with suppress(TimeoutError):  # the second look-up finds what is slow
+        with suppress(TimeoutError):  # some look-ups time out once
             getattr(world, tool)(number)
-        found = json.dumps(getattr(world, tool)(number))
-        return [*deed(tool, 1, found, **{key: number}), AIMessage(f"I have found this: {found}")]
+        result = json.dumps(getattr(world, tool)(number))
+        return [*deed(tool, 1, result, **{key: number}), AIMessage(f"I have found this: {result}")]
 
-    told = {"Arrival Told", "Customs Explained", "Waiting Told", "Refusal Explained"}
-    assert {one.goal for one in completed_by(answer)} == told
-
-
-@pytest.mark.parametrize("use_case", USE_CASES)
-def test_what_is_forbidden_is_told(use_case: str) -> None:
-    found = measured(use_case, held(suite_of(use_case).scenarios[0], FORBIDDEN[use_case]))
-    assert "End" in found.reached
-    assert len(found.forbidden) == 1
-    assert found.goal_completed is False
+    goals = {scenario.goal for scenario in find_completed(answer)}
+    assert goals == {"Arrival Told", "Customs Explained", "Waiting Told", "Refusal Explained"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use_case", USE_CASES)
-def test_a_goal_is_reached_in_a_conversation_with_a_simulated_customer(use_case: str) -> None:
-    suite = suite_of(use_case)
-    scenarios = [one for one in suite.scenarios if one.name == REACHED_OFFLINE[use_case]]
+def test_a_simulated_customer_reaches_a_goal_and_gold_turns_can_be_evaluated(use_case: str) -> None:
+    suite = load_suite(use_case)
+    scenarios = [scenario for scenario in suite.scenarios if scenario.name == REACHED_OFFLINE[use_case]]
     report = evaluate(Suite(scenarios=scenarios, seed=suite.seed), load_arms(["guided"]), model="offline")
-    (one,) = report.conversations
-    assert one.ended == "user"
-    assert one.goal in [each.name for each in one.reached]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("use_case", USE_CASES)
-def test_the_turns_of_gold_conversations_can_be_evaluated(use_case: str) -> None:
+    (record,) = report.conversations
+    assert record.ended == "user"
+    assert record.goal in [milestone.name for milestone in record.reached]
     agent = create_guided_agent("offline", Agent.from_yaml(FOLDER / f"{use_case}.yaml"))
-    found = evaluate_turns(agent, FOLDER / "gold" / f"{use_case}.jsonl", limit=3)
-    assert (found.metrics.steps, found.metrics.errors, found.broken) == (3, 0, ())
-
-
-def test_gold_tools_fail_as_tools_do() -> None:
-    failed = [
-        event.text.partition(":")[0]
-        for use_case in USE_CASES
-        for record in gold(use_case)
-        for event in read_transcript(record).events
-        if getattr(event, "failed", False)
-    ]
-    assert "TimeoutError" in failed
+    turns = evaluate_turns(agent, FOLDER / "gold" / f"{use_case}.jsonl", limit=3)
+    assert (turns.metrics.steps, turns.metrics.errors, turns.broken) == (3, 0, ())

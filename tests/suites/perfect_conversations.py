@@ -1,8 +1,8 @@
-"""Conversations that take the roads to End which the gold conversations do not take, by use case."""
+"""Conversations that reach the milestones that the gold conversations leave out, by use case."""
 
 from __future__ import annotations
 
-ROADS: dict[str, list[str]] = {
+PERFECT_CONVERSATIONS: dict[str, list[str]] = {
     "order_discrepancy": [
         # The money rather than a mug.
         """
@@ -14,15 +14,6 @@ agent: It was not packed, I am sorry. Shall I send you another one?
 customer: No, I would rather have my money back.
 call: refund {"order_id": "KC-2041", "amount": 12.0}
 agent: The 12.00 will be refunded within three working days.
-""",
-        # A chipped plate.
-        """
-customer: A plate of order KC-2047 arrived chipped.
-call: get_order {"order_id": "KC-2047"}
-call: get_packing_record {"order_id": "KC-2047"}
-call: check_stock {"sku": "SKU-180"}
-call: send_replacement {"order_id": "KC-2047", "sku": "SKU-180", "quantity": 1}
-agent: A new plate will be sent tomorrow.
 """,
         # Glasses of which the tool says that only a supervisor may replace them.
         """
@@ -81,12 +72,6 @@ call: notify_when_fixed {"contract_id": "FN-30519"}
 call: hand_over
 agent: You will get a message. A colleague takes over and can tell you about the money.
 """,
-        # A customer who wants a person.
-        """
-customer: A human, please.
-call: hand_over
-agent: A colleague takes over.
-""",
     ],
     "gift_card": [
         # The balance.
@@ -126,16 +111,6 @@ agent: What is its PIN?
 customer: I do not know the PIN.
 call: hand_over
 agent: Then a colleague takes over.
-""",
-        # A PIN that is wrong three times.
-        """
-customer: What is the balance of GFT-551208? The PIN is 4418. Or 4419, or 4410.
-call: check_card {"card_number": "GFT-551208"}
-call: verify_pin {"card_number": "GFT-551208", "pin": "4418"}
-call: verify_pin {"card_number": "GFT-551208", "pin": "4419"}
-call: verify_pin {"card_number": "GFT-551208", "pin": "4410"}
-call: hand_over
-agent: The card is locked now. A colleague takes over.
 """,
         # A number that does not exist, and a customer who then wants a person.
         """
