@@ -15,11 +15,11 @@ from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
 from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warning_text
 from arq_graph.milestones.reports.comparison import ComparedGroup, Difference
+from arq_graph.milestones.reports.comparison_tables import DIFFERENCE, format_difference
 from arq_graph.milestones.reports.report import format_stand_in_notice, read_report
 from arq_graph.milestones.reports.report_comparison import Comparison
 from arq_graph.milestones.reports.report_comparison import compare as compare_reports
 from arq_graph.milestones.reports.table_format import format_number, format_percent
-from arq_graph.milestones.reports.tables import DIFFERENCE, format_difference
 
 _FIGURES = {
     "customer's goal": "goal_reached",

@@ -16,8 +16,7 @@ from arq_graph.milestones.evaluation.evaluation_run import OnConversation
 from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.table_format import Table
-from arq_graph.milestones.reports.tables import make_table
+from arq_graph.milestones.reports.table_format import Table, make_table
 from arq_graph.milestones.transcript import Result, Transcript
 
 _ERRORS_ARE_NOT_REPEATED = (

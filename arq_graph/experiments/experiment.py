@@ -29,8 +29,8 @@ from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.table_format import Table, format_number
-from arq_graph.milestones.reports.tables import build_tables, make_table
+from arq_graph.milestones.reports.table_format import Table, format_number, make_table
+from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.turn_level.turn_evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.turn_metrics import StepOutcome, TurnMetrics, compute_turn_metrics
 from arq_graph.models.resolve import get_model_name

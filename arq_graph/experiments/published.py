@@ -10,8 +10,7 @@ from pydantic import RootModel
 
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.milestones.reports.records import Record
-from arq_graph.milestones.reports.table_format import Row, Table
-from arq_graph.milestones.reports.tables import Rows
+from arq_graph.milestones.reports.table_format import Row, Rows, Table
 from arq_graph.milestones.users.user_spec import Kind
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from math import fsum
 from typing import Literal, NamedTuple, TypeVar
 
@@ -44,14 +44,14 @@ class Difference(Record):
     pairs: int
     left_out: int
     tasks: int
-    a: float | None
-    b: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
+    a: float | None = None
+    b: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
     test: Literal["McNemar", "sign flip"]
-    verdict: Decision
+    verdict: Decision = "no difference shown"
 
 
 class ComparedGroup(Record):
@@ -110,7 +110,7 @@ def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmC
     reference_arms = find_reference_arms(arms)
     full_arms = [arm for arm in arms if arm not in reference_arms]
     compared = {}
-    for a, b in [*combinations(full_arms, 2), *reference_arms.items()]:
+    for a, b in chain(combinations(full_arms, 2), reference_arms.items()):
         compared[a, b] = compare_pairs(pair_runs(arms[a], arms[b]))
     corrected = _correct(compared)
     return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in corrected.items())
@@ -169,19 +169,7 @@ def _compute_difference(pairs: Sequence[Pair], figure: str) -> Difference:
     test: Literal["McNemar", "sign flip"]
     test = "McNemar" if figure != "progress_rate" and tasks == n else "sign flip"
     if not n:
-        return Difference(
-            pairs=0,
-            left_out=len(pairs),
-            tasks=0,
-            a=None,
-            b=None,
-            difference=None,
-            low=None,
-            high=None,
-            p=None,
-            test=test,
-            verdict="no difference shown",
-        )
+        return Difference(pairs=0, left_out=len(pairs), tasks=0, test=test)
     differences = [b - a for a, b in zip(values_a, values_b, strict=True)]
     low, high = _compute_interval(differences, clusters)
     if test == "McNemar":

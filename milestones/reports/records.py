@@ -18,11 +18,19 @@ T = TypeVar("T")
 Ended = Literal["user", "turns", "calls", "seconds", "limit", "error"]
 """The reason why a conversation with a simulated user ended: the user left, a limit, or an error."""
 
-_MEASURED = (
-    *("goal_completed", "progress_rate", "progress_range", "undecided", "frontier", "path_taken", "coverage"),
-    *("wasted_calls", "repeated_calls", "invented_arguments"),
+_FIELDS_OF_SCORE = (
+    "goal_completed",
+    "progress_rate",
+    "progress_range",
+    "undecided",
+    "frontier",
+    "path_taken",
+    "coverage",
+    "wasted_calls",
+    "repeated_calls",
+    "invented_arguments",
 )
-_EVALUATED = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
+_FIELDS_OF_EVALUATION = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
 
 
 class Record(BaseModel):
@@ -150,6 +158,16 @@ class ConversationRecord(Record):
         return self.use_case, self.task.removesuffix(f" ({self.user})")
 
     @property
+    def least_progress(self) -> float | None:
+        """The lower end of the progress rate; None if there is no way to go."""
+        return None if self.progress_range is None else self.progress_range[0]
+
+    @property
+    def most_progress(self) -> float | None:
+        """The upper end of the progress rate; None if there is no way to go."""
+        return None if self.progress_range is None else self.progress_range[1]
+
+    @property
     def stopped_at(self) -> str | None:
         """The last milestone on the road that was taken; None unless the goal was certainly missed."""
         return self.path_taken[-1] if self.goal_completed is False and self.path_taken else None
@@ -200,7 +218,7 @@ def group_by(items: Iterable[T], get_name: Callable[[T], K | None]) -> dict[K, l
 def make_conversation_record(transcript: Transcript, score: Score, **fields: Any) -> ConversationRecord:
     """Return the record of one scored conversation; `fields` are other fields, such as its graph's name."""
     values = _read_evaluation_fields(transcript)
-    values |= {name: getattr(score, name) for name in _MEASURED}
+    values |= {name: getattr(score, name) for name in _FIELDS_OF_SCORE}
     values |= fields
     if values.get("outcome", {}).get("success") is False:  # the world sees what milestones cannot
         values["goal_completed"] = False
@@ -232,4 +250,8 @@ def _read_evaluation_fields(transcript: Transcript) -> dict[str, Any]:
     """Return the arm, scenario and run of a transcript that was read from the results of an evaluation."""
     evaluation = transcript.extra.get("arq_graph")
     stored = evaluation.get("record", {}) if isinstance(evaluation, Mapping) else {}
-    return {name: stored[name] for name, kind in _EVALUATED.items() if isinstance(stored.get(name), kind)}
+    fields = {}
+    for name, kind in _FIELDS_OF_EVALUATION.items():
+        if isinstance(stored.get(name), kind):
+            fields[name] = stored[name]
+    return fields

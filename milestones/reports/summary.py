@@ -137,8 +137,8 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     progress = compute_mean(with_way_to_go, lambda record: record.progress_rate)
     progress_at_least = progress_at_most = progress
     if progress.n < len(with_way_to_go):  # some are undecided
-        progress_at_least = compute_mean(with_way_to_go, get_least_progress)
-        progress_at_most = compute_mean(with_way_to_go, get_most_progress)
+        progress_at_least = compute_mean(with_way_to_go, lambda record: record.least_progress)
+        progress_at_most = compute_mean(with_way_to_go, lambda record: record.most_progress)
     pass_hat_k, undecided_tasks = _compute_pass_hat_k(group)
     agreement: list[float] = []
     turn_seconds: list[float] = []
@@ -224,16 +224,6 @@ def _collect_by_task(
     return tasks, values
 
 
-def get_least_progress(record: ConversationRecord) -> float | None:
-    """Return the lower end of a conversation's progress; None if there is no way to go."""
-    return None if record.progress_range is None else record.progress_range[0]
-
-
-def get_most_progress(record: ConversationRecord) -> float | None:
-    """Return the upper end of a conversation's progress; None if there is no way to go."""
-    return None if record.progress_range is None else record.progress_range[1]
-
-
 def _compute_pass_hat_k(records: Sequence[ConversationRecord]) -> tuple[dict[int, float], int]:
     """Return pass^k by k, and the number of tasks left out because a run is undecided.
 
@@ -245,7 +235,7 @@ def _compute_pass_hat_k(records: Sequence[ConversationRecord]) -> tuple[dict[int
         if record.task is not None and not has_nothing_to_complete:
             task = (record.arm, record.use_case, record.task)
             runs.setdefault(task, []).append(record.goal_completed)
-    if max(map(len, runs.values()), default=0) < 2:
+    if all(len(goals) < 2 for goals in runs.values()):
         return {}, 0
     decided_runs = {}
     for task, goals in runs.items():

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from arq_graph.milestones.reports.records import Record
 
 NOT_KNOWN = "-"
+CASES = "n"
+"""The column with the number of cases of a row."""
+
+Rows = Mapping[str, Mapping[str, str]]
+"""Cells by row and column."""
 
 
 class Row(Record):
@@ -21,6 +28,17 @@ class Table(Record):
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+
+
+def make_table(title: str, columns: Iterable[str], rows: Rows, *notes: str) -> Table:
+    """Return a table of these cells; the number of cases comes first if the rows have it."""
+    columns = list(columns)
+    if any(CASES in cells for cells in rows.values()):
+        columns.insert(0, CASES)
+    table_rows = []
+    for name, cells in rows.items():
+        table_rows.append(Row(name=name, cells=tuple(cells.get(column, NOT_KNOWN) for column in columns)))
+    return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=notes)
 
 
 def format_percent(share: float | None) -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import require_count
-from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.event_loop import make_sync
 from arq_graph.milestones.harness import run_concurrently
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import BrokenConversation
@@ -53,35 +53,6 @@ class TurnEvaluation:
         return compute_turn_metrics(self.outcomes)
 
 
-def evaluate_turns(
-    agent: Any,
-    dataset: Dataset,
-    *,
-    tools: Any = None,
-    limit: int | None = None,
-    results: str | Path | None = None,
-    depends_on: Mapping[str, str] | None = None,
-    on_step: Callable[[StepOutcome], None] = lambda _: None,
-    concurrency: int = 1,
-) -> TurnEvaluation:
-    """Evaluate the turns of an agent, by default one after the other; the arguments are those of `aevaluate_turns`.
-
-    Raises:
-        InputError: An event loop is running already: await `aevaluate_turns` there. All else is as that raises.
-    """
-    evaluation = aevaluate_turns(
-        agent,
-        dataset,
-        tools=tools,
-        limit=limit,
-        results=results,
-        depends_on=depends_on,
-        on_step=on_step,
-        concurrency=concurrency,
-    )
-    return run_in_loop(evaluation, "aevaluate_turns")
-
-
 async def aevaluate_turns(
     agent: Any,
     dataset: Dataset,
@@ -91,7 +62,7 @@ async def aevaluate_turns(
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
     on_step: Callable[[StepOutcome], None] = lambda _: None,
-    concurrency: int = 4,
+    concurrency: int = 1,
 ) -> TurnEvaluation:
     """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
 
@@ -149,6 +120,9 @@ async def aevaluate_turns(
                     store.append(outcome.model_dump())
                 on_step(outcome)
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), resumed)
+
+
+evaluate_turns = make_sync(aevaluate_turns, "evaluate_turns")
 
 
 def _read_stored_outcomes(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
