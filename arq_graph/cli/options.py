@@ -128,8 +128,9 @@ ArmNames = Annotated[
         "--arms",
         metavar="NAME,…",
         callback=_split_names,
-        help="The agents to compare: guided, arq, cot, direct, react, pre-act, respact, create_agent and others, or "
-        "module:function for your own. Default: guided; `experiment` takes those of the paper for a shipped suite.",
+        help="The arms, which are the agent configurations under test: guided, arq, cot, direct, react, pre-act, "
+        "respact, create_agent and others, or module:function for your own. Default: guided; `experiment` takes those "
+        "of the paper for a shipped suite.",
     ),
 ]
 Only = Annotated[
