@@ -191,13 +191,11 @@ class _EarlyQuestion:
             self._on_candidate(value, complaints)
 
     def replay(self, question: Question[Any]) -> None:
-        """Call a question's functions as if it had been asked now, and not ahead."""
+        """Report the candidates as if the question had been asked now, and not ahead."""
         for value, complaints in self._candidates:
             if question.on_partial:
                 question.on_partial({})
                 question.on_partial(dump_in_mode(value, "direct"))
-            if question.check:
-                question.check(value)
             if question.on_candidate:
                 question.on_candidate(value, complaints)
 

@@ -105,12 +105,14 @@ class Planner(Strategy):
         context = PlanningContext(gate, outcome, self.max_steps)
 
         def check(value: Any) -> list[Complaint]:
-            # A refused answer is recorded, too: the call that it proposed may need the customer's agreement.
-            proposal = self._review(value, context)
-            context.proposals.append(proposal)
-            return proposal.make_complaints(type(value))
+            return self._review(value, context).make_complaints(type(value))
 
-        question = self.make_question(gate.conversation, self._describe_plan_context(context), check)
+        def add_proposal(value: Any, _: Sequence[Complaint]) -> None:
+            # A refused answer counts, too: the call that it proposed may need the customer's agreement.
+            context.proposals.append(self._review(value, context))
+
+        sections = self._describe_plan_context(context)
+        question = self.make_question(gate.conversation, sections, check, add_proposal)
         (answer,) = yield from self.ask_questions(question)
         return self._take_action(context, answer)
 

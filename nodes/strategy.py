@@ -129,11 +129,12 @@ class Strategy(AgentNode[ARQ]):
         conversation: Conversation,
         context: Mapping[str, Any],
         check: Callable[[Any], Sequence[Complaint]],
+        on_candidate: Callable[[Any, Sequence[Complaint]], None],
     ) -> Question[Any]:
         """Return the question what to do now, with the context in the prompt's tail."""
         prompt = self.build_prompt(conversation, context, head=self.head)
         active_ids = tuple(context["now"].get("active", ()))
-        return Question(self.blueprint, prompt, check, guidelines=active_ids)
+        return Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=on_candidate)
 
     def make_update(
         self, gate: Gate, decisions: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()

@@ -143,13 +143,15 @@ class Speaker(Strategy):
         context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
-            # A refused move is recorded, too: the call that it proposed may need the customer's agreement.
-            move = self._review(value, context)
-            context.proposals.append(move)
-            return move.make_complaints(type(value))
+            return self._review(value, context).make_complaints(type(value))
+
+        def add_move(value: Any, _: Sequence[Complaint]) -> None:
+            # A refused move counts, too: the call that it proposed may need the customer's agreement.
+            context.proposals.append(self._review(value, context))
 
         while True:
-            question = self.make_question(gate.conversation, self._describe_move_context(context), check)
+            sections = self._describe_move_context(context)
+            question = self.make_question(gate.conversation, sections, check, add_move)
             (answer,) = yield from self.ask_questions(question)
             move = context.proposals[-1]
             if move.kind != THINK or move.refusals:
