@@ -1,18 +1,19 @@
-"""A step of an agent: its prompt begins with the agent's specification and worked examples."""
+"""A step of an agent, and the agent as prompts show it: each thing with the id that answers may cite."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack, get_origin
 
 from langchain_core.tools import StructuredTool
 
+from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, B, BlueprintNode
-from arq_graph.nodes.spec_sections import describe_agent
+from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
@@ -73,6 +74,18 @@ class AgentNode(BlueprintNode[B]):
         examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.derive)
         return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
 
+    def describe_turn(
+        self, state: StateView, values: Mapping[str, Any], lists: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the sections of a prompt's tail that every step has.
+
+        They are `variables`, and `now` with the line that began the turn, the values, and the lists that aren't empty.
+        """
+        last = state.conversation.last_customer_line
+        filled_lists = {name: entries for name, entries in lists.items() if entries}
+        now = {"turn": last.id if last else None, **values, **filled_lists}
+        return {"variables": describe_variables(self.agent, state), "now": now}
+
 
 @cache
 def load_examples(
@@ -108,3 +121,73 @@ def _read_examples(name: str) -> list[dict[str, Any]]:
 def _make_example_tool(name: str, schema: dict[str, Any]) -> ToolArguments:
     tool = StructuredTool(name=name, description=name, args_schema=schema, func=dict)
     return ToolArguments(tool)
+
+
+def describe_agent(agent: Agent) -> dict[str, Any]:
+    """Describe the agent's profile and glossary, for the head of every prompt."""
+    glossary: list[dict[str, Any]] = []
+    for number, term in enumerate(agent.glossary, start=1):
+        entry: dict[str, Any] = {"id": f"K{number}", "name": term.name, "description": term.description}
+        if term.synonyms:
+            entry["synonyms"] = list(term.synonyms)
+        glossary.append(entry)
+    return {"profile": {"id": "P", "name": agent.name, "text": agent.profile}, "glossary": glossary}
+
+
+def describe_guideline(guideline: Guideline) -> dict[str, Any]:
+    """Describe a guideline, as all prompts do."""
+    return {"id": guideline.id, "condition": guideline.condition_text, "action": guideline.action}
+
+
+def describe_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:
+    """Describe a tool, with the guidelines that grant it, and the property that stands for it in answers."""
+    description: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.tool.description,
+        "arguments": [argument.describe() for argument in tool.arguments],
+        "granted_by": [describe_guideline(agent.get_guideline(id)) for id in agent.grants[tool.name]],
+    }
+    if tool.name in agent.get_confirmed_tools("customer"):
+        description["needs_agreement"] = True
+    if key and key != tool.name:
+        description["key"] = key
+    return description
+
+
+def describe_variables(agent: Agent, state: StateView) -> list[dict[str, Any]]:
+    """Describe the context variables that have a value in this thread or by default."""
+    descriptions = {variable.name: variable.description for variable in agent.variables}
+    entries: list[dict[str, Any]] = []
+    for number, (name, value) in enumerate(get_variable_values(agent, state).items(), start=1):
+        if value is None:
+            continue
+        entry: dict[str, Any] = {"id": f"V{number}", "name": name}
+        if name in descriptions:
+            entry["description"] = descriptions[name]
+        entry["value"] = value
+        entries.append(entry)
+    return entries
+
+
+def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:
+    """Return the context variables with this thread's values, or their defaults; None if they have neither."""
+    defaults = {variable.name: variable.value for variable in agent.variables}
+    return defaults | state.read_mapping("variables")
+
+
+def build_function_state(agent: Agent, state: StateView) -> Any:
+    """Return the state that a user's conditions and policies are called with: its variables have values.
+
+    LangGraph leaves a channel out until something is written to it; the node's lists and dicts are then empty.
+    """
+    if not isinstance(state.state, Mapping):
+        return state.state
+    values: dict[str, Any] = {}
+    for name, channel_type in state.channels.items():
+        container = get_origin(channel_type) or channel_type
+        if container in (list, dict):
+            values[name] = container()
+    values.update(state.state)
+    if agent.variables:
+        values["variables"] = get_variable_values(agent, state)
+    return values

@@ -136,7 +136,7 @@ class BlueprintNode(Node, Generic[B]):
         """Return blueprints that together have every query of the step, with the node's own blueprint."""
         return [own]
 
-    @property
+    @cached_property
     def channels(self) -> dict[str, Any]:
         """The channels that this node reads or writes besides the messages, with their types."""
         channels: dict[str, Any] = dict.fromkeys(self._write, Any)
@@ -163,7 +163,15 @@ class BlueprintNode(Node, Generic[B]):
         """Return the node's view of a state; with `is_ahead`, of one that other steps may still change."""
         agent: Agent | None = getattr(self, "agent", None)
         name = agent.name if agent else ""
-        return StateView(input, self.messages_key, self.channels, name, is_ahead)
+        return StateView(
+            input,
+            self.messages_key,
+            self.channels,
+            name,
+            is_ahead,
+            max_history_tokens=self._max_history_tokens,
+            shows_images=self.reasoner.takes_images,
+        )
 
     def steps(self, state: StateView) -> Steps:
         """Yield questions, receive their answers, and return the update.
@@ -205,10 +213,10 @@ class BlueprintNode(Node, Generic[B]):
         Raises:
             InputError: The customer's message that waits for a reply has an attachment that the model can't be shown.
         """
-        conversation = Conversation(state.messages, self._max_history_tokens, self.reasoner.takes_images)
+        conversation = state.conversation
         spoken = [line for line in conversation.lines if line.speaker in ("customer", "agent")]
-        if spoken and spoken[-1] is conversation.last_customer_line and spoken[-1].unsupported_attachments:
-            last = spoken[-1]
+        last = spoken[-1] if spoken else None
+        if last and last.speaker == "customer" and last.unsupported_attachments:
             raise InputError(
                 f"{self.name}: {last.id} comes with a block of the kind {last.unsupported_attachments[0]!r}, which "
                 f"cannot be shown to {get_model_name(self.reasoner)}: {_UNSUPPORTED}"

@@ -37,7 +37,8 @@ def get_channel_types(*names: str) -> dict[str, Any]:
 class StateView:
     """A node's view of a state: a dict, a dataclass or a Pydantic model.
 
-    With `is_ahead`, other steps of the turn may still change the state, so no event is emitted.
+    With `is_ahead`, other steps of the turn may still change the state, so no event is emitted. The last two fields
+    are those of `Conversation`.
     """
 
     state: Any
@@ -45,6 +46,8 @@ class StateView:
     channels: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
     is_ahead: bool = False
+    max_history_tokens: int = 16_000
+    shows_images: bool = True
 
     def get(self, channel: str) -> Any:
         """Return the channel's value, or None if the state doesn't have it."""
@@ -82,10 +85,15 @@ class StateView:
                 f"channel {self.messages_key!r} holds something that isn't a message: {error}"
             ) from error
 
-    @property
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The thread's messages as numbered lines."""
+        return Conversation(self.messages, self.max_history_tokens, self.shows_images)
+
+    @cached_property
     def turn(self) -> str:
         """The id of the current turn, which its records carry."""
-        return self._conversation.turn
+        return self.conversation.turn
 
     def read_records(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the agent's own records in a channel."""
@@ -127,13 +135,9 @@ class StateView:
             rows.append(row)
         return rows
 
-    @cached_property
-    def _conversation(self) -> Conversation:
-        return Conversation(self.messages)
-
     def _message_hash(self, turn: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""
-        for line in reversed(self._conversation.lines):
+        for line in reversed(self.conversation.lines):
             if line.speaker == "customer" and line.turn == turn:
                 content = json.dumps(line.message.content, default=str)
                 return blake2b(content.encode(), digest_size=8).hexdigest()
@@ -141,13 +145,13 @@ class StateView:
 
     def _rows(self, channel: str) -> Sequence[Mapping[str, Any]]:
         rows = self.get(channel) or ()
-        if not isinstance(rows, Sequence) or not all(map(_is_record, rows)):
-            raise _wrong_channel(channel, "a list of records as plain JSON, each with its agent")
+        expected = "a list of records as plain JSON, each with its agent"
+        if not isinstance(rows, Sequence):
+            raise _wrong_channel(channel, expected)
+        for row in rows:
+            if not isinstance(row, Mapping) or not isinstance(row.get("agent"), str):
+                raise _wrong_channel(channel, expected)
         return rows
-
-
-def _is_record(row: Any) -> bool:
-    return isinstance(row, Mapping) and isinstance(row.get("agent"), str)
 
 
 def _parse_record(channel: str, record_type: type[R], row: Mapping[str, Any]) -> R:
@@ -188,12 +192,12 @@ def current_turn_draft(state: StateView) -> str | None:
     return plan.final_answer if plan else None
 
 
-def find_answered_insights(state: StateView, conversation: Conversation) -> list[ToolInsight]:
+def find_answered_insights(state: StateView) -> list[ToolInsight]:
     """Return what the last reply asked the customer for, an argument or a confirmation, which this turn may answer.
 
     The one exception to the rule that records of other turns are ignored. What an earlier turn asked for is over.
     """
-    insights = state.read_turn_records("tool_insights", ToolInsight, conversation.answered_turn)
+    insights = state.read_turn_records("tool_insights", ToolInsight, state.conversation.answered_turn)
     return [insight for insight in insights if insight.kind in ("missing", "invalid", "confirm")]
 
 

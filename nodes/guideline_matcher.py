@@ -14,26 +14,22 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, SpecError, require_choice, require_count
-from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_function_state, describe_guideline
 from arq_graph.nodes.blueprint_node import Answers, Questions, Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update, current_turn_matches, find_answered_insights
 from arq_graph.nodes.events import GuidelinesMatched
-from arq_graph.nodes.judgements import Judgement, find_contradictions, make_batch_blueprint
-from arq_graph.nodes.matches import (
+from arq_graph.nodes.judgements import (
+    Judgement,
     apply_relations,
     compact_matches,
+    find_contradictions,
     is_relevant_later,
+    make_batch_blueprint,
     make_match,
     make_match_by_code,
 )
 from arq_graph.nodes.messages import answer_abandoned_calls
 from arq_graph.nodes.preselection import Preselection, build_search_text
-from arq_graph.nodes.spec_sections import (
-    build_function_state,
-    describe_guideline,
-    describe_turn,
-    describe_variables,
-)
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -205,7 +201,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             elif not isinstance(guideline.condition, str):
                 conditions[guideline.id] = yield from _evaluate_condition(guideline, function_state)
         awaiting_answer: set[str] = set()
-        for insight in find_answered_insights(state, conversation):
+        for insight in find_answered_insights(state):
             awaiting_answer.update(self.agent.grants.get(insight.tool, ()))
         return PassInputs(state, conversation, matches, conditions, awaiting_answer)
 
@@ -266,10 +262,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             "applied": self._describe_applied(ids, inputs),
             "unfinished": [id for id in ids if id in inputs.awaiting_answer],
         }
-        tail = {
-            "variables": describe_variables(self.agent, inputs.state),
-            "now": describe_turn(inputs.conversation, {"judge": ids}, lists),
-        }
+        tail = self.describe_turn(inputs.state, {"judge": ids}, lists)
         prompt = self.build_prompt(inputs.conversation, tail, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 

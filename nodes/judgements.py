@@ -1,4 +1,6 @@
-"""The matcher's blueprints: the queries about one guideline (ARQ paper, 5.1.1 and Appendix A).
+"""Judgements of guidelines: the queries about each one, and the match that code makes of the answer.
+
+The blueprints are those of the ARQ paper, 5.1.1 and Appendix A.
 
 The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
 longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
@@ -8,20 +10,27 @@ since the schema goes out with each call and the prompt explains them at length.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.agent.spec import Guideline
+from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.relations import Relations
+from arq_graph.agent.state import GuidelineMatch
+from arq_graph.errors import BlueprintError, ReasoningError
 from arq_graph.nodes.violations import split_words
-from arq_graph.reasoning.answer import Complaint
+from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 ACTIVATION_SCORE = 6
 """The lowest score that activates a guideline (ARQ paper, 5.1.1)."""
+
+_ENTAILED = "active because"
+_REMOVED = "not active:"
 
 
 class Continuity(ARQ, ABC, defer_build=True):
@@ -149,45 +158,27 @@ def make_batch_blueprint(guidelines: Sequence[Guideline], own: type[Judgement] =
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 
 
-def get_application(judgement: Judgement) -> OneTimeApplication | None:
-    """Return the answers about the action, or None if they weren't asked or given."""
-    return getattr(judgement, "application", None)
-
-
-def is_due(guideline: Guideline, judgement: Judgement) -> bool:
+def _is_due(guideline: Guideline, judgement: Judgement) -> bool:
     """Return True if a guideline whose condition holds is to be acted on, by the leading answers if there are any."""
-    if application := get_application(judgement):
+    application: OneTimeApplication | None = getattr(judgement, "application", None)
+    if application is not None:
         return application.is_due
     # Of an observation, and of an action that is known to be continuous, only the condition is asked.
     asks_condition_only = hasattr(judgement, "condition_applies") and not hasattr(judgement, "application")
     return guideline.action is None or asks_condition_only or judgement.should_apply
 
 
-def describe_missing_information(judgement: Judgement) -> str:
-    """Return what would decide a condition that isn't known yet; "" if it is known."""
-    if (
-        getattr(judgement, "condition_applies", None) != "not_known_yet"
-        or judgement.score >= ACTIVATION_SCORE
-    ):
-        return ""
-    rationale: str = getattr(judgement, "condition_application_rationale", "")
-    return rationale.strip() or "not known yet"
-
-
 def find_contradictions(
     guideline: Guideline, judgement: Judgement | None, *, is_condition_met: bool
 ) -> Iterator[Complaint]:
-    """Find out that a judgement is missing, or contradicts itself while the condition holds.
-
-    The condition holds by the judgement's score, or if code knows that it is met.
-    """
+    """Find that a judgement is missing or, if the condition holds by its score or by code, contradicts itself."""
     if judgement is None:
         yield Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")
         return
     if not is_condition_met and judgement.score < ACTIVATION_SCORE:
         return
     blueprint = type(judgement).__name__
-    application = get_application(judgement)
+    application: OneTimeApplication | None = getattr(judgement, "application", None)
     if application is None:
         if hasattr(judgement, "application") and getattr(judgement, "condition_applies", None) == "yes":
             reason = "the condition holds: say whether the action was taken before"
@@ -202,13 +193,17 @@ def find_contradictions(
         yield Complaint(blueprint, query, "a functional part is missing: the action is due again")
 
 
-def find_remarks(guideline: Guideline, judgement: Judgement) -> Iterator[str]:
-    """Find what is odd about a judgement: other words than the guideline's, or disagreement with its own score."""
+def _find_remarks(
+    guideline: Guideline, judgement: Judgement, complaints: Sequence[Complaint]
+) -> Iterator[str]:
+    """Find what is odd about a judgement: contradictions, other words than the guideline's, or another score."""
+    for complaint in complaints:
+        if complaint.query.split(".")[0] == guideline.id:
+            yield f"still contradictory when asked again: {complaint}"
     changed: list[str] = []
-    condition = getattr(judgement, "condition", None)
-    if _has_other_words(condition, guideline.condition_text):
+    if _has_other_words(getattr(judgement, "condition", None), guideline.condition_text):
         changed.append("condition")
-    application = get_application(judgement)
+    application: OneTimeApplication | None = getattr(judgement, "application", None)
     if application and _has_other_words(application.action, guideline.action):
         changed.append("action")
     if changed:
@@ -222,3 +217,133 @@ def _has_other_words(reinstated: str | None, original: str | None) -> bool:
     if reinstated is None or not original:
         return False
     return split_words(reinstated) != split_words(original)
+
+
+def make_match(
+    guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, *, is_condition_met: bool
+) -> GuidelineMatch:
+    """Make a match from the answer about a batch of guidelines; `is_condition_met` if code knows that it is.
+
+    Raises:
+        ReasoningError: There is no judgement, and the guideline doesn't say what to do then (`on_failure`).
+    """
+    if isinstance(answer, ReasoningError):
+        return _match_after_failure(guideline, answer, turn)
+    judgement: Judgement | None = getattr(answer.value, guideline.id)
+    if judgement is None:
+        message = f"matcher: no judgement of guideline {guideline.id} came"
+        return _match_after_failure(guideline, BlueprintError(message, answer.attempts), turn)
+    has_condition = is_condition_met or judgement.score >= ACTIVATION_SCORE
+    is_matched = has_condition and _is_due(guideline, judgement)
+    application: OneTimeApplication | None = getattr(judgement, "application", None)
+    continuous = guideline.continuous
+    if continuous is None and application is not None:
+        continuous = application.is_continuous
+    rationale: str = getattr(judgement, "condition_application_rationale", answer.reasoning)
+    missing_information = ""
+    is_undecided = getattr(judgement, "condition_applies", None) == "not_known_yet"
+    if is_undecided and judgement.score < ACTIVATION_SCORE:
+        missing_information = rationale.strip() or "not known yet"
+    could_tool_change = getattr(judgement, "could_a_tool_change_that", True)
+    return GuidelineMatch(
+        guideline=guideline.id,
+        turn=turn,
+        active=is_matched,
+        matched=is_matched,
+        score=judgement.score,
+        rationale=rationale,
+        continuous=continuous,
+        previously_applied=application and application.guideline_previously_applied,
+        missing_information=missing_information,
+        independent_of_tools=not is_matched and not could_tool_change,
+        remarks=tuple(_find_remarks(guideline, judgement, answer.complaints)),
+    )
+
+
+def _match_after_failure(guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
+    if guideline.on_failure == "raise":
+        raise error
+    is_active = guideline.on_failure == "activate"
+    outcome = "activated" if is_active else "skipped"
+    warnings.warn(f"guideline {guideline.id} is {outcome}: judging it failed: {error}", stacklevel=2)
+    return GuidelineMatch(
+        guideline=guideline.id,
+        turn=turn,
+        active=is_active,
+        matched=is_active,
+        rationale=f"{outcome}, because judging it failed: {type(error).__name__}",
+        origin="failure",
+    )
+
+
+def make_match_by_code(guideline: Guideline, turn: str, *, is_condition_met: bool) -> GuidelineMatch:
+    """Make the match of a guideline whose condition is a function, or always true, without a model."""
+    if guideline.condition is None:
+        rationale = "it has no condition, and nothing in it is ever done with: always active"
+    else:
+        rationale = f"the condition's function returned {is_condition_met}"
+    return GuidelineMatch(
+        guideline=guideline.id,
+        turn=turn,
+        active=is_condition_met,
+        matched=is_condition_met,
+        score=10 if is_condition_met else 1,
+        rationale=rationale,
+        origin="code",
+        continuous=guideline.continuous,
+    )
+
+
+def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch]) -> list[GuidelineMatch]:
+    """Activate the guidelines that matched ones entail, deactivate overridden ones, and remark on the reasons."""
+    scores = {id: match.score or ACTIVATION_SCORE for id, match in matches.items() if match.matched}
+    resolution = relations.resolve(scores)
+    related: list[GuidelineMatch] = []
+    for id in relations.by_id:
+        if id not in matches:
+            continue
+        match = matches[id]
+        is_active = id in resolution.active
+        update: dict[str, Any] = {"active": is_active}
+        remarks = [remark for remark in match.remarks if not remark.startswith((_ENTAILED, _REMOVED))]
+        if is_active and id in resolution.entailed:
+            update |= {"score": resolution.active[id], "origin": "relation"}
+            remarks.append(f"{_ENTAILED} {resolution.entailed[id]} entails it")
+        elif match.origin == "relation":
+            # Its own judgement, if it had one, made it inactive; the score was that of the entailing guideline.
+            update |= {"score": None, "origin": "code"}
+        if id in resolution.removed:
+            remarks.append(f"{_REMOVED} {resolution.removed[id]}")
+        update["remarks"] = tuple(remarks)
+        related.append(match.model_copy(update=update))
+    return related
+
+
+def is_relevant_later(match: GuidelineMatch) -> bool:
+    """Return True if a later step or turn reads more of a match than that it was made."""
+    is_high_score = (match.score or 0) >= ACTIVATION_SCORE
+    has_condition_met = match.matched or match.active or is_high_score
+    return has_condition_met or bool(match.missing_information) or match.origin == "failure"
+
+
+def compact_matches(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
+    """Keep the matches that later steps read; merge the others into one record for each outcome."""
+    compacted: list[GuidelineMatch] = []
+    ids_by_outcome: dict[tuple[bool, Any], list[str]] = {}
+    for match in matches:
+        if is_relevant_later(match):
+            compacted.append(match)
+        else:
+            ids_by_outcome.setdefault((match.independent_of_tools, match.origin), []).append(match.guideline)
+    for (independent_of_tools, origin), ids in ids_by_outcome.items():
+        merged = GuidelineMatch(
+            guideline=ids[0],
+            turn=matches[0].turn,
+            active=False,
+            matched=False,
+            independent_of_tools=independent_of_tools,
+            origin=origin,
+            other_guidelines=tuple(ids[1:]),
+        )
+        compacted.append(merged)
+    return compacted

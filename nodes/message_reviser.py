@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from arq_graph.agent.spec import Agent
@@ -15,7 +16,7 @@ from arq_graph.errors import (
     require_choice,
     require_count,
 )
-from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import StateView, Update, current_turn_draft, current_turn_matches
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
@@ -23,7 +24,6 @@ from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.reply_stream import ReplyStream
-from arq_graph.nodes.spec_sections import describe_guideline, describe_turn, describe_variables
 from arq_graph.nodes.violations import PromptFacts, collect_facts, find_blockers, find_leaks, find_violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Conversation
@@ -99,7 +99,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         self.on_unsatisfied: OnUnsatisfied = require_choice("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         self.head = self.render_head()
 
-    @property
+    @cached_property
     def channels(self) -> dict[str, Any]:
         """The channels that this node reads or writes besides the messages, with their types."""
         channels = super().channels
@@ -175,12 +175,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             insights.append({"id": f"I{number}", **insight})
         result_ids = [line.id for line in conversation.current_turn_results]
         return {
-            "variables": describe_variables(self.agent, state),
+            **self.describe_turn(state, {}, {"staged": result_ids}),
             "active_guidelines": active_guidelines,
             "set_aside": list(self._describe_overridden(state)),
             "tool_descriptions": self._describe_used_tools(state, conversation),
             "insights": insights,
-            "now": describe_turn(conversation, {}, {"staged": result_ids}),
         }
 
     def _describe_used_tools(self, state: StateView, conversation: Conversation) -> list[dict[str, Any]]:

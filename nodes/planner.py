@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.errors import require_count
+from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update, count_tool_rounds, current_turn_plan
 from arq_graph.nodes.confirmation import (
@@ -35,7 +36,6 @@ from arq_graph.nodes.proposed_calls import (
     parse_call,
     read_choice,
 )
-from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import collect_facts, find_leaks, split_words

@@ -11,14 +11,13 @@ from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update, find_answered_insights
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message
-from arq_graph.nodes.spec_sections import describe_guideline, describe_turn, describe_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
@@ -119,9 +118,8 @@ class Strategy(AgentNode[ARQ]):
             **lists,
         }
         return {
-            "variables": describe_variables(self.agent, gate.state),
+            **self.describe_turn(gate.state, {"candidates": candidates, **counts}, all_lists),
             "active_guidelines": guidelines if self.agent.guidelines else None,
-            "now": describe_turn(gate.conversation, {"candidates": candidates, **counts}, all_lists),
         }
 
     def make_question(
@@ -151,7 +149,7 @@ class Strategy(AgentNode[ARQ]):
         calls += [insight for insight in insights.values() if insight.kind == "run"]
         others = [insight for insight in insights.values() if insight.kind != "run"]
         called_tools = {call.tool for call in calls}
-        answered_insights = find_answered_insights(gate.state, gate.conversation)
+        answered_insights = find_answered_insights(gate.state)
         still_open = [insight for insight in answered_insights if insight.tool not in called_tools]
         records = [*still_open, *calls, *others]
 

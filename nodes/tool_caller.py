@@ -13,6 +13,7 @@ from pydantic import create_model
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import require_count
+from arq_graph.nodes.agent_node import describe_tool
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import count_tool_rounds
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
@@ -20,7 +21,6 @@ from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
-from arq_graph.nodes.spec_sections import describe_tool, describe_turn, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.answer import Question
@@ -208,11 +208,7 @@ class ToolCaller(Strategy):
             "staged": [line.id for line in gate.conversation.current_turn_results],
             "awaiting_confirmation": [call for call in outcome.describe_pending() if call["tool"] == tool],
         }
-        context = {
-            "variables": describe_variables(self.agent, gate.state),
-            "now": describe_turn(gate.conversation, facts, lists),
-            "ahead": gate.state.is_ahead,
-        }
+        context = {**self.describe_turn(gate.state, facts, lists), "ahead": gate.state.is_ahead}
         prompt = self.build_prompt(gate.conversation, context, head=self.heads[tool])
         return Question(self.blueprints[tool], prompt, name=tool, guidelines=granted_by)
 

@@ -15,13 +15,13 @@ from langgraph.constants import TAG_NOSTREAM
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolInsight
+from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, ask_for_confirmation
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.proposed_calls import merge_insights
-from arq_graph.nodes.spec_sections import describe_agent, describe_guideline, describe_variables
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.reasoning.reasoner import ModelLike
 

@@ -16,10 +16,10 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.part import Part, Text
 from arq_graph.errors import InputError, suggestion
+from arq_graph.nodes.agent_node import build_function_state
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.speaking.speech import find_task_messages
-from arq_graph.nodes.spec_sections import build_function_state
 
 ByState = Callable[[Any], Iterable[str] | Awaitable[Iterable[str]]]
 """A function of the graph's state that names tools, sync or async."""

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, ToolInsight
 from arq_graph.errors import InputError, require_choice, require_count
+from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
@@ -22,7 +23,6 @@ from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setti
 from arq_graph.nodes.speaking.moves import ProposedMove, SpeakingContext, SpeakingRules
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, choose_policies
 from arq_graph.nodes.speaking.speech import SPEECH, classify_speech
-from arq_graph.nodes.spec_sections import describe_tool, describe_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import collect_facts
