@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, ScriptedChatModel, create_guided_agent
-from arq_graph.experiments.arms import load_arms
-from arq_graph.milestones import Suite, check_milestones, evaluate, read_milestones, read_transcript, score
+from arq_graph.milestones import Suite, check_milestones, read_milestones, read_transcript, score
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -106,16 +105,6 @@ def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_
         first.expedite_shipping("ORD-1002")
         assert first.get_order_details("ORD-1002")["shipping"] == "expedited"
         assert second.get_order_details("ORD-1002")["shipping"] == "standard"
-
-
-@pytest.mark.slow
-def test_the_less_a_user_knows_the_less_the_desk_gets_done() -> None:
-    suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
-    few = [one for one in suite.scenarios if one.name.startswith(("order in transit", "late order"))]
-    report = evaluate(suite.replace(scenarios=tuple(few)), load_arms(["guided"]), model="offline")
-    kinds = report.summary.arms_by_user["guided"]
-    rates = [kinds[kind].progress_rate.mean or 0.0 for kind in ("helpful", "perturbed", "unhelpful")]
-    assert rates[0] > rates[1] > rates[2]
 
 
 def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:

@@ -24,7 +24,6 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.outputs import ChatGenerationChunk
-from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
@@ -188,18 +187,6 @@ def test_the_prompt_lists_an_agreed_call_that_can_no_longer_run():
     assert "no guideline grants it any more" in refused["why"]
 
 
-def test_a_condition_in_code_sees_every_channel_before_it_is_written():
-    seen: list[Any] = []
-
-    def applies(state: Any) -> bool:
-        """they greet"""
-        seen.append((state["agreements"], state["revisions"], state["variables"]))
-        return True
-
-    Shop("Hi.", agent=DESK.replace(guidelines=[Guideline(applies, "greet")], confirm={})).say()
-    assert seen == [([], [], {"tier": "gold"})]
-
-
 def test_the_model_is_offered_what_is_granted_and_the_tools_of_ones_own():
     shop = Shop("Hello.", tools=[weather], judge={"G2": 9})
     shop.say()
@@ -340,16 +327,6 @@ def test_a_tools_result_is_never_sent_in_the_place_of_the_reply(runs):
     assert agent.toolbox["read_record"].return_direct  # for whoever else runs it
 
 
-def test_the_name_of_a_tool_of_ones_own_that_has_run_is_not_sent():
-    def look_outside() -> str:
-        """Tell the weather."""
-        return "sunny"
-
-    own = [calls(("look_outside", {})), "Sunny."]
-    shop = Shop(*own, tools=[look_outside], reply=["I ran look_outside: sunny.", "It is sunny."])
-    assert last(shop.say()) == "It is sunny."
-
-
 def test_the_newest_proposal_for_a_tool_counts():
     shop = Shop(calls(("cancel_order", {})), calls(CANCEL), judge={"G2": 9}, reply="Hm.")
     assert [each["kind"] for each in shop.say()["tool_insights"]] == ["confirm"]
@@ -465,16 +442,6 @@ def test_a_draft_that_is_revised_does_not_stream(runs):
         shop = Shop(calls(LOOK, text="It comes today!"), end, kind=Tokens, reply="Hm.", response_format=form)
         tokens, said = streamed(runs, shop)
         assert (tokens, set(said)) == ([], {"", "Hm."} if isinstance(end, str) else {""})
-
-
-@pytest.mark.parametrize("runs", ["async"], indirect=True)
-@pytest.mark.parametrize("judge", [{"G1": 9}, {}])  # with a tool that may be called, and without
-def test_a_draft_of_a_model_that_the_run_chooses_does_not_stream(runs, judge):
-    shop = Shop("It comes today!", kind=Tokens, judge=judge, reply="I do not know.")
-    chosen: Any = shop.own.configurable_alternatives(ConfigurableField("kind"), other=shop.ours)
-    shop.app = create_agent(chosen, middleware=[shop.rules])
-    assert streamed(runs, shop) == ([], ["I do not know."])
-    assert shop.offered() == ({"get_order"} if judge else set())
 
 
 @pytest.mark.parametrize("runs", ["sync"], indirect=True)

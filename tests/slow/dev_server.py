@@ -1,4 +1,4 @@
-"""`langgraph dev` with examples/server and the graphs of `served.py`, and who talks to it."""
+"""`langgraph dev` with examples/server and the graphs of `served_graphs.py`, and who talks to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
     shutil.copytree(ROOT / "examples" / "server", folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
     for name in ("careless", "blocking", "langchains", "quick", "scripted", "two"):
-        config["graphs"][name] = f"{ROOT}/tests/slow/served.py:{name}"
+        config["graphs"][name] = f"{ROOT}/tests/slow/served_graphs.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -38,17 +38,6 @@ def test_mcnemars_exact_test(pairs: list[tuple[bool, bool]]):
     assert compare(a, b).overall.goal_completion.p == pytest.approx(p)
 
 
-@settings(max_examples=20, deadline=None)
-@given(LENGTHS)
-def test_the_permutation_test_of_pairs(lengths: list[tuple[int, int]]):
-    a, b = (walked(*side) for side in zip(*lengths, strict=True))
-    rates = [[one.progress_rate for one in side.conversations] for side in (a, b)]
-    theirs = stats.permutation_test(
-        rates, lambda one, two: fmean(two) - fmean(one), permutation_type="samples", n_resamples=np.inf
-    )
-    assert compare(a, b).overall.progress_rate.p == pytest.approx(theirs.pvalue)
-
-
 @settings(max_examples=10, deadline=None)
 @given(LENGTHS)
 def test_the_permutation_test_of_whole_tasks(lengths: list[tuple[int, int]]):
@@ -76,17 +65,6 @@ def test_the_permutation_test_of_whole_tasks(lengths: list[tuple[int, int]]):
     )
     assert found.test == "sign flip"
     assert found.p == pytest.approx(theirs.pvalue)
-
-
-def test_the_bootstrap_of_a_mean():
-    lengths = [0, 0, 1, 2, 2, 3, 5, 5, 6, 7, 8, 8, 9, 10, 10, 10, 10, 4, 3, 1]
-    report = walked(*lengths)
-    mean = report.summary.overall.progress_rate
-    values = np.array([one.progress_rate for one in report.conversations])
-    theirs = stats.bootstrap(
-        (values,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(0)
-    ).confidence_interval
-    assert (mean.low, mean.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
 
 
 def test_the_bootstrap_of_whole_tasks_with_several_kinds_of_users():

@@ -1,4 +1,4 @@
-"""A conversation goes on in another process, whatever checkpointer keeps it, under strict msgpack."""
+"""A conversation continues in another process with every checkpointer, under strict msgpack."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from typing import Any
 
 import pytest
 
-from tests.slow.kept import DIED, SAVERS
+from tests.slow.stored_conversation import EXIT_CODE, SAVERS
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
-BEGUN = [
+FIRST_TURNS = [
     [4, ["find_rental"], None],
     [8, ["find_rental"], "customer"],
     [12, ["cancel_rental"], None],
 ]
-GONE_ON = [
+RESUMED_TURNS = [
     [16, ["find_rental"], None],  # the turn in which the process died: its call is not made again
     [18, [], "operator"],
     [21, ["find_rental", "refund_rental"], None],
     [25, ["find_rental"], "customer"],
     [29, ["cancel_rental"], None],
-    [27, [], None],  # back to where the customer was asked, who now says no
+    [27, [], None],  # from the checkpoint with the question to the customer, who now says no
     [29, [], None],
 ]
 
 
-def told(step: str, saver: str, address: str, *, code: int = 0) -> list[Any]:
-    """What a process told of its turns."""
-    command = [sys.executable, "-m", "tests.slow.kept", step, saver, address]
-    strict = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true"}
-    done = subprocess.run(command, cwd=ROOT, env=strict, capture_output=True, text=True)
+def run_step(step: str, saver: str, address: str, *, code: int = 0) -> list[Any]:
+    command = [sys.executable, "-m", "tests.slow.stored_conversation", step, saver, address]
+    environment = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (code, ""), done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -45,7 +44,9 @@ def told(step: str, saver: str, address: str, *, code: int = 0) -> list[Any]:
 def test_a_conversation_outlives_its_process(
     saver: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    is_sqlite = saver.endswith("sqlite")
-    address = str(tmp_path / "threads.sqlite") if is_sqlite else request.getfixturevalue("postgres")
-    assert told("begin", saver, address, code=DIED) == BEGUN
-    assert told("go_on", saver, address) == GONE_ON
+    if saver.endswith("sqlite"):
+        address = str(tmp_path / "threads.sqlite")
+    else:
+        address = request.getfixturevalue("postgres")
+    assert run_step("begin", saver, address, code=EXIT_CODE) == FIRST_TURNS
+    assert run_step("resume", saver, address) == RESUMED_TURNS

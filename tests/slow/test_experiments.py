@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from arq_graph import milestones
-
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
@@ -65,12 +63,3 @@ def test_an_experiment_that_was_killed_goes_on_and_comes_to_the_same(tmp_path: P
     assert process.wait() != 0
     parts = done(tmp_path / "parts", *arms, "--resume")
     assert without_times(parts) == without_times(whole)
-
-
-def test_the_gold_turns_of_a_use_case_are_replayed_too(tmp_path: Path) -> None:
-    suite = Path(milestones.__file__).parent / "suites/use_cases/gift_card.suite.yaml"
-    arms = (str(suite), "--arms", "react")
-    held = done(tmp_path / "held", *arms, "--model", "offline")
-    assert held["turns"]["react"]["steps"] > 20
-    replayed = done(tmp_path / "replayed", *arms, "--replay", str(tmp_path / "held"))
-    assert without_times(replayed) == without_times(held)

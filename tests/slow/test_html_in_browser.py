@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
@@ -12,7 +11,7 @@ from arq_graph.milestones import Report, Transcript, score_transcripts, write_ht
 from arq_graph.milestones.evaluation.expectation import Expectation
 from arq_graph.milestones.reports.table_format import Row, Table
 from tests.milestones.conversations import agent, called, conversation, user
-from tests.milestones.reported import reported, steps, talk
+from tests.milestones.reported import reported, talk
 from tests.milestones.sample_report import hostile_report, made, refund_talks
 
 pytestmark = pytest.mark.slow
@@ -180,27 +179,6 @@ def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(opened)
     )
 
 
-def test_each_arm_has_a_numbered_point_where_tokens_are_known(opened):
-    arms = ["arq", "arq -why", "direct"]
-    report = reported(*(talk("x", number > 1, about={"arm": arm}) for arm in arms for number in range(4)))
-    assert opened(report).locator("#plot").is_hidden()
-    tokens = dict(zip(arms, (300, 250, 90), strict=True))
-    told = [one.model_copy(update={"output_tokens": tokens[one.arm]}) for one in report.conversations]
-    page = opened(Report(conversations=tuple(told), graphs=report.graphs))
-    names = page.locator("#plot li").all_text_contents()
-    assert sorted(names) == ["arq", "arq -why", "direct"]
-    points = {
-        names[int(each.locator(".name").text_content() or 0) - 1]: each.locator("circle")
-        for each in page.locator("#plot .arm").all()
-    }
-    across = [float(points[name].get_attribute("cx") or 0) for name in sorted(points)]
-    assert across[2] < across[1] < across[0]
-    assert page.locator("#plot .arm.lacking").count() == 1
-    assert page.locator("#plot .bar95").count() == 3
-    heights = [each.bounding_box()["y"] for each in page.locator("#plot .name").all()]
-    assert min(b - a for a, b in pairwise(sorted(heights))) > 12
-
-
 def compared(page):
     return [" ".join(text.split()) for text in page.locator(".compared tbody tr").all_inner_texts()]
 
@@ -342,15 +320,6 @@ def test_hostile_words_stay_words(opened):
     assert "<img src=x" in page.locator("#inspector").inner_text()
     width, screen = page.evaluate(WIDTHS)
     assert width <= screen
-
-
-def test_each_of_many_graphs_can_be_found(opened):
-    talks = [conversation(called("look"), id=f"talk {at}", use_case=f"task {at}") for at in range(30)]
-    page = opened(score_transcripts({one.use_case: steps("look") for one in talks}, talks).report())
-    assert page.locator("#graph-select option").count() == 30
-    page.locator("#graph-select").select_option("7")
-    page.locator("#inspector h2", has_text="task 7").wait_for()
-    assert texts(page, ".row .id") == ["talk 7"]
 
 
 def test_thousands_of_conversations_are_listed_a_page_at_a_time(opened):

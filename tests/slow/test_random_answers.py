@@ -11,7 +11,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from arq_graph import ScriptedChatModel, create_guided_agent
 from tests.brain import inlined
-from tests.slow.senseless import AN_ASK, MOST_CALLS, STRATEGIES, Desk
+from tests.slow.random_turns import AN_ASK, MOST_CALLS, STRATEGIES, Desk
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:guideline")]
 

@@ -16,7 +16,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import create_guided_agent, track_usage
-from tests.slow.senseless import MOST_CALLS, STRATEGIES, Desk
+from tests.slow.random_turns import MOST_CALLS, STRATEGIES, Desk
 
 pytestmark = [
     pytest.mark.slow,

@@ -126,21 +126,6 @@ def test_what_an_operator_is_asked_about_is_hidden_as_well(
     assert {span.status.status_code for span in spans} == {StatusCode.OK}
 
 
-def test_an_interrupt_is_no_error_to_the_handler_of_the_example(
-    provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
-    from examples.opentelemetry_spans import Spans
-
-    asking = DESK.replace(confirm={"get_order": "operator"})
-    model = brain(judge={"G1": 9}, call={"get_order": A1})
-    app = create_guided_agent(model, asking, checkpointer=MemorySaver())
-    config: Any = {"configurable": {"thread_id": "1"}, "callbacks": [Spans(provider.get_tracer("test"))]}
-    assert app.invoke({"messages": [("user", SAID)]}, config)["__interrupt__"]  # type: ignore[call-overload]
-    spans = exporter.get_finished_spans()
-    assert "approve" in [span.name for span in spans]
-    assert {span.status.status_code for span in spans} == {StatusCode.UNSET}
-
-
 @pytest.mark.parametrize("hidden", [True], indirect=True)
 def test_what_a_model_says_in_a_refusal_is_kept_out_by_the_processor_of_the_example(
     provider: TracerProvider, exporter: InMemorySpanExporter, hidden: bool

@@ -88,17 +88,6 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
-def test_trl_knows_the_rows_as_a_chat_with_a_completion() -> None:
-    from trl.data_utils import apply_chat_template, is_conversational
-
-    for row in rows(1):
-        assert is_conversational(row)
-        texts = apply_chat_template(row, tokenizer())
-        assert texts["prompt"].startswith("[system]Act as a business's customer-service agent")
-        assert texts["prompt"].endswith("[assistant]")
-        assert texts["completion"] == f"{row['completion'][0]['content']}<end>"
-
-
 def test_trl_trains_on_the_answers_alone(tmp_path: Path) -> None:
     found = rows(1)
     training = trainer(found, tmp_path)

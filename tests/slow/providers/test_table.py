@@ -202,21 +202,6 @@ def test_a_higher_limit_that_the_provider_refuses_ends_as_the_limit_itself_does(
             reasoner.ask(Verdict, PROMPT)
 
 
-def test_what_a_class_or_a_profile_says_itself_needs_no_further_call():
-    stub, make = serving("ChatAnthropic", good)
-    with stub:
-        asked = {"type": "text", "text": "Where is my order?"}
-        own = HumanMessage([{**asked, "cache_control": {"type": "ephemeral"}}, asked])
-        make_reasoner(make()).ask(Verdict, [SystemMessage(HEAD), own])
-        # The class refuses a temperature for this model before anything is sent.
-        make_reasoner(make(model="claude-sonnet-5-5", profile={}), temperature=0.3).ask(Verdict, PROMPT)
-        stub.answer = cut
-        with pytest.raises(errors.BlueprintError, match="token limit"):
-            make_reasoner(make(profile={"max_output_tokens": LIMIT})).ask(Verdict, PROMPT)
-    assert [len(asked.marked) for asked in stub.asked] == [1, 1, 1]
-    assert not stub.refused
-
-
 @pytest.mark.parametrize(
     ("spec", "told"),
     [

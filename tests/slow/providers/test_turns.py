@@ -70,21 +70,3 @@ def test_nothing_of_the_answers_streams_through_the_graph(name: str):
         parts = [part for part, _ in app.stream(says(WHERE), stream_mode="messages")]
     assert not any("{" in part.text for part in parts if part.type != "tool")
     assert not any(asked.streamed for asked in stub.asked) or name == "ChatOllama"  # whose class always does
-
-
-@pytest.mark.parametrize("name", MARKED)
-def test_a_later_call_finds_head_and_conversation_of_an_earlier_one_in_the_cache(name: str):
-    stub, make = serving(name, offline)
-    kept: set[str] = set()
-    shares: list[tuple[str, float]] = []
-    with stub:
-        app = create_guided_agent(make(), desk())
-        state: dict[str, Any] = {"messages": []}
-        for turn in range(4):
-            stub.asked.clear()
-            state = app.invoke({**state, **says(f"{WHERE} ({turn})", *state["messages"])})
-            for asked in stub.asked:
-                read = max((len(place) for place in asked.marked if place in kept), default=0)
-                shares.append((asked.marked[0][:40], read / len(asked.prompt)))
-                kept |= set(asked.marked)
-    assert min(share for _, share in shares[-3:]) > 0.8, shares

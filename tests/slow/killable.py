@@ -1,9 +1,9 @@
 """What the tests kill: a turn, an evaluation, and an evaluation of what hangs, each in a process of its own.
 
-python -m tests.slow.killed turn DATABASE LOG [TEXT]    one turn on a thread; without a text it is only finished
-python -m tests.slow.killed evaluation RESULTS          conversations whose beginning is printed
-python -m tests.slow.killed workers RESULTS             the same, held by two workers
-python -m tests.slow.killed hanging REPORT              conversations that never end by themselves
+python -m tests.slow.killable turn DATABASE LOG [TEXT]    one turn on a thread; without a text it is only finished
+python -m tests.slow.killable evaluation RESULTS          conversations whose beginning is printed
+python -m tests.slow.killable workers RESULTS             the same, held by two workers
+python -m tests.slow.killable hanging REPORT              conversations that never end by themselves
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ THREAD: RunnableConfig = {"configurable": {"thread_id": "1"}}
 SAVED_INPUT = "saved input"
 ORDERS = [{"order_id": f"ORD-{number}"} for number in range(1, 5)]
 
-_one_at_a_time = threading.Lock()
+_lock = threading.Lock()
 
 
 def mark(moment: str) -> None:
     """Say where the turn is, and go on when told."""
-    with _one_at_a_time:
+    with _lock:
         print(moment, flush=True)
         sys.stdin.readline()
 

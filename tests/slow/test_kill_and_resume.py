@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from arq_graph.milestones import read_report
-from tests.slow.killed import ORDERS, SAVED_INPUT, THREAD, turn_app
+from tests.slow.killable import ORDERS, SAVED_INPUT, THREAD, turn_app
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,7 @@ def saved(database: Path, log: Path) -> tuple[Any, set[str]]:
 
 def test_a_turn_killed_at_any_moment_loses_nothing_and_repeats_nothing_committed(tmp_path: Path) -> None:
     database, log = tmp_path / "threads.sqlite", tmp_path / "tools.log"
-    process = ("tests.slow.killed", "turn", database, log)
+    process = ("tests.slow.killable", "turn", database, log)
     marks = undisturbed(*process, "Where are my orders?")
     assert marks.count("tool took effect") == len(ORDERS)
     chance, told, fell = random.Random(5), ["Where are my orders?"], Counter[str]()
@@ -110,7 +110,7 @@ def test_an_evaluation_stopped_again_and_again_holds_each_conversation_once(
 ) -> None:
     file = tmp_path / "results.jsonl"
     chance, began = random.Random(5), Counter[str]()
-    process = ("tests.slow.killed", held_by, file)
+    process = ("tests.slow.killable", held_by, file)
     for _ in range(2):
         # What it prints ends when the last of its workers has ended.
         began.update(filter(None, stopped(chance.randint(20, 60), *process, how=how)))
@@ -125,5 +125,5 @@ def test_an_evaluation_stopped_again_and_again_holds_each_conversation_once(
 
 
 def test_conversations_that_hang_end_at_their_limit_and_the_program_ends_too(tmp_path: Path) -> None:
-    undisturbed("tests.slow.killed", "hanging", tmp_path / "report.json")
+    undisturbed("tests.slow.killable", "hanging", tmp_path / "report.json")
     assert read_report(tmp_path / "report.json").summary.arms["hangs"].ended == {"seconds": 40}

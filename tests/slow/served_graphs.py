@@ -1,6 +1,6 @@
 """Graphs that `langgraph dev` serves in the tests, beside that of examples/server.
 
-python -m tests.slow.served    hold conversations in a process that has read no file yet, where nothing may block
+python -m tests.slow.served_graphs    hold conversations in a process that has read no file yet, where nothing may block
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def close_shop(day: str) -> str:
 CLOSING = parse_milestones("""\
 milestones:
 - {name: Start, type: NFC}
-- {name: Closed, type: NFC, check: 'tests.slow.served:was_called'}
+- {name: Closed, type: NFC, check: 'tests.slow.served_graphs:was_called'}
 - {name: Content, type: NFC, description: the customer is content, dependencies: [Closed]}
 - {name: End, type: NFC, dependencies: [Content]}
 """)
