@@ -1,8 +1,8 @@
-"""What the tests kill: a turn, an evaluation, and an evaluation of what hangs, each in a process of its own.
+"""Programs that the tests kill: a turn, an evaluation, and an evaluation of an app that hangs.
 
-python -m tests.slow.killable turn DATABASE LOG [TEXT]    one turn on a thread; without a text it is only finished
-python -m tests.slow.killable evaluation RESULTS          conversations whose beginning is printed
-python -m tests.slow.killable workers RESULTS             the same, held by two workers
+python -m tests.slow.killable turn DATABASE LOG [TEXT]    one turn on a thread; without a text, finish it
+python -m tests.slow.killable evaluation RESULTS          conversations that print when they begin
+python -m tests.slow.killable workers RESULTS             the same, in two workers
 python -m tests.slow.killable hanging REPORT              conversations that never end by themselves
 """
 
@@ -33,14 +33,14 @@ _lock = threading.Lock()
 
 
 def mark(moment: str) -> None:
-    """Say where the turn is, and go on when told."""
+    """Print the moment, and wait for a line before going on."""
     with _lock:
         print(moment, flush=True)
         sys.stdin.readline()
 
 
 class MarkedSaver(SqliteSaver):
-    """Marks the moments before and after everything that is saved."""
+    """Marks the moments before and after each write."""
 
     def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         mark(f"saving {metadata['source']}")
@@ -54,8 +54,8 @@ class MarkedSaver(SqliteSaver):
         mark("saved writes")
 
 
-def turn_app(log: Path, saver: Any) -> Any:
-    """An agent that looks four orders up at once; each run of its tool appends its call's id to the log."""
+def make_app(log: Path, saver: Any) -> Any:
+    """Return an agent that looks up four orders at once; its tool appends each call's id to the log."""
 
     def get_order(order_id: str, call_id: Annotated[str, InjectedToolCallId]) -> str:
         """Look an order up."""
@@ -70,13 +70,13 @@ def turn_app(log: Path, saver: Any) -> Any:
     return create_guided_agent(model, agent, checkpointer=saver)
 
 
-def turn(database: str, log: str, text: str = "") -> None:
+def run_turn(database: str, log: str, text: str = "") -> None:
     with MarkedSaver.from_conn_string(database) as saver:
         message = {"messages": [("user", text)]} if text else None
-        resume_or_invoke(turn_app(Path(log), saver), message, THREAD, durability="sync")
+        resume_or_invoke(make_app(Path(log), saver), message, THREAD, durability="sync")
 
 
-def lamps(count: int, **fields: Any) -> Suite:
+def make_lamp_suite(count: int, **fields: Any) -> Suite:
     graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
     user = UserSpec.model_validate({"intents": ["A lamp, please."], "closing": ""})
     names = [f"lamp {number}" for number in range(count)]
@@ -85,12 +85,12 @@ def lamps(count: int, **fields: Any) -> Suite:
 
 
 class Shop:
-    """Sells a lamp in every second run of a conversation."""
+    """An app that sells a lamp in every second run of a conversation."""
 
     async def ainvoke(self, input: Any, config: Any = None) -> Any:
         thread = config["configurable"]["thread_id"]
         if len(input["messages"]) == 1:
-            # Without what differs from run to run, and in one piece: a kill must not cut a line short.
+            # Without the run's own suffix, and in one write: a kill must not cut the line short.
             print(f"began {thread.rpartition(' / ')[0]}\n", end="", flush=True)
         await asyncio.sleep(0.005)
         if int(thread.split(" / ")[2]) % 2:
@@ -99,26 +99,32 @@ class Shop:
         return {"messages": [AIMessage("No lamps. " * 50)]}
 
 
-def evaluation(results: str, **settings: Any) -> None:
+def run_evaluation(results: str, **settings: Any) -> None:
     settings = {"concurrency": 8, "runs": 20, "results": Path(results), "resume": True, **settings}
-    report = evaluate(lamps(5), {"a": Shop(), "b": Shop()}, **settings)
+    report = evaluate(make_lamp_suite(5), {"a": Shop(), "b": Shop()}, **settings)
     write_report(Path(results).with_suffix(".report.json"), report)
 
 
-def workers(results: str) -> None:
-    evaluation(results, workers=2, concurrency=4)
+def run_workers(results: str) -> None:
+    run_evaluation(results, workers=2, concurrency=4)
 
 
-def hanging(report: str) -> None:
+def run_hanging(report: str) -> None:
     never = threading.Event()
     builder = StateGraph(MessagesState)
     builder.add_node("hang", lambda state: never.wait())
     builder.set_entry_point("hang")
-    suite, arms = lamps(40, limits=Limits(seconds=0.2)), {"hangs": builder.compile()}
+    suite = make_lamp_suite(40, limits=Limits(seconds=0.2))
+    arms = {"hangs": builder.compile()}
     write_report(Path(report), evaluate(suite, arms, concurrency=20))
 
 
+PROGRAMS: dict[str, Any] = {
+    "turn": run_turn,
+    "evaluation": run_evaluation,
+    "workers": run_workers,
+    "hanging": run_hanging,
+}
+
 if __name__ == "__main__":
-    {"turn": turn, "evaluation": evaluation, "workers": workers, "hanging": hanging}[sys.argv[1]](
-        *sys.argv[2:]
-    )
+    PROGRAMS[sys.argv[1]](*sys.argv[2:])

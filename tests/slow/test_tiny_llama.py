@@ -120,7 +120,7 @@ def test_turns_with_a_random_llama_break_nothing(strategy: str, base_url: str) -
     turns = 0
     while turns < TURNS and (time.monotonic() < end or not desk.outcomes["reply"]):
         with track_usage() as used:
-            desk.turn(app)
+            desk.run_turn(app)
         turns += 1
         assert used.calls <= MOST_CALLS[strategy]
     print(f"\n{strategy}: {dict(desk.outcomes)}")
