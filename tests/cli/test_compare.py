@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from arq_graph.milestones import write_report
-from tests.milestones.reported import reported, talk
+from tests.milestones.reported import make_talk, report_on
 
 
 def write_goals(file: Path, *goals: bool, **more: object) -> Path:
     """A report over conversations 0, 1, … of which the goal was completed or not."""
-    write_report(file, reported(*(talk(str(n), goal, **more) for n, goal in enumerate(goals))))
+    write_report(file, report_on(*(make_talk(str(n), goal, **more) for n, goal in enumerate(goals))))
     return file
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from arq_graph.experiments.experiment import Experiment
 from arq_graph.experiments.published import read_published_figures
-from tests.milestones.reported import reported, talk
+from tests.milestones.reported import make_talk, report_on
 
 TURNS, CATEGORIES, WORLD = "single turns", "goal completion by category", "outcome in the world, mean"
 USERS = "goal completion by kind of user"
@@ -58,13 +58,13 @@ def test_a_published_figure_is_that_of_its_paper(suite, title, variant, row, arm
 def make_tables(suite: str, arms: tuple[str, str], *groups: dict[str, Any]) -> dict[str, Any]:
     """Return an experiment's tables by title, of one conversation of each group with each arm."""
     talks = [
-        talk(f"{arm}{n}", use_case=group["use_case"], about={"arm": arm, "user": group["user"]})
+        make_talk(f"{arm}{n}", use_case=group["use_case"], about={"arm": arm, "user": group["user"]})
         for arm in arms
         for n, group in enumerate(groups)
     ]
     return {
         table.title: table
-        for table in Experiment(suite=suite, report=reported(*talks), has_published=True).tables
+        for table in Experiment(suite=suite, report=report_on(*talks), has_published=True).tables
     }
 
 

@@ -1,4 +1,4 @@
-"""Conversations of which it is known how far they get, and reports on them, made as a user makes them."""
+"""Conversations whose goal completion is known in advance, and reports on them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from arq_graph.milestones import (
 )
 from tests.milestones.conversations import called, conversation, user
 
+USER_KINDS = ("helpful", "perturbed", "unhelpful")
 
-def steps(*tools: str) -> MilestoneGraph:
-    """Start, the tools one after the other, End."""
+
+def make_chain(*tools: str) -> MilestoneGraph:
+    """Return a graph of Start, the tools one after the other, and End."""
     return MilestoneGraph.from_actions([{"name": tool} for tool in tools])
 
 
-def shop() -> MilestoneGraph:
-    """An order is found, and then paid for or, where somebody says so, given up with good reason; or not."""
+def make_shop_graph() -> MilestoneGraph:
+    """Return a graph in which an order is found, and then paid for or, if a judge says so, given up."""
     return parse_milestones("""
 - {name: Start, type: NFC}
 - {name: find, type: FC, dependencies: [Start]}
@@ -33,58 +35,57 @@ def shop() -> MilestoneGraph:
 """)
 
 
-def talk(
+def make_talk(
     id: str, goal: bool | None = True, *, about: dict[str, Any] | None = None, **fields: Any
 ) -> Transcript:
-    """A conversation that completes the goal, misses it, or of which that is undecided.
+    """Return a conversation that completes the goal, misses it, or in which that is undecided.
 
     Args:
         id: Its id.
-        goal: Whether it completes the goal; None: undecided.
-        about: What a file of an evaluation's results says of it: arm, goal, …
-        **fields: Those of `Transcript`; `reward` is what the record says of its outcome.
+        goal: True if it completes the goal; None: undecided.
+        about: The fields of an evaluation's record: arm, goal, …
+        **fields: Fields of `Transcript`; `reward` is the outcome that the record states.
     """
     extra = {"goal": goal, "reward": fields.pop("reward", None), "arq_graph": {"record": about or {}}}
-    paid = called("pay") if goal else user("hm")
-    return conversation(user("please"), called("find"), paid, id=id, extra=extra, **fields)
+    last = called("pay") if goal else user("hm")
+    return conversation(user("please"), called("find"), last, id=id, extra=extra, **fields)
 
 
-def runs(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
-    """Several runs of one task."""
-    return [talk(f"{task}-{n}", goal, task=task, **fields) for n, goal in enumerate(goals)]
+def repeat_task(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
+    """Return several runs of one task."""
+    return [make_talk(f"{task}-{number}", goal, task=task, **fields) for number, goal in enumerate(goals)]
 
 
-def of_each_kind(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
-    """One task as a suite has it with several kinds of users: a scenario for each."""
-    named = {kind: f"{task} ({kind})" for kind in ("helpful", "perturbed", "unhelpful")}
-    return [
-        talk(
-            f"{scenario}-{fields}", goal, task=scenario, about={"user": kind, "scenario": scenario, **fields}
-        )
-        for (kind, scenario), goal in zip(named.items(), goals, strict=True)
-    ]
+def repeat_with_each_user(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
+    """Return one task as a suite has it with several kinds of users: a scenario for each."""
+    talks = []
+    for kind, goal in zip(USER_KINDS, goals, strict=True):
+        scenario = f"{task} ({kind})"
+        about = {"user": kind, "scenario": scenario, **fields}
+        talks.append(make_talk(f"{scenario}-{fields}", goal, task=scenario, about=about))
+    return talks
 
 
-def knows(graph: Any, transcript: Transcript, observations: Any) -> Iterator[Verdict]:
-    """A judge that knows what the transcripts of `talk` are about."""
+def judge_by_label(graph: Any, transcript: Transcript, observations: Any) -> Iterator[Verdict]:
+    """Judge the conversations of `make_talk` by the goal that they were made with."""
     if transcript.extra.get("goal") is not None:
         yield Verdict("Given up", False)
 
 
-def reported(*talks: Transcript | BrokenRecord) -> Report:
-    """A report on these conversations."""
-    return score_transcripts(shop(), talks, judge=knows).report()
+def report_on(*talks: Transcript | BrokenRecord) -> Report:
+    """Return a report on these conversations."""
+    return score_transcripts(make_shop_graph(), talks, judge=judge_by_label).report()
 
 
-def of(*goals: bool | None, **fields: Any) -> Report:
-    """A report on conversations 0, 1, … of which the goal was completed or not."""
-    return reported(*(talk(str(n), goal, **fields) for n, goal in enumerate(goals)))
+def report_goals(*goals: bool | None, **fields: Any) -> Report:
+    """Return a report on conversations 0, 1, … that complete the goal or not."""
+    return report_on(*(make_talk(str(number), goal, **fields) for number, goal in enumerate(goals)))
 
 
-def walked(*lengths: int) -> Report:
-    """A report on conversations that went so many of ten steps; progress differs, no goal is completed."""
-    names = [f"step {number}" for number in range(10)]
-    said = [
-        conversation(user("go"), *map(called, names[:length]), id=str(n)) for n, length in enumerate(lengths)
-    ]
-    return score_transcripts(steps(*names), said).report()
+def report_progress(*lengths: int) -> Report:
+    """Return a report on conversations that took so many of ten steps; none completes the goal."""
+    tools = [f"step {number}" for number in range(10)]
+    talks = []
+    for number, length in enumerate(lengths):
+        talks.append(conversation(user("go"), *map(called, tools[:length]), id=str(number)))
+    return score_transcripts(make_chain(*tools), talks).report()

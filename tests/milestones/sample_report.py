@@ -67,7 +67,7 @@ def refund_talks() -> list[Transcript]:
     ]
 
 
-def made(talks: list[Transcript], **changes: Any) -> Report:
+def make_sample_report(talks: list[Transcript], **changes: Any) -> Report:
     """A report on these conversations, each measured on the graph of refunds, and on a record that is broken."""
     broken = read_transcripts([{"messages": []}])
     graph = refund_graph()

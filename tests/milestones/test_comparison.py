@@ -1,4 +1,4 @@
-"""Two reports over the same conversations: pairs, and differences that are there or are not."""
+"""Two reports over the same conversations: pairs, differences and their p values."""
 
 from __future__ import annotations
 
@@ -12,112 +12,141 @@ from hypothesis import strategies as st
 
 from arq_graph.milestones import compare, read_transcripts, score_transcripts
 from tests.milestones.conversations import conversation, user
-from tests.milestones.reported import of, of_each_kind, reported, runs, steps, talk, walked
+from tests.milestones.reported import (
+    make_chain,
+    make_talk,
+    repeat_task,
+    repeat_with_each_user,
+    report_goals,
+    report_on,
+    report_progress,
+)
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(1, 8), (8, 1), (5, 5), (0, 5), (0, 0)])
 def test_goal_completion_is_tested_by_mcnemar(only_a, only_b):
-    a = of(*[True] * only_a, *[False] * only_b, True)
-    b = of(*[False] * only_a, *[True] * only_b, True)
+    a = report_goals(*[True] * only_a, *[False] * only_b, True)
+    b = report_goals(*[False] * only_a, *[True] * only_b, True)
     n = only_a + only_b
     tail = sum(comb(n, i) for i in range(min(only_a, only_b) + 1))
-    found = compare(a, b).overall.goal_completion
-    assert (found.test, found.p) == ("McNemar", min(1, 2 * tail / 2**n))
+    goal = compare(a, b).overall.goal_completion
+    assert (goal.test, goal.p) == ("McNemar", min(1, 2 * tail / 2**n))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=8))
-def test_progress_is_tested_by_turning_signs(lengths):
-    a, b = (walked(*side) for side in zip(*lengths, strict=True))
-    rates = [[one.progress_rate for one in side.conversations] for side in (a, b)]
-    values = [two - one for one, two in zip(*rates, strict=True)]
-    sums = [sum(map(mul, signs, values)) for signs in product((-1, 1), repeat=len(values))]
-    as_far = sum(abs(one) >= abs(sum(values)) - 1e-9 for one in sums)
-    found = compare(a, b).overall.progress_rate
-    assert found.p == pytest.approx(as_far / len(sums))
-    assert found.difference == pytest.approx(sum(values) / len(values))
-    assert found.low is None or found.low <= found.difference <= found.high
+def test_progress_is_tested_by_flipping_signs(lengths):
+    a, b = (report_progress(*side) for side in zip(*lengths, strict=True))
+    differences = []
+    for record_a, record_b in zip(a.conversations, b.conversations, strict=True):
+        differences.append(record_b.progress_rate - record_a.progress_rate)
+    all_signs = product((-1, 1), repeat=len(differences))
+    sums = [sum(map(mul, signs, differences)) for signs in all_signs]
+    extreme = sum(abs(total) >= abs(sum(differences)) - 1e-9 for total in sums)
+    progress = compare(a, b).overall.progress_rate
+    assert progress.p == pytest.approx(extreme / len(sums))
+    assert progress.difference == pytest.approx(sum(differences) / len(differences))
+    assert progress.low is None or progress.low <= progress.difference <= progress.high
 
 
-def test_signs_that_are_too_many_to_count_are_sampled():
-    # 20 against 7 are too many to count one by one; 300 against 240 are dealt into heaps.
-    for up, down, near in ((20, 7, 0.005), (300, 240, 0.02)):
-        n = up + down
-        exact = 2 * sum(comb(n, i) for i in range(down + 1)) / 2**n
-        found = compare(walked(*[0] * up, *[5] * down), walked(*[5] * up, *[0] * down))
-        assert found.overall.progress_rate.p == pytest.approx(exact, abs=near)
+@pytest.mark.parametrize(
+    ("better", "worse", "tolerance"),
+    [
+        (20, 7, 0.005),  # too many to count all ways to flip the signs
+        (300, 240, 0.02),  # and to flip each alone
+    ],
+)
+def test_the_sign_flips_of_many_pairs_are_sampled(better, worse, tolerance):
+    n = better + worse
+    exact = 2 * sum(comb(n, i) for i in range(worse + 1)) / 2**n
+    a = report_progress(*[0] * better, *[5] * worse)
+    b = report_progress(*[5] * better, *[0] * worse)
+    assert compare(a, b).overall.progress_rate.p == pytest.approx(exact, abs=tolerance)
 
 
-def test_a_few_pairs_are_no_proof_however_they_agree():
-    found = compare(of(*[False] * 5), of(*[True] * 5)).overall
-    assert found.goal_completion.verdict == found.progress_rate.verdict == "no difference shown"
-    assert found.goal_completion.difference == 1
-    assert compare(of(False), of(True)).overall.goal_completion.low is None
+def test_five_pairs_that_all_agree_show_no_difference():
+    group = compare(report_goals(*[False] * 5), report_goals(*[True] * 5)).overall
+    assert group.goal_completion.verdict == group.progress_rate.verdict == "no difference shown"
+    assert group.goal_completion.difference == 1
 
 
-def test_what_has_no_counterpart_is_counted_and_named():
-    a = reported(talk("a"), talk("b"), *runs("7", True, True, use_case="refund"))
-    seventh = talk("whatever its run is called", task="7", use_case="refund")
-    b = reported(talk("b"), talk("c"), seventh, talk("a", use_case="x"))
-    there, back = compare(a, b), compare(b, a)
-    assert (there.overall.pairs, there.conversations_a, there.conversations_b) == (2, 4, 4)
-    assert there.only_a == back.only_b == ("conversation a", "refund: task 7 (run 2)")
-    assert there.only_b == back.only_a == ("conversation c", "x: conversation a")
+def test_one_pair_has_no_interval():
+    assert compare(report_goals(False), report_goals(True)).overall.goal_completion.low is None
 
 
-def test_what_one_of_the_two_does_not_know_is_left_out():
-    found = compare(of(True, None, False, True), of(True, True, None, False)).overall
-    for figure in (found.goal_completion, found.progress_rate):
-        assert (figure.pairs, figure.left_out) == (2, 2)
-    assert (found.pairs, found.split.both, found.split.only_a) == (4, 1, 1)
+def test_conversations_without_a_counterpart_are_counted_and_named():
+    a = report_on(make_talk("a"), make_talk("b"), *repeat_task("7", True, True, use_case="refund"))
+    task_7 = make_talk("another id", task="7", use_case="refund")
+    b = report_on(make_talk("b"), make_talk("c"), task_7, make_talk("a", use_case="x"))
+    forward, backward = compare(a, b), compare(b, a)
+    assert (forward.overall.pairs, forward.conversations_a, forward.conversations_b) == (2, 4, 4)
+    assert forward.only_a == backward.only_b == ("conversation a", "refund: task 7 (run 2)")
+    assert forward.only_b == backward.only_a == ("conversation c", "x: conversation a")
 
 
-def test_runs_of_one_task_are_no_independent_proof():
-    # B completes in each of eight runs what A never does; of one task, and of two. Eight tasks are proof.
-    one = compare(*(reported(*runs("1", *[goal] * 8)) for goal in (False, True)))
-    goal = one.overall.goal_completion
+def test_pairs_with_an_undecided_side_are_left_out():
+    group = compare(report_goals(True, None, False, True), report_goals(True, True, None, False)).overall
+    for difference in (group.goal_completion, group.progress_rate):
+        assert (difference.pairs, difference.left_out) == (2, 2)
+    assert (group.pairs, group.split.both, group.split.only_a) == (4, 1, 1)
+
+
+def test_runs_of_one_task_are_not_independent():
+    # B completes in each of eight runs what A never does: in one task, in two, and in eight.
+    def compare_tasks(*tasks: str, runs: int):
+        sides = []
+        for goal in (False, True):
+            talks = []
+            for task in tasks:
+                talks.extend(repeat_task(task, *[goal] * runs))
+            sides.append(report_on(*talks))
+        return compare(*sides).overall
+
+    goal = compare_tasks("1", runs=8).goal_completion
     assert (goal.pairs, goal.tasks, goal.test, goal.verdict) == (8, 1, "sign flip", "no difference shown")
-    sides = ([*runs("1", *[goal] * 4), *runs("2", *[goal] * 4)] for goal in (False, True))
-    two = compare(*(reported(*side) for side in sides))
-    assert two.overall.goal_completion.p == 2 / 2**2
-    assert two.overall.progress_rate.verdict == "no difference shown"
-    eight = compare(of(*[False] * 8), of(*[True] * 8)).overall.goal_completion
-    assert (eight.test, eight.verdict) == ("McNemar", "b better")
+    two_tasks = compare_tasks("1", "2", runs=4)
+    assert two_tasks.goal_completion.p == 2 / 2**2
+    assert two_tasks.progress_rate.verdict == "no difference shown"
+    goal = compare_tasks(*"12345678", runs=1).goal_completion
+    assert (goal.test, goal.verdict) == ("McNemar", "b better")
 
 
-def test_kinds_of_users_of_one_task_are_no_independent_proof():
-    a, b = (
-        [one for n in range(4) for one in of_each_kind(str(n), *[goal] * 3, arm=arm, run=1)]
-        for arm, goal in (("a", False), ("b", True))
-    )
-    (arms,) = reported(*a, *b).summary.comparisons
-    for found in (compare(reported(*a), reported(*b)).overall, arms.overall):
-        goal = found.goal_completion
-        # Were they twelve, p would be 2 / 2^12.
+def test_kinds_of_users_of_one_task_are_not_independent():
+    talks_a, talks_b = [], []
+    for task in "1234":
+        talks_a.extend(repeat_with_each_user(task, *[False] * 3, arm="a", run=1))
+        talks_b.extend(repeat_with_each_user(task, *[True] * 3, arm="b", run=1))
+    (arms,) = report_on(*talks_a, *talks_b).summary.comparisons
+    for group in (compare(report_on(*talks_a), report_on(*talks_b)).overall, arms.overall):
+        goal = group.goal_completion
+        # For twelve independent pairs, p would be 2 / 2^12.
         assert (goal.pairs, goal.tasks, goal.test, goal.p) == (12, 4, "sign flip", 2 / 2**4)
-        assert (found.progress_rate.tasks, found.progress_rate.p) == (4, 2 / 2**4)
+        assert (group.progress_rate.tasks, group.progress_rate.p) == (4, 2 / 2**4)
 
 
-@pytest.mark.parametrize(("a", "b"), [(3, 3), (0, 9), (9, 0)])
-def test_a_difference_that_is_the_same_everywhere_has_an_interval(a, b):
-    found = compare(walked(*[a] * 85), walked(*[b] * 85)).overall.progress_rate
-    others = 3.841459 / 88.841459  # z² / (n + z²): the share of pairs that may be others, from -1 to 1
-    ends = (
-        found.difference - others * (found.difference + 1),
-        found.difference + others * (1 - found.difference),
-    )
-    assert (found.low, found.high) == pytest.approx(ends, abs=1e-6)
-    assert found.verdict == {3: "no difference shown", 0: "b better", 9: "a better"}[a]
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"), [(3, 3, "no difference shown"), (0, 9, "b better"), (9, 0, "a better")]
+)
+def test_a_difference_that_is_equal_in_all_pairs_has_an_interval(a, b, verdict):
+    progress = compare(report_progress(*[a] * 85), report_progress(*[b] * 85)).overall.progress_rate
+    other_pairs = 3.841459 / 88.841459  # z² / (n + z²): the share of pairs that may differ, from -1 to 1
+    difference = progress.difference
+    interval = (difference - other_pairs * (difference + 1), difference + other_pairs * (1 - difference))
+    assert (progress.low, progress.high) == pytest.approx(interval, abs=1e-6)
+    assert progress.verdict == verdict
 
 
-def test_p_of_use_cases_is_corrected_for_their_number():
-    def side(goal):
+def test_p_is_corrected_for_the_number_of_use_cases():
+    def report_use_cases(goal):
         groups = [("one", goal)] * 6 + [("two", goal)] * 7 + [("same", True)] * 6
-        return reported(*(talk(str(n), done, use_case=use) for n, (use, done) in enumerate(groups)))
+        talks = []
+        for number, (use_case, completed) in enumerate(groups):
+            talks.append(make_talk(str(number), completed, use_case=use_case))
+        return report_on(*talks)
 
-    comparison = compare(side(False), side(True))
-    # Seven pairs all one way are 2 / 2^7 alone, and 3 times that as the smallest of three; six 2 / 2^6, and twice that.
+    comparison = compare(report_use_cases(False), report_use_cases(True))
     goals = {name: group.goal_completion for name, group in comparison.use_cases.items()}
+    # Alone, p is 2 / 2^7 for seven pairs and 2 / 2^6 for six; the smallest of three is multiplied by 3, the next by 2.
     assert (goals["two"].p, goals["two"].verdict) == (pytest.approx(3 * 2 / 2**7), "b better")
     assert (goals["one"].p, goals["one"].verdict) == (pytest.approx(2 * 2 / 2**6), "no difference shown")
     assert goals["same"].p == 1
@@ -125,35 +154,36 @@ def test_p_of_use_cases_is_corrected_for_their_number():
 
 
 def test_arms_are_compared_in_pairs_and_p_is_corrected_for_their_number():
-    talks = [
-        talk(f"{arm}{n}", goal, about={"arm": arm, "run": 1 + n % 2, "scenario": str(n // 2)}, task=str(n))
-        for arm, goal, scenarios in (("a", False, 6), ("b", True, 6), ("c", True, 9))
-        for n in range(scenarios)
-    ]
-    found = {(each.a, each.b): each.overall for each in reported(*talks).summary.comparisons}
-    assert [group.pairs for group in found.values()] == [6, 6, 6]
-    # 2 / 2^6 = 0.031 alone.
-    goal = found["a", "b"].goal_completion
+    talks = []
+    for arm, goal, runs in (("a", False, 6), ("b", True, 6), ("c", True, 9)):
+        for number in range(runs):
+            about = {"arm": arm, "run": 1 + number % 2, "scenario": str(number // 2)}
+            talks.append(make_talk(f"{arm}{number}", goal, about=about, task=str(number)))
+    comparisons = report_on(*talks).summary.comparisons
+    groups = {(comparison.a, comparison.b): comparison.overall for comparison in comparisons}
+    assert [group.pairs for group in groups.values()] == [6, 6, 6]
+    goal = groups["a", "b"].goal_completion
     assert (goal.p, goal.verdict) == (pytest.approx(3 * 2 / 2**6), "no difference shown")
-    assert found["b", "c"].goal_completion.p == 1
+    assert groups["b", "c"].goal_completion.p == 1
 
 
-def test_the_customers_own_goal_is_compared_apart_from_end():
-    goal = compare(*(of(*[paid] * 8, about={"goal": "pay"}) for paid in (False, True))).overall.goal_reached
+def test_the_customers_own_goal_is_compared_if_it_is_known():
+    missed, paid = (report_goals(*[goal] * 8, about={"goal": "pay"}) for goal in (False, True))
+    goal = compare(missed, paid).overall.goal_reached
     assert (goal.a, goal.b, goal.p, goal.verdict) == (0, 1, 2 / 2**8, "b better")
-    assert compare(of(True), of(True)).overall.goal_reached is None
+    assert compare(report_goals(True), report_goals(True)).overall.goal_reached is None
 
 
-def test_graphs_that_differ_are_named():
-    said = [conversation(user("hi"), id=name, use_case=name) for name in "ghi"]
-    a = score_transcripts({name: steps("find") for name in "ghi"}, said).report()
-    other = {"g": steps("find"), "h": steps("find", "pay"), "i": steps("find")}
-    assert compare(a, score_transcripts(other, said).report()).different_graphs == ("h",)
+def test_different_graphs_are_named():
+    talks = [conversation(user("hi"), id=name, use_case=name) for name in "ghi"]
+    a = score_transcripts({name: make_chain("find") for name in "ghi"}, talks).report()
+    changed = {"g": make_chain("find"), "h": make_chain("find", "pay"), "i": make_chain("find")}
+    assert compare(a, score_transcripts(changed, talks).report()).different_graphs == ("h",)
     assert compare(a, a).different_graphs == ()
 
 
-def test_records_that_could_not_be_scored_are_counted_and_stand_ins_told():
-    lost = reported(talk("0"), *read_transcripts([{"messages": []}] * 2))
-    comparison = compare(lost.model_copy(update={"stand_ins": ("the judge",)}), of(True))
+def test_broken_records_are_counted_and_stand_ins_named():
+    a = report_on(make_talk("0"), *read_transcripts([{"messages": []}] * 2))
+    comparison = compare(a.model_copy(update={"stand_ins": ("the judge",)}), report_goals(True))
     assert (comparison.broken_a, comparison.broken_b) == (2, 0)
     assert comparison.stand_ins == ("the judge",)

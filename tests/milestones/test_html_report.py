@@ -28,8 +28,8 @@ from arq_graph.milestones import (
 )
 from tests.milestones.conversations import called, conversation, user
 from tests.milestones.golden_cases import make_case
-from tests.milestones.reported import shop, talk
-from tests.milestones.sample_report import HOSTILE, NAME, hostile_report, made, refund_talks
+from tests.milestones.reported import make_shop_graph, make_talk
+from tests.milestones.sample_report import HOSTILE, NAME, hostile_report, make_sample_report, refund_talks
 
 
 class Page(HTMLParser):
@@ -78,7 +78,7 @@ def page_of(report: Report, talks: Any = (), **settings: Any) -> Page:
 @pytest.fixture(scope="module")
 def page():
     talks = refund_talks()
-    return page_of(made(talks), talks)
+    return page_of(make_sample_report(talks), talks)
 
 
 def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page):
@@ -93,7 +93,7 @@ def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page
 
 def test_what_a_table_s_notes_say_is_true_of_what_is_rounded_and_of_worlds_without_success():
     once = conversation(user("hi"), called("find"), called("find"), id="0")
-    report = score_transcripts(shop(), [once, *(talk(str(n)) for n in range(1, 40))]).report()
+    report = score_transcripts(make_shop_graph(), [once, *(make_talk(str(n)) for n in range(1, 40))]).report()
     *others, last = report.conversations
     last = last.model_copy(update={"goal_completed": False, "outcome": {"success": False}})
     shown = page_of(report.model_copy(update={"conversations": (*others, last)})).source
@@ -117,7 +117,7 @@ def test_each_edge_says_how_many_went_along_it_and_of_alternatives_the_first_is_
         "Both > End": 2,
     }
     talks = [conversation(called("find_by_mail"), called("find_by_number"), called("refund"))]
-    edges = page_of(made(talks), talks).edges()
+    edges = page_of(make_sample_report(talks), talks).edges()
     assert (edges["find_by_mail > refund"], edges["find_by_number > refund"]) == (1, 0)
 
 
@@ -145,7 +145,7 @@ def test_words_of_another_conversation_are_refused_and_leave_the_old_page(tmp_pa
     file, talks = tmp_path / "report.html", refund_talks()
     file.write_text("old")
     with pytest.raises(InputError, match="'mug' with 6 events isn't a conversation of the report"):
-        write_html(file, made(talks[1:]), talks)
+        write_html(file, make_sample_report(talks[1:]), talks)
     assert [(one, one.read_text()) for one in tmp_path.iterdir()] == [(file, "old")]
 
 
@@ -153,19 +153,19 @@ def test_where_not_all_can_be_read_those_that_went_wrong_can_and_it_is_told_wher
     mug, lamp, kettle, other = (replace(talk, source="talks.jsonl") for talk in refund_talks())
     long = replace(mug, events=(*mug.events, *user("語" * 4_000) * 160), id="long")
     talks = [replace(long, source="long.jsonl")] * 12 + [lamp, kettle]
-    page = page_of(made(talks), talks)
+    page = page_of(make_sample_report(talks), talks)
     # One takes nearly 2 MB, of which there is room for 20; whatever completes the goal has to wait.
     assert page.readable() == [*range(10), 12, 13]
     assert (page.data["readable"], page.data["elsewhere"]) == (12, ["long.jsonl", "talks.jsonl"])
     assert len(page.data["conversations"]) == 14
-    page = page_of(made([mug, lamp, kettle, other]), [other, mug])
+    page = page_of(make_sample_report([mug, lamp, kettle, other]), [other, mug])
     assert (page.readable(), page.data["elsewhere"]) == ([0, 3], [])
 
 
 def test_a_long_text_is_cut_and_what_a_limit_or_a_stand_in_did_is_told():
     talks = [conversation(user("x" * 4_100))]
     about = {"missing": 7, "stopped": "max_calls (40) is reached", "stand_ins": ("the judge",)}
-    page = page_of(made(talks, **about), talks)
+    page = page_of(make_sample_report(talks, **about), talks)
     assert page.conversation(0)["events"][0]["text"].startswith("x" * 4_000 + "… 100 more characters")
     assert (page.data["missing"], page.data["stopped"]) == (7, "max_calls (40) is reached")
     assert "the judge was a stand-in" in page.data["stand_in"]
@@ -180,7 +180,7 @@ def shown(text: str) -> str:
 
 def test_no_words_become_markup():
     page = page_of(*hostile_report(), title=HOSTILE)
-    plain = page_of(made(refund_talks()[:1]), refund_talks()[:1])
+    plain = page_of(make_sample_report(refund_talks()[:1]), refund_talks()[:1])
     tags, expected = (Counter(tag for tag, _ in each.tags) for each in (page, plain))
     assert (tags.keys(), tags["script"]) == (expected.keys(), expected["script"])
     assert "window.harmed" in page.source

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
 from arq_graph.milestones import Report, read_transcripts, score_transcripts
-from tests.milestones.reported import knows, shop, steps, talk
+from tests.milestones.reported import judge_by_label, make_chain, make_shop_graph, make_talk
 
-TALKS = [talk(f"Ünïcode \u2028 {number} \ud800", [True, False, None][number % 3]) for number in range(5)]
+TALKS = [make_talk(f"Ünïcode \u2028 {number} \ud800", [True, False, None][number % 3]) for number in range(5)]
 BROKEN = list(read_transcripts([{"messages": []}]))
 
 
@@ -23,10 +23,12 @@ def score(file: Path, graph=None, **depends_on: str) -> tuple[Report, list[str]]
 
     def ask(graph, transcript, observations):
         asked.append(transcript.id)
-        return knows(graph, transcript, observations)
+        return judge_by_label(graph, transcript, observations)
 
     shaping = {"the judge": "j", **depends_on}
-    run = score_transcripts(graph or shop(), [*TALKS, *BROKEN], judge=ask, results=file, depends_on=shaping)
+    run = score_transcripts(
+        graph or make_shop_graph(), [*TALKS, *BROKEN], judge=ask, results=file, depends_on=shaping
+    )
     return run.report(), asked
 
 
@@ -42,11 +44,11 @@ def test_each_result_is_on_disk_when_it_is_reported_and_no_other_run_can_use_the
     def look(_):
         lines.append(len(file.read_bytes().splitlines()))
         with pytest.raises(InputError, match="in use by another run"):
-            score_transcripts(steps("find"), TALKS, results=file)
+            score_transcripts(make_chain("find"), TALKS, results=file)
 
-    score_transcripts(steps("find"), TALKS, results=file).report(on_outcome=look)
+    score_transcripts(make_chain("find"), TALKS, results=file).report(on_outcome=look)
     assert lines == [2, 3, 4, 5, 6]
-    assert len(score_transcripts(steps("find"), TALKS, results=file).report().conversations) == 5
+    assert len(score_transcripts(make_chain("find"), TALKS, results=file).report().conversations) == 5
 
 
 @settings(max_examples=15, deadline=None)
@@ -82,7 +84,7 @@ def test_another_run_is_refused_with_what_has_changed_and_what_to_do(file):
     whole = file.read_bytes()
     for change, message in (
         ({"the judge": "k"}, r"the judge \(was 'j', now 'k'\) changed since.*name another file"),
-        ({"graph": steps("find")}, "the results of another run: the milestones changed since"),
+        ({"graph": make_chain("find")}, "the results of another run: the milestones changed since"),
         ({"the world": "calm"}, "the results of another run: the world changed since"),
     ):
         with pytest.raises(InputError, match=message):

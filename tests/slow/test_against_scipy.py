@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from arq_graph.milestones import compare
-from tests.milestones.reported import of, of_each_kind, reported, runs, walked
+from tests.milestones.reported import (
+    repeat_task,
+    repeat_with_each_user,
+    report_goals,
+    report_on,
+    report_progress,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +30,7 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2
 @settings(max_examples=30, deadline=None)
 @given(OUTCOMES)
 def test_wilsons_interval(outcomes: list[bool]):
-    goal = of(*outcomes).summary.overall.goal_completion
+    goal = report_goals(*outcomes).summary.overall.goal_completion
     theirs = stats.binomtest(sum(outcomes), len(outcomes)).proportion_ci(method="wilson")
     assert (goal.low, goal.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
@@ -32,7 +38,7 @@ def test_wilsons_interval(outcomes: list[bool]):
 @settings(max_examples=30, deadline=None)
 @given(PAIRS)
 def test_mcnemars_exact_test(pairs: list[tuple[bool, bool]]):
-    a, b = (of(*side) for side in zip(*pairs, strict=True))
+    a, b = (report_goals(*side) for side in zip(*pairs, strict=True))
     only_a, only_b = sum(one and not two for one, two in pairs), sum(two and not one for one, two in pairs)
     p = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
     assert compare(a, b).overall.goal_completion.p == pytest.approx(p)
@@ -43,10 +49,10 @@ def test_mcnemars_exact_test(pairs: list[tuple[bool, bool]]):
 def test_the_permutation_test_of_whole_tasks(lengths: list[tuple[int, int]]):
     # Each task is run twice with each side: what is turned is the sign of a task's sum.
     a, b = (
-        reported(*(run for goals in side for run in goals))
+        report_on(*(run for goals in side for run in goals))
         for side in zip(
             *(
-                (runs(str(n), *(one > 5, two > 5)), runs(str(n), *(two > 3, one > 7)))
+                (repeat_task(str(n), *(one > 5, two > 5)), repeat_task(str(n), *(two > 3, one > 7)))
                 for n, (one, two) in enumerate(lengths)
             ),
             strict=True,
@@ -74,8 +80,12 @@ def test_the_bootstrap_of_whole_tasks_with_several_kinds_of_users():
     ease = [chance.random() for _ in many]
     sides = [[[chance.random() < one + more for _ in range(3)] for one in ease] for more in (0, 0.3)]
     a, b = (
-        reported(
-            *(one for n, goals in enumerate(side) for one in of_each_kind(str(n), *goals)[: many[n]]),
+        report_on(
+            *(
+                one
+                for n, goals in enumerate(side)
+                for one in repeat_with_each_user(str(n), *goals)[: many[n]]
+            ),
         )
         for side in sides
     )
@@ -98,7 +108,7 @@ def test_the_bootstrap_of_whole_tasks_with_several_kinds_of_users():
 def test_wilsons_interval_where_a_bootstrap_finds_no_spread(a: int, b: int, times: int):
     # A step is an eleventh of the way, and 11 conversations that went k steps make k successes.
     n = 11 * times
-    one, two = (walked(*[length] * n) for length in (a, b))
+    one, two = (report_progress(*[length] * n) for length in (a, b))
     mean, found = two.summary.overall.progress_rate, compare(one, two).overall.progress_rate
     theirs = stats.binomtest(b * times, n).proportion_ci(method="wilson")
     assert (mean.low, mean.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)

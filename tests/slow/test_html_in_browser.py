@@ -11,8 +11,8 @@ from arq_graph.milestones import Report, Transcript, score_transcripts, write_ht
 from arq_graph.milestones.evaluation.expectation import Expectation
 from arq_graph.milestones.reports.table_format import Row, Table
 from tests.milestones.conversations import agent, called, conversation, user
-from tests.milestones.reported import reported, talk
-from tests.milestones.sample_report import hostile_report, made, refund_talks
+from tests.milestones.reported import make_talk, report_on
+from tests.milestones.sample_report import hostile_report, make_sample_report, refund_talks
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def refunds(opened):
     talks = [replace(talk, extra={"reward": at % 2}) for at, talk in enumerate(refund_talks())]
 
     def open_page(link="", **context):
-        return opened(made(talks), talks, link, **context)
+        return opened(make_sample_report(talks), talks, link, **context)
 
     return open_page
 
@@ -165,7 +165,7 @@ def test_the_figures_lead_to_the_conversations_to_look_at(refunds):
 
 def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(opened):
     arms = [("shop", True), ("shop", False)] * 2 + [("closed", False)] * 4
-    page = opened(reported(*(talk("x", goal, about={"arm": arm, "goal": "pay"}) for arm, goal in arms)))
+    page = opened(report_on(*(make_talk("x", goal, about={"arm": arm, "goal": "pay"}) for arm, goal in arms)))
     assert page.locator("#figures").is_hidden()
     table = page.locator(".tables details", has_text="customer's goal")
     assert texts(table.first, "thead th")[-2:] == ["shop", "closed"]
@@ -324,7 +324,7 @@ def test_hostile_words_stay_words(opened):
 
 def test_thousands_of_conversations_are_listed_a_page_at_a_time(opened):
     talks = [conversation(user(f"words of {at}"), id=f"talk {at}") for at in range(3_000)]
-    page = opened(made(talks), talks)
+    page = opened(make_sample_report(talks), talks)
     assert page.locator("#notices").inner_text() == ""
     assert page.locator(".row").count() == 100
     page.locator("#pages button", has_text="Next").click()
