@@ -1,4 +1,4 @@
-"""A small report, made of conversations that were really measured, to look at as a page."""
+"""A small report on measured conversations, to show as a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = HOSTILE.replace("\ud800", "")  # half a character is no name
 
 
 def refund_graph() -> MilestoneGraph:
-    """Start, then an order by its number or by its mail; a refund and a word of comfort, both of which End needs."""
+    """Return a graph in which an order is found by number or mail; End needs a refund and a word of comfort."""
     return parse_milestones("""
 forbidden: [{pattern: guarantee, said_by: agent}]
 milestones:
@@ -42,7 +42,7 @@ milestones:
 
 
 def refund_talks() -> list[Transcript]:
-    """One that completes the goal, one that stops after the lookup, one with a forbidden word, one that asks only."""
+    """Return talks that complete the goal, stop after the lookup, say something forbidden, and only ask."""
     one_task = {"use_case": "refunds", "task": "1", "instructions": "Be kind."}
     mug = [
         user("My mug broke, order 17"),
@@ -68,17 +68,17 @@ def refund_talks() -> list[Transcript]:
 
 
 def make_sample_report(talks: list[Transcript], **changes: Any) -> Report:
-    """A report on these conversations, each measured on the graph of refunds, and on a record that is broken."""
+    """Return a report on these conversations, measured on the graph of refunds, and on a broken record."""
     broken = read_transcripts([{"messages": []}])
     graph = refund_graph()
     graph.name = "refunds"
-    said = [replace(talk, source="talks.jsonl") for talk in talks]
-    run = score_transcripts(graph, [*said, *broken])
+    sourced = [replace(talk, source="talks.jsonl") for talk in talks]
+    run = score_transcripts(graph, [*sourced, *broken])
     return run.report().model_copy(update=changes)
 
 
 def hostile_report() -> tuple[Report, list[Transcript]]:
-    """Names, texts, arguments and reasons that would like to be markup."""
+    """Return a report whose names, texts, arguments and reasons contain markup."""
     events = (
         Message("user", HOSTILE),
         Call(HOSTILE, {HOSTILE: HOSTILE, "nested": {"a": [HOSTILE, float("nan")]}}),

@@ -31,7 +31,7 @@ from arq_graph.milestones import (
 )
 from arq_graph.models.offline.model import OfflineChatModel
 from tests.brain import filled, inlined
-from tests.milestones.evaluated import speaking
+from tests.milestones.user_talks import make_user_answer
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status, text
 
 ORDER = {"order_id": "ORD-1002"}
@@ -87,7 +87,7 @@ def person() -> ScriptedChatModel:
 
     def answer(call: Any) -> Any:
         message = f"{next(numbers)}: where is my order ORD-1002?"
-        return speaking(message, finished='"agent"' in call.text)
+        return make_user_answer(message, finished='"agent"' in call.text)
 
     return ScriptedChatModel(answer)
 
