@@ -26,7 +26,7 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def hold(app: Any, turns: list[str]) -> list[dict[str, Any]]:
+def run_turns(app: Any, turns: list[str]) -> list[dict[str, Any]]:
     thread = {"configurable": {"thread_id": "1"}}
     return [app.invoke({"messages": [("user", text)]}, thread) for text in turns]
 
@@ -40,7 +40,7 @@ def desk() -> list[dict[str, Any]]:
     agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
     turns = (EXAMPLES / "order_desk" / "conversation.txt").read_text(encoding="utf-8").splitlines()
     assert len(turns) >= 5
-    return hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
+    return run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
 
 
 def test_the_desk_welcomes_once_and_keeps_to_plain_words_throughout(desk: list[dict[str, Any]]) -> None:
@@ -88,7 +88,7 @@ def test_each_goal_of_a_customer_of_the_desk_has_a_road_of_its_own(turns: list[s
     graph = read_milestones(EXAMPLES / "order_desk" / "milestones.yaml")
     tools = list(agent.toolbox.values())
     assert list(check_milestones(graph, tools)) == []
-    state = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)[-1]
+    state = run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)[-1]
     reached = score(graph, read_transcript(state["messages"]), tools=tools)
     assert (reached.goal_completed, reached.progress_rate) == (True, 1)
     assert through in reached.path_taken
@@ -117,15 +117,15 @@ def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:
 def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
     agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
     turns = ["Hi, where is my order?", "It is ORD-1003."]
-    by_hand = hold(load("wired_by_hand").build("offline", agent), turns)
-    compiled = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
+    by_hand = run_turns(load("wired_by_hand").build("offline", agent), turns)
+    compiled = run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
     assert [m.text for m in by_hand[-1]["messages"]] == [m.text for m in compiled[-1]["messages"]]
     assert active(by_hand[-1]) == active(compiled[-1])
 
 
 def test_an_agent_of_create_agent_follows_the_guidelines_and_rents_the_bike_after_a_yes() -> None:
     example = load("middleware_agent")
-    states = hold(example.build(ScriptedChatModel(example.SCRIPT)), example.TURNS)
+    states = run_turns(example.build(ScriptedChatModel(example.SCRIPT)), example.TURNS)
     assert states[1]["messages"][-1].text.endswith('Rent bike (bike: "B-7")\nReply yes to go ahead.')
     ran = [message.text for message in states[-1]["messages"] if isinstance(message, ToolMessage)]
     assert ran == ["bike B-7 is free at Harbour", "B-7 is rented"]
@@ -178,7 +178,7 @@ def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_ag
     example = load("planner_and_speaker")
     turns = ["At which berth is boat S-3?", "Please tow boat S-3 away.", "Yes, please."]
     for app in (example.planner("offline"), example.speaker("offline")):
-        states = hold(app, turns)
+        states = run_turns(app, turns)
         ran = [[m.name for m in state["messages"] if isinstance(m, ToolMessage)] for state in states]
         assert ran == [["find_boat"], ["find_boat"], ["find_boat", "tow_boat"]]
         assert "B4" in states[0]["messages"][-1].text

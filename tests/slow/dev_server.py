@@ -1,4 +1,4 @@
-"""`langgraph dev` with examples/server and the graphs of `served_graphs.py`, and who talks to it."""
+"""`langgraph dev` with examples/server and the graphs of `served_graphs.py`, and a customer that talks to it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ OFFLINE = {
     "LANGGRAPH_NO_VERSION_CHECK": "true",
     "LANGSMITH_TRACING": "false",
 }
-STARTS_WITHIN = 60
+START_TIMEOUT = 60
 
 
 @contextmanager
 def serving(folder: Path, **settings: str) -> Iterator[str]:
-    """The server's address, while it runs; its output goes to a file in the folder."""
+    """Run the server and yield its address; its output goes to a file in the folder."""
     shutil.copytree(ROOT / "examples" / "server", folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "langchains", "quick", "scripted", "two"):
+    for name in ("careless", "blocking", "langchain_agent", "scripted", "two_agents"):
         config["graphs"][name] = f"{ROOT}/tests/slow/served_graphs.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as free:
@@ -47,10 +47,10 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
             env={**os.environ, **OFFLINE, **settings, "PYTHONPATH": str(ROOT)},
         )
         try:
-            end = time.monotonic() + STARTS_WITHIN
+            end = time.monotonic() + START_TIMEOUT
             while True:
-                with socket.socket() as tried:
-                    if tried.connect_ex(("127.0.0.1", port)) == 0:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
                 assert process.poll() is None and time.monotonic() < end, (folder / "log").read_text()
                 time.sleep(0.05)
@@ -65,7 +65,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
 
 
 class Customer:
-    """Who talks to a graph over HTTP, on a thread of their own."""
+    """A customer who talks to a graph over HTTP, on their own thread."""
 
     def __init__(self, url: str, graph: str = "desk") -> None:
         self.client = get_sync_client(url=url)
@@ -77,18 +77,21 @@ class Customer:
         return state
 
     def say(self, text: str, **channels: Any) -> dict[str, Any]:
-        return self.run(input={**says(text), **channels})
+        return self.run(input={**make_input(text), **channels})
 
     def resume(self, *decisions: Any) -> dict[str, Any]:
         return self.run(command={"resume": {"decisions": list(decisions)}})
 
     @property
-    def waiting(self) -> list[Any]:
-        """The calls that an operator is asked about."""
+    def pending_calls(self) -> list[Any]:
+        """The calls that wait for an operator."""
         tasks = self.client.threads.get_state(self.thread)["tasks"]
-        interrupts = [each["value"] for task in tasks for each in task["interrupts"]]
-        return [call for value in interrupts for call in value["action_requests"]]
+        calls: list[Any] = []
+        for task in tasks:
+            for interrupt in task["interrupts"]:
+                calls += interrupt["value"]["action_requests"]
+        return calls
 
 
-def says(text: str) -> dict[str, Any]:
+def make_input(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}]}

@@ -1,6 +1,6 @@
 """Graphs that `langgraph dev` serves in the tests, beside that of examples/server.
 
-python -m tests.slow.served_graphs    hold conversations in a process that has read no file yet, where nothing may block
+python -m tests.slow.served_graphs    run conversations in a fresh process where nothing may block
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tests.brain import Asked, Brain, act, brain, say
 from tests.test_examples import load
 
 
-def blocks(*given: Any) -> Any:
-    """What a server refuses on its event loop."""
+def block() -> None:
+    """Make a call that a server refuses on its event loop."""
     time.sleep(0)
 
 
 async def block_the_loop(state: MessagesState) -> dict[str, Any]:
-    blocks()
+    block()
     return {}
 
 
@@ -42,27 +42,27 @@ careless = StateGraph(MessagesState).add_node("block", block_the_loop).add_edge(
 
 
 def applies(state: Any) -> bool:
-    blocks()
+    block()
     return True
 
 
-def none_of_them(state: Any) -> list[str]:
-    blocks()
+def find_nothing(state: Any) -> list[str]:
+    block()
     return []
 
 
 def agrees(message: str, question: str) -> bool | None:
-    blocks()
+    block()
     return message == "So be it" or None
 
 
 def was_called(event: Any, before: Any) -> bool:
-    blocks()
+    block()
     return bool(getattr(event, "tool", "") == "close_shop")
 
 
 def judge(graph: Any, transcript: Any, observations: Any) -> list[Verdict]:
-    blocks()
+    block()
     return []
 
 
@@ -72,7 +72,7 @@ def close_shop(day: str) -> str:
     Args:
         day: On which day.
     """
-    blocks()
+    block()
     return "closed"
 
 
@@ -83,11 +83,11 @@ milestones:
 - {name: Content, type: NFC, description: the customer is content, dependencies: [Closed]}
 - {name: End, type: NFC, dependencies: [Content]}
 """)
-POLICY = Policy("p", "r", requires=none_of_them, forbids=none_of_them)
+POLICY = Policy("p", "r", requires=find_nothing, forbids=find_nothing)
 
 
-def shop(name: str, **options: Any) -> Any:
-    """An agent with a function of the user's wherever one may stand, each of which blocks."""
+def make_shop(name: str, **options: Any) -> Any:
+    """Return an agent with a blocking function of the user in every place that takes one."""
     strategy = "tools" if name == "eager" else name
     first = act("close_shop", {"day": "Monday"})
     rules = [Guideline(applies, "close", tools=[close_shop])]
@@ -105,62 +105,68 @@ def shop(name: str, **options: Any) -> Any:
     )
 
 
-blocking = shop("respact")
+blocking = make_shop("respact")
 DESK = load("server/app").DESK
-quick = create_guided_agent("offline", DESK, eager=True, stream=True)
 
 
 WORDS = {"look-up": "rental", "cancel": "cancel", "refund": "refund"}
 TOOLS = {"look-up": "find_rental", "cancel": "cancel_rental", "refund": "refund_rental"}
 
 
-def calls_for(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """What a message of the customer's asks for: a rental is looked up, and cancelled or refunded."""
-    found = re.findall(r"R-\d+", text)
-    return [(TOOLS[id], {"rental_id": each}) for id, word in WORDS.items() if word in text for each in found]
+def find_requested_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the calls that a customer's message asks for."""
+    calls = []
+    for id, word in WORDS.items():
+        if word in text:
+            calls += [(TOOLS[id], {"rental_id": rental}) for rental in re.findall(r"R-\d+", text)]
+    return calls
 
 
-def text_of(asked: Asked) -> str:
-    """The customer's last message, as a prompt shows it."""
-    return str([line for line in asked.lines if line.get("from") == "customer"][-1])
+def get_last_customer_line(asked: Asked) -> str:
+    lines = [line for line in asked.lines if line.get("from") == "customer"]
+    return str(lines[-1])
 
 
-class OneMind(Brain):
-    """Judges, calls and replies by the customer's last message, in each step of ours and as an agent's own model."""
+class KeywordBrain(Brain):
+    """Decides by the customer's last message, in each step of this library and as an agent's own model."""
 
     def __init__(self) -> None:
-        judge = {id: partial(self.judged, word) for id, word in WORDS.items()}
-        call = {tool: partial(self.called, tool) for tool in TOOLS.values()}
+        judge = {id: partial(self.judge_guideline, word) for id, word in WORDS.items()}
+        call = {tool: partial(self.propose_calls, tool) for tool in TOOLS.values()}
         super().__init__(judge, call, lambda asked: f"That is all, after {len(asked.lines)} lines.")
 
     def __call__(self, call: Any) -> Any:
         if call.module:
             return super().__call__(call)
         last = call.messages[-1]
-        wanted = calls_for(last.text) if last.type == "human" else []
-        calls = [{"name": name, "args": args, "id": str(uuid4())} for name, args in wanted]
+        calls = []
+        if last.type == "human":
+            for name, args in find_requested_calls(last.text):
+                calls.append({"name": name, "args": args, "id": str(uuid4())})
         return AIMessage("" if calls else "All is done.", tool_calls=calls)
 
-    def judged(self, word: str, asked: Asked) -> int:
-        return 9 if word in text_of(asked) else 2
+    def judge_guideline(self, word: str, asked: Asked) -> int:
+        return 9 if word in get_last_customer_line(asked) else 2
 
-    def called(self, tool: str, asked: Asked) -> list[dict[str, Any]]:
-        return [args for name, args in calls_for(text_of(asked)) if name == tool and not asked.results(name)]
+    def propose_calls(self, tool: str, asked: Asked) -> list[dict[str, Any]]:
+        if asked.results(tool):
+            return []
+        requested = find_requested_calls(get_last_customer_line(asked))
+        return [args for name, args in requested if name == tool]
 
 
-MODEL = ScriptedChatModel(OneMind())
+MODEL = ScriptedChatModel(KeywordBrain())
 scripted = create_guided_agent(MODEL, DESK)
-langchains = create_agent(MODEL, middleware=[GuidelineMiddleware(MODEL, DESK)])
+langchain_agent = create_agent(MODEL, middleware=[GuidelineMiddleware(MODEL, DESK)])
 
 
-WANTED = {"call": {"refund": {"order_id": "A-1"}}, "reply": "I do what I can."}
-two = make_shared_app({"Shop": brain({"G1": 9}, **WANTED), "Bank": brain({"G1": 2}, **WANTED)}).copy(
-    {"checkpointer": None}
-)
+REFUND: Any = {"call": {"refund": {"order_id": "A-1"}}, "reply": "I do what I can."}
+shared_app = make_shared_app({"Shop": brain({"G1": 9}, **REFUND), "Bank": brain({"G1": 2}, **REFUND)})
+two_agents = shared_app.copy({"checkpointer": None})
 
 
-async def hold(app: Any) -> Any:
-    """Talk to a shop where every blocking call on the event loop raises."""
+async def run_two_turns(app: Any) -> Any:
+    """Run a conversation in which every blocking call on the event loop raises; return the tools' results."""
     from blockbuster import BlockBuster  # comes with the server
 
     detector = BlockBuster()
@@ -175,28 +181,28 @@ async def hold(app: Any) -> Any:
     return [message.text for message in state["messages"] if message.type == "tool"]
 
 
-MANY = ("many, by spelling", "many, by embeddings", "many, in middleware")
+PRESELECTING = ("many, by spelling", "many, by embeddings", "many, in middleware")
 
 
-def many(name: str) -> Any:
-    """Make an agent with more guidelines than a matching pass judges: most batches are rendered when first asked."""
+def make_preselecting_agent(name: str) -> Any:
+    """Return an agent with more guidelines than a matching pass judges."""
     others = [Guideline(f"about {number}", "help") for number in range(9)]
     close = Guideline(applies, "close", id="close", tools=[close_shop])
     agent = Agent("Shop", "You help.", [*others, close], confirm={"close_shop": "customer"})
     day = {"day": "Monday"}
     model = brain(judge={"close": 9}, call={"close_shop": day})
-    near = DeterministicFakeEmbedding(size=8) if name == MANY[1] else None
-    matching = Matching(batch_size=2, max_judged=3, embeddings=near)
-    if name != MANY[2]:
+    embeddings = DeterministicFakeEmbedding(size=8) if name == PRESELECTING[1] else None
+    matching = Matching(batch_size=2, max_judged=3, embeddings=embeddings)
+    if name != PRESELECTING[2]:
         return create_guided_agent(model, agent, matching=matching, checkpointer=InMemorySaver())
-    decided = iter([AIMessage("", tool_calls=[{"name": "close_shop", "args": day, "id": "c"}])])
-    own = ScriptedChatModel(lambda _: next(decided, AIMessage("Done.")))
-    guided = GuidelineMiddleware(model, agent, matching=matching)
-    return create_agent(own, middleware=[guided], checkpointer=InMemorySaver())
+    answers = iter([AIMessage("", tool_calls=[{"name": "close_shop", "args": day, "id": "c"}])])
+    own = ScriptedChatModel(lambda _: next(answers, AIMessage("Done.")))
+    middleware = GuidelineMiddleware(model, agent, matching=matching)
+    return create_agent(own, middleware=[middleware], checkpointer=InMemorySaver())
 
 
 if __name__ == "__main__":
     for name in (*SETTINGS, "eager"):
-        print(name, asyncio.run(hold(shop(name, checkpointer=InMemorySaver()))))
-    for name in MANY:
-        print(name, asyncio.run(hold(many(name))))
+        print(name, asyncio.run(run_two_turns(make_shop(name, checkpointer=InMemorySaver()))))
+    for name in PRESELECTING:
+        print(name, asyncio.run(run_two_turns(make_preselecting_agent(name))))

@@ -1,4 +1,4 @@
-"""What a turn costs at the endpoint: counts, no times."""
+"""The cost of a turn at the endpoint, in counts, and the recall of preselection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_turn_with_one_tool_call_stays_within_its_budget(guidelines, calls, ch
     assert counted.prompt_characters + counted.schema_characters <= with_schemas
 
 
-def test_a_labelled_set_of_ones_own_tells_what_max_judged_finds(tmp_path):
+def test_a_labelled_set_of_messages_measures_what_preselection_finds(tmp_path):
     rules = [{"id": f"r{n}", "condition": f"asks about topic{n}", "action": "help"} for n in range(200)]
     agent = {"name": "Desk", "profile": "You help.", "guidelines": rules}
     (tmp_path / "desk.yaml").write_text(json.dumps(agent))
@@ -41,40 +41,40 @@ def test_a_labelled_set_of_ones_own_tells_what_max_judged_finds(tmp_path):
         {"says": "Hmm.", "agent": "topic9?", "needs": ["r9", "r190"]},
     ]
     (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": messages}))
-    (found,) = recalls(tmp_path / "own.yaml")
-    assert found.by == "spelling"
-    assert found.shares == pytest.approx([2 / 3] * len(LIMITS))
-    printed = recall(tmp_path / "own.yaml")
+    (recall,) = recalls(tmp_path / "own.yaml")
+    assert recall.by == "spelling"
+    assert recall.shares == pytest.approx([2 / 3] * len(LIMITS))
+    printed = run_recall(tmp_path / "own.yaml")
     assert printed.returncode == 0
-    assert [line.split() for line in re.sub("[│┃]", " ", printed.stdout).splitlines() if "r190" in line] == [
-        ["Hmm.", "spelling", *["r190"] * len(LIMITS)]
-    ]
+    lines = re.sub("[│┃]", " ", printed.stdout).splitlines()
+    (row,) = [line.split() for line in lines if "r190" in line]
+    assert row == ["Hmm.", "spelling", *["r190"] * len(LIMITS)]
 
 
 NEEDS = [{"says": "topic7?", "needs": ["r7"]}]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("fields", "message"),
     [
         ({"messages": [{"says": "topic7?", "needs": ["r700"]}]}, "no guideline of id 'r700'"),
-        ({"messages": [{"says": "topic7?", "needs": []}]}, "`messages[0].needs` must have at least 1 item"),
-        ({"agent": "", "messages": NEEDS}, "names no agent: give `agent:`"),
         ({"embeddings": "openai:text-embedding-3-small"}, "cannot be made; give a string of LangChain's"),
         ({"embeddings": "nobody:small"}, "install its package, and set its key: Provider 'nobody'"),
     ],
 )
-def test_a_labelled_set_that_cannot_be_measured_says_why(wrong, told, tmp_path):
+def test_the_error_about_a_labelled_set_names_its_cause(fields, message, tmp_path):
     agent = {"name": "Desk", "profile": "You help.", "guidelines": [{"id": "r7", "action": "help"}]}
     (tmp_path / "desk.yaml").write_text(json.dumps(agent))
-    (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": NEEDS, **wrong}))
-    printed = recall(tmp_path / "own.yaml")
+    (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": NEEDS, **fields}))
+    printed = run_recall(tmp_path / "own.yaml")
     assert printed.returncode == 1
-    assert told in printed.stderr
+    assert message in printed.stderr
     assert "Traceback" not in printed.stderr
 
 
-def recall(file: Path) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+def run_recall(file: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     command = [sys.executable, "-m", "benchmarks", "recall", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, env={**kept, "COLUMNS": "200"}, cwd=ROOT)
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"}, cwd=ROOT
+    )

@@ -1,4 +1,4 @@
-"""Conversations that are held in other processes: pools that are forked or spawned, our own, and a Dask cluster."""
+"""Conversations that run in other processes: forked or spawned pools, our own workers, and a Dask cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Settings = dict[str, Any]
 
 
 @contextmanager
-def dask(threads: int = 2, failures: int = 1) -> Iterator[Settings]:
+def start_dask(threads: int = 2, failures: int = 1) -> Iterator[Settings]:
     distributed = pytest.importorskip("distributed")
     import dask
 
@@ -53,27 +53,27 @@ def dask(threads: int = 2, failures: int = 1) -> Iterator[Settings]:
 
 
 @contextmanager
-def pool(method: str) -> Iterator[Settings]:
+def start_pool(method: str) -> Iterator[Settings]:
     with ProcessPoolExecutor(2, get_context(method)) as executor:
         yield {"executor": executor}
 
 
 @contextmanager
-def own() -> Iterator[Settings]:
+def start_workers() -> Iterator[Settings]:
     yield {"workers": 2}
 
 
-CREWS: dict[str, Callable[[], Any]] = {
-    "fork": lambda: pool("fork"),
-    "spawn": lambda: pool("spawn"),
-    "own": own,
-    "dask": dask,
-    "dask, one at a time": lambda: dask(threads=1),
+EXECUTORS: dict[str, Callable[[], Any]] = {
+    "fork": lambda: start_pool("fork"),
+    "spawn": lambda: start_pool("spawn"),
+    "workers": start_workers,
+    "dask": start_dask,
+    "dask, one at a time": lambda: start_dask(threads=1),
 }
 
 
-def graph() -> Any:
-    """A graph that keeps threads, tells its process, and asks a model."""
+def build_graph() -> Any:
+    """Return a graph that stores threads, asks a model, and names its process."""
     model = ScriptedChatModel(lambda call: f"I am process {os.getpid():>7}.")
     builder = StateGraph(MessagesState)
 
@@ -85,7 +85,7 @@ def graph() -> Any:
     return builder.compile(InMemorySaver())
 
 
-GRAPH = graph()
+GRAPH = build_graph()
 
 
 class Dies:
@@ -100,60 +100,63 @@ class Dies:
 class DiesOnce:
     """An app whose process is killed in the second turn of one conversation, and never again."""
 
-    def __init__(self, killed: Path) -> None:
-        self.killed = killed
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
 
     async def ainvoke(self, given: Any, config: Any = None) -> Any:
-        is_it = config["configurable"]["thread_id"].startswith("order (helpful) / app / 2 / ")
-        if is_it and len(given["messages"]) > 1 and not self.killed.exists():
-            self.killed.touch()
+        is_fatal = config["configurable"]["thread_id"].startswith("order (helpful) / app / 2 / ")
+        if is_fatal and len(given["messages"]) > 1 and not self.marker.exists():
+            self.marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return {"messages": [AIMessage("I live.")]}
 
 
-def told(report: Report) -> list[Any]:
-    """What a report says of each conversation, apart from how long it took."""
-    return [one.model_dump(exclude={"turn_seconds"}) for one in (*report.conversations, *report.broken)]
+def dump(report: Report) -> list[Any]:
+    """Return a report's records without their times."""
+    return [record.model_dump(exclude={"turn_seconds"}) for record in (*report.conversations, *report.broken)]
 
 
-@pytest.mark.parametrize("crew", ["fork", "spawn", "own", "dask"])
-def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
-    tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
+def read_shop_suite(folder: Path) -> Suite:
+    return Suite.from_yaml(write_shop(folder).with_name("suite.yaml"))
+
+
+@pytest.mark.parametrize("executor", ["fork", "spawn", "workers", "dask"])
+def test_other_processes_get_the_same_results_as_one(tmp_path: Path, executor: str) -> None:
+    suite = read_shop_suite(tmp_path)
     apps = {**load_arms(["direct", "desk:echo"], folder=tmp_path), "graph": GRAPH}
     settings: Settings = {"model": "offline", "runs": 4, "concurrency": 3}
     file = tmp_path / "results.jsonl"
 
-    with CREWS[crew]() as executor:
-        there = evaluate(tried, apps, results=file, **executor, **settings)
-    assert told(there) == told(evaluate(tried, apps, **settings))
-    assert all(one.error is None for one in there.conversations)
-    kept = [json.loads(line) for line in file.read_text().splitlines()][1:]
-    said = {
-        each["content"] for one in kept for each in one["messages"] if "I am process" in str(each["content"])
-    }
-    assert len(said) == 2
-    assert f"I am process {os.getpid():>7}." not in said
+    with EXECUTORS[executor]() as processes:
+        report = evaluate(suite, apps, results=file, **processes, **settings)
+    assert dump(report) == dump(evaluate(suite, apps, **settings))
+    assert all(record.error is None for record in report.conversations)
+    texts = set()
+    for line in file.read_text().splitlines()[1:]:
+        for message in json.loads(line)["messages"]:
+            if "I am process" in str(message["content"]):
+                texts.add(message["content"])
+    assert len(texts) == 2
+    assert f"I am process {os.getpid():>7}." not in texts
 
 
-@pytest.mark.parametrize("crew", ["fork", "own", "dask"])
-def test_a_run_is_recorded_and_replayed_by_processes(tmp_path: Path, crew: str) -> None:
-    tried, apps = (
-        Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml")),
-        load_arms(["direct", "create_agent"]),
-    )
+@pytest.mark.parametrize("executor", ["fork", "workers", "dask"])
+def test_a_run_is_recorded_and_replayed_by_processes(tmp_path: Path, executor: str) -> None:
+    suite = read_shop_suite(tmp_path)
+    arms = load_arms(["direct", "create_agent"])
     file = tmp_path / "answers.jsonl"
-    with CREWS[crew]() as executor:
+    with EXECUTORS[executor]() as processes:
         recorder = RecordingChatModel(file, "offline")
-        first = evaluate(tried, apps, model=recorder, runs=3, concurrency=2, **executor)
+        recorded = evaluate(suite, arms, model=recorder, runs=3, concurrency=2, **processes)
     replay = RecordingChatModel(file)
-    here = evaluate(tried, apps, model=replay, runs=3)
-    with CREWS[crew]() as executor:
-        there = evaluate(tried, apps, model=replay, runs=3, **executor)
-    assert len(first.conversations) == 12
-    assert told(first) == told(here) == told(there)
+    replayed_here = evaluate(suite, arms, model=replay, runs=3)
+    with EXECUTORS[executor]() as processes:
+        replayed_there = evaluate(suite, arms, model=replay, runs=3, **processes)
+    assert len(recorded.conversations) == 12
+    assert dump(recorded) == dump(replayed_here) == dump(replayed_there)
 
 
-def test_the_example_for_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_the_example_for_a_cluster_resumes_without_running_a_conversation_twice(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     suite = write_shop(tmp_path).with_name("suite.yaml")
     script = Path(__file__).parents[2] / "examples" / "on_a_cluster.py"
@@ -164,39 +167,37 @@ def test_the_example_for_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(read_report(suite.with_suffix(".results.report.json")).conversations) == 8
 
 
-@pytest.mark.parametrize("crew", ["own", "dask, one at a time"])
-def test_a_process_that_dies_costs_its_conversations_alone(tmp_path: Path, crew: str) -> None:
-    tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
-    with CREWS[crew]() as executor:
-        report = evaluate(tried, {"app": Dies()}, runs=6, concurrency=1, **executor)
-    lost = [one.run for one in report.broken]
-    assert lost.count(2) == 2
-    assert all("its worker died" in one.error for one in report.broken)
-    assert (len(report.conversations), report.missing) == (12 - len(lost), 0)
+@pytest.mark.parametrize("executor", ["workers", "dask, one at a time"])
+def test_a_process_that_dies_loses_only_its_own_conversations(tmp_path: Path, executor: str) -> None:
+    with EXECUTORS[executor]() as processes:
+        report = evaluate(read_shop_suite(tmp_path), {"app": Dies()}, runs=6, concurrency=1, **processes)
+    lost_runs = [record.run for record in report.broken]
+    assert lost_runs.count(2) == 2
+    assert all("its worker died" in record.error for record in report.broken)
+    assert (len(report.conversations), report.missing) == (12 - len(lost_runs), 0)
     # Dask may have sent a dead worker something more before it notices.
-    assert lost == [2, 2] or crew != "own"
+    assert lost_runs == [2, 2] or executor != "workers"
 
 
-@pytest.mark.parametrize("failures", [0, 3], ids=["its work is lost", "Dask does its work again"])
-def test_a_worker_of_a_cluster_that_is_killed_loses_no_conversation_and_none_is_held_twice(
+@pytest.mark.parametrize("failures", [0, 3], ids=["its work is lost", "Dask repeats its work"])
+def test_no_conversation_is_lost_or_stored_twice_when_a_worker_of_a_cluster_is_killed(
     tmp_path: Path, failures: int
 ) -> None:
-    tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
-    apps, killed, file = (
-        {"app": DiesOnce(tmp_path / "killed")},
-        tmp_path / "killed",
-        tmp_path / "results.jsonl",
-    )
+    suite = read_shop_suite(tmp_path)
+    marker, file = tmp_path / "killed", tmp_path / "results.jsonl"
+    apps = {"app": DiesOnce(marker)}
     settings: Settings = {"runs": 6, "concurrency": 2, "results": file}
-    with dask(threads=1, failures=failures) as executor:
-        first = evaluate(tried, apps, **executor, **settings)
-        assert killed.exists()
-        again = evaluate(tried, apps, resume=True, **executor, **settings)
-    everything = {f"order ({kind}) / app / {run}" for kind in ("helpful", "unhelpful") for run in range(1, 7)}
-    lost = [one.error.partition(": ")[0] for one in first.broken]
-    assert sorted([*lost, *(one.id for one in first.conversations)]) == sorted(everything)
+    with start_dask(threads=1, failures=failures) as processes:
+        first = evaluate(suite, apps, **processes, **settings)
+        assert marker.exists()
+        resumed = evaluate(suite, apps, resume=True, **processes, **settings)
+    planned = []
+    for kind in ("helpful", "unhelpful"):
+        planned += [f"order ({kind}) / app / {run}" for run in range(1, 7)]
+    lost = [record.error.partition(": ")[0] for record in first.broken]
+    assert sorted([*lost, *(record.id for record in first.conversations)]) == planned
     assert ("order (helpful) / app / 2" in lost) is (failures == 0)
-    assert all("its worker died: KilledWorker" in one.error for one in first.broken)
-    assert (sorted(one.id for one in again.conversations), again.broken) == (sorted(everything), ())
-    finished = [one.id for one in read_transcripts(file) if isinstance(one, Transcript)]
-    assert sorted(finished) == sorted(everything), "each is kept once"
+    assert all("its worker died: KilledWorker" in record.error for record in first.broken)
+    assert (sorted(record.id for record in resumed.conversations), resumed.broken) == (planned, ())
+    stored = [talk.id for talk in read_transcripts(file) if isinstance(talk, Transcript)]
+    assert sorted(stored) == planned, "each is stored once"

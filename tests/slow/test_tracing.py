@@ -1,4 +1,4 @@
-"""Traces: a span for each step and each question to a model, and nothing of what was said where that is off."""
+"""Traces: a span for each step and each question to a model, and no texts where they are hidden."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUESTIONS = {
     ("call_tools_again", "tools:get_order"): ["G1"],
     ("message", "message:MessageBlueprint"): ["G1"],
 }
-SAID = "Where is my parcel?"
+TEXT = "Where is my parcel?"
 
 
 @pytest.fixture
@@ -65,82 +65,88 @@ def hidden(request: pytest.FixtureRequest, provider: TracerProvider) -> Iterator
     instrumentor.uninstrument()
 
 
-async def a_turn(use_async: bool, **config: Any) -> None:
+async def run_turn(use_async: bool, **config: Any) -> None:
     model = brain(judge={"G1": 9}, call={"get_order": A1}, reply="It is on its way.")
-    app, said = create_guided_agent(model, DESK), {"messages": [("user", SAID)]}
+    app: Any = create_guided_agent(model, DESK)
+    message = {"messages": [("user", TEXT)]}
     if use_async:
-        await app.ainvoke(said, config)  # type: ignore[call-overload]
+        await app.ainvoke(message, config)
     else:
-        app.invoke(said, config)  # type: ignore[call-overload]
+        app.invoke(message, config)
 
 
-def placed(spans: tuple[ReadableSpan, ...]) -> dict[tuple[str, str], ReadableSpan]:
-    """Each span by the name of the one around it and its own."""
+def index_by_place(spans: tuple[ReadableSpan, ...]) -> dict[tuple[str, str], ReadableSpan]:
+    """Return each span by the name of its parent and its own name."""
     names = {span.context.span_id: span.name for span in spans if span.context}
-    return {(names.get(span.parent.span_id, "") if span.parent else "", span.name): span for span in spans}
+    index = {}
+    for span in spans:
+        parent = names.get(span.parent.span_id, "") if span.parent else ""
+        index[parent, span.name] = span
+    return index
 
 
 @pytest.mark.parametrize("use_async", [False, True])
-async def test_openinference_has_a_span_for_each_question_and_no_content_where_it_is_hidden(
+async def test_openinference_has_a_span_for_each_question_and_hides_texts(
     hidden: bool, exporter: InMemorySpanExporter, use_async: bool
 ) -> None:
-    await a_turn(use_async)
-    spans = placed(exporter.get_finished_spans())
+    await run_turn(use_async)
+    spans = index_by_place(exporter.get_finished_spans())
     assert {("", "Desk"), ("Desk", "match"), ("tools", "get_order")} <= spans.keys()
     for place, guidelines in QUESTIONS.items():
         attributes = spans[place].attributes or {}
         assert json.loads(str(attributes["metadata"]))["arq_guidelines"] == guidelines
         assert int(str(attributes["llm.token_count.completion"])) > 0
-    everything = "".join(span.to_json() for span in spans.values())
-    assert [text in everything for text in (SAID, "on its way", "they greet")] == [not hidden] * 3
+    all_spans = "".join(span.to_json() for span in spans.values())
+    for text in (TEXT, "on its way", "they greet"):
+        assert (text in all_spans) is not hidden
 
 
 @pytest.mark.parametrize("use_async", [False, True])
-async def test_the_handler_of_the_example_has_the_same_spans_with_plain_attributes(
+async def test_the_examples_handler_has_the_same_spans_with_plain_attributes(
     provider: TracerProvider, exporter: InMemorySpanExporter, use_async: bool
 ) -> None:
     from examples.opentelemetry_spans import Spans
 
     handler = Spans(provider.get_tracer("test"))
-    await a_turn(use_async, callbacks=[handler])
+    await run_turn(use_async, callbacks=[handler])
     assert handler.open == {}
-    spans = placed(exporter.get_finished_spans())
+    spans = index_by_place(exporter.get_finished_spans())
     for (node, question), guidelines in QUESTIONS.items():
         attributes = spans[node, question].attributes or {}
         assert list(attributes["arq_guidelines"]) == guidelines  # type: ignore[arg-type]
         assert attributes["langgraph_node"] == node
         assert int(str(attributes["gen_ai.usage.output_tokens"])) > 0
-    assert not any(SAID in span.to_json() for span in spans.values())
+    assert not any(TEXT in span.to_json() for span in spans.values())
 
 
-def test_what_an_operator_is_asked_about_is_hidden_as_well(
+def test_the_call_that_an_operator_decides_on_is_hidden_too(
     provider: TracerProvider, exporter: InMemorySpanExporter, hidden: bool
 ) -> None:
-    asking = DESK.replace(confirm={"get_order": "operator"})
+    agent = DESK.replace(confirm={"get_order": "operator"})
     model = brain(judge={"G1": 9}, call={"get_order": {"order_id": "A-77"}})
-    app = create_guided_agent(model, asking, checkpointer=MemorySaver())
-    said = {"messages": [("user", SAID)]}
-    assert app.invoke(said, {"configurable": {"thread_id": "1"}})["__interrupt__"]  # type: ignore[call-overload]
+    app = create_guided_agent(model, agent, checkpointer=MemorySaver())
+    message = {"messages": [("user", TEXT)]}
+    assert app.invoke(message, {"configurable": {"thread_id": "1"}})["__interrupt__"]  # type: ignore[call-overload]
     spans = exporter.get_finished_spans()
     assert ("A-77" in "".join(span.to_json() for span in spans)) is not hidden
     assert {span.status.status_code for span in spans} == {StatusCode.OK}
 
 
 @pytest.mark.parametrize("hidden", [True], indirect=True)
-def test_what_a_model_says_in_a_refusal_is_kept_out_by_the_processor_of_the_example(
+def test_the_examples_processor_removes_the_text_of_a_refusal(
     provider: TracerProvider, exporter: InMemorySpanExporter, hidden: bool
 ) -> None:
     from examples.opentelemetry_spans import WithoutErrorTexts
 
     refusal = AIMessage("", additional_kwargs={"refusal": "Parcels are secret."})
     app = create_guided_agent(ScriptedChatModel([refusal] * 2), DESK)
-    told = []
-    for add in (lambda: None, lambda: provider.add_span_processor(WithoutErrorTexts())):
-        add()
+    for is_processor_added in (False, True):
+        if is_processor_added:
+            provider.add_span_processor(WithoutErrorTexts())
         with pytest.raises(RefusalError):
-            app.invoke({"messages": [("user", SAID)]})  # type: ignore[call-overload]
+            app.invoke({"messages": [("user", TEXT)]})  # type: ignore[call-overload]
         spans = exporter.get_finished_spans()
         assert StatusCode.ERROR in {span.status.status_code for span in spans}
-        told.append("Parcels are secret." in "".join(span.to_json() for span in spans))
+        all_spans = "".join(span.to_json() for span in spans)
+        assert ("Parcels are secret." in all_spans) is not is_processor_added
         exporter.clear()
-    assert told == [True, False]

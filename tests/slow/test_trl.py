@@ -36,15 +36,20 @@ TEMPLATE = (
 )
 
 
-def rows(stage: Any, reason: str = "") -> list[dict[str, Any]]:
-    """The rows of a stage; with a reason, it stands in every place that has to be filled in."""
-    talks, blank = [read_transcript(TALK)], dict[str, Any]()
-    for turn in make_finetuning_examples(talks, stage) if reason else ():
-        blank[turn.turn] = dict.fromkeys(turn.reasons, reason)
-    return [row for turn in make_finetuning_examples(talks, stage, reasons=blank) for row in turn.rows]
+def make_rows(stage: Any, reason: str = "") -> list[dict[str, Any]]:
+    """Return the rows of a stage, with this reason in every place to fill in."""
+    transcripts = [read_transcript(TALK)]
+    reasons: dict[str, Any] = {}
+    if reason:
+        for turn in make_finetuning_examples(transcripts, stage):
+            reasons[turn.turn] = dict.fromkeys(turn.reasons, reason)
+    rows: list[dict[str, Any]] = []
+    for turn in make_finetuning_examples(transcripts, stage, reasons=reasons):
+        rows += turn.rows
+    return rows
 
 
-def tokenizer() -> Any:
+def make_tokenizer() -> Any:
     """A token for every byte, and a chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -58,29 +63,29 @@ def tokenizer() -> Any:
     return made
 
 
-def random_llama(tokens: int) -> Any:
+def make_random_llama(tokens: int) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     return LlamaForCausalLM(LlamaConfig(vocab_size=tokens, **sizes))
 
 
-def written(found: list[dict[str, Any]], file: Path) -> Path:
-    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in found), encoding="utf-8")
+def write_rows(rows: list[dict[str, Any]], file: Path) -> Path:
+    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
     return file
 
 
-def trainer(found: list[dict[str, Any]], folder: Path) -> Any:
+def make_trainer(rows: list[dict[str, Any]], folder: Path) -> Any:
     """TRL's own trainer, of a Llama of random weights, on a file of these rows."""
     from datasets import load_dataset
     from trl import SFTConfig, SFTTrainer
 
-    file = written(found, folder / "data.jsonl")
+    file = write_rows(rows, folder / "data.jsonl")
     data = load_dataset("json", data_files=str(file), split="train", cache_dir=str(folder / "cache"))
-    reader = tokenizer()
+    reader = make_tokenizer()
     settings: dict[str, Any] = {"use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no"}
     config = SFTConfig(str(folder / "out"), max_length=None, max_steps=1, **settings)
-    return SFTTrainer(random_llama(len(reader)), config, train_dataset=data, processing_class=reader)
+    return SFTTrainer(make_random_llama(len(reader)), config, train_dataset=data, processing_class=reader)
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +94,9 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_trl_trains_on_the_answers_alone(tmp_path: Path) -> None:
-    found = rows(1)
-    training = trainer(found, tmp_path)
-    for row, prepared in zip(found, training.train_dataset, strict=True):
+    rows = make_rows(1)
+    training = make_trainer(rows, tmp_path)
+    for row, prepared in zip(rows, training.train_dataset, strict=True):
         pairs = zip(prepared["input_ids"], prepared["labels"], strict=True)
         learned = training.processing_class.decode([token for token, label in pairs if label != -100])
         assert learned == f"{row['completion'][0]['content']}<end>"
@@ -104,11 +109,11 @@ def test_the_script_of_the_page_trains_both_stages(tmp_path: Path, monkeypatch: 
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    reader = tokenizer()
+    reader = make_tokenizer()
     reader.save_pretrained("untrained")
-    random_llama(len(reader)).save_pretrained("untrained")
-    written(rows(1), Path("react.jsonl"))
-    written(rows(2, "The customer asks for it."), Path("plans.jsonl"))
+    make_random_llama(len(reader)).save_pretrained("untrained")
+    write_rows(make_rows(1), Path("react.jsonl"))
+    write_rows(make_rows(2, "The customer asks for it."), Path("plans.jsonl"))
     (script,) = re.findall(r"```py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     changes = {
         "meta-llama/Llama-3.1-8B-Instruct": "untrained",
@@ -128,7 +133,7 @@ def test_the_script_of_the_page_trains_both_stages(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("others", [0, 2], ids=["alone", "among others"])
 def test_trl_refuses_what_is_to_be_filled_in(others: int, tmp_path: Path) -> None:
-    unfilled = rows(2)
+    unfilled = make_rows(2)
     assert {"unfilled"} == {key for row in unfilled for key in row} - {"prompt"}
     with pytest.raises((KeyError, TypeError)):
-        trainer(rows(1)[:others] + unfilled, tmp_path)
+        make_trainer(make_rows(1)[:others] + unfilled, tmp_path)

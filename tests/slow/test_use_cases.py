@@ -12,17 +12,17 @@ pytestmark = pytest.mark.slow
 
 def test_every_conversation_of_the_use_cases_comes_to_its_end():
     suite = Suite.from_yaml(FOLDER / "suite.yaml")
-    easy = [one for one in suite.scenarios if one.name in REACHED_OFFLINE.values()]
-    others = [one for one in suite.scenarios[::9] if one not in easy]
-    some = Suite(scenarios=easy + others, seed=suite.seed)
-    found = evaluate(some, load_arms(["guided", "react", "pre-act"]), model="offline", concurrency=4)
-    assert len(found.conversations) == 3 * len(some.scenarios)
-    assert {one.ended for one in found.conversations} <= {"user", "turns"}
+    easy = [scenario for scenario in suite.scenarios if scenario.name in REACHED_OFFLINE.values()]
+    others = [scenario for scenario in suite.scenarios[::9] if scenario not in easy]
+    sample = Suite(scenarios=easy + others, seed=suite.seed)
+    report = evaluate(sample, load_arms(["guided", "react", "pre-act"]), model="offline", concurrency=4)
+    assert len(report.conversations) == 3 * len(sample.scenarios)
+    assert {record.ended for record in report.conversations} <= {"user", "turns"}
     # All five reach some goals with each arm: the graphs, the worlds and the customers fit together.
-    for arm in found.summary.arms:
-        reached = {
-            one.use_case
-            for one in found.conversations
-            if one.arm == arm and one.goal in [each.name for each in one.reached]
-        }
-        assert len(reached) == 5, arm
+    for arm in report.summary.arms:
+        use_cases = set()
+        for record in report.conversations:
+            reached = [milestone.name for milestone in record.reached]
+            if record.arm == arm and record.goal in reached:
+                use_cases.add(record.use_case)
+        assert len(use_cases) == 5, arm
