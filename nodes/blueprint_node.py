@@ -19,7 +19,6 @@ from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.endpoints import text_block
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
@@ -124,6 +123,7 @@ class BlueprintNode(Node, Generic[B]):
             derive.require_queries(*self.list_blueprints(blueprint))
         self.template = PromptTemplate(template, PROMPTS)
         self.messages_key = messages_key
+        self._shows_images = self.reasoner.takes_images
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._max_history_tokens = require_count(
@@ -170,7 +170,7 @@ class BlueprintNode(Node, Generic[B]):
             name,
             is_ahead,
             max_history_tokens=self._max_history_tokens,
-            shows_images=self.reasoner.takes_images,
+            shows_images=self._shows_images,
         )
 
     def steps(self, state: StateView) -> Steps:
@@ -242,9 +242,11 @@ class BlueprintNode(Node, Generic[B]):
         closing = "\n</conversation>"
         if tail := self.template.render("tail", {"conversation": conversation, **values}):
             closing = f"{closing}\n{tail}"
-        content = [text_block(opening), *conversation.blocks, text_block(closing)]
+        content: list[str | dict[str, Any]] = [{"type": "text", "text": opening}]
+        content.extend(conversation.blocks)
+        content.append({"type": "text", "text": closing})
         system = SystemMessage(self.head if head is None else head)
-        return [system, HumanMessage(content)]  # type: ignore[arg-type]
+        return [system, HumanMessage(content)]
 
 
 def run_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Awaitable, Callable, Collection, Container, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -27,10 +27,11 @@ from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.events import ConfirmationAsked
-from arq_graph.nodes.gate import NOT_AGREED, Gate
+from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import make_agent_message, read_note
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.yes import INVISIBLE, has_question_mark, is_yes
+from arq_graph.nodes.yes import has_question_mark, is_yes
+from arq_graph.reasoning.sections import INVISIBLE
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """A function of a customer's message and a question, sync or async, that returns whether the message agrees to the
@@ -208,10 +209,6 @@ class AgreementOutcome:
     insights: tuple[ToolInsight, ...] = ()
     pending: Mapping[str, PendingCall] = field(default_factory=dict)
 
-    def ask_again(self, gate: Gate, ids: Collection[str]) -> list[ToolInsight]:
-        """Return the insights about the pending calls that the customer still wants, and is asked about again."""
-        return _ask_again(gate, [call for id, call in self.pending.items() if id in ids])
-
     def describe_pending(self) -> list[dict[str, Any]]:
         """Return the pending calls as a prompt shows them."""
         return [
@@ -219,14 +216,10 @@ class AgreementOutcome:
         ]
 
 
-def resolve_agreement(
-    gate: Gate,
-    agrees: Agrees | None,
-    find_objection: Callable[[str], Generator[UserFunction, Any, str]],
-) -> Generator[UserFunction, Any, AgreementOutcome]:
+def resolve_agreement(gate: Gate, agrees: Agrees | None) -> Generator[UserFunction, Any, AgreementOutcome]:
     """Resolve the open question by the customer's answer; yields the functions that are to be run.
 
-    `agrees` decides what else is a yes than the list has; `find_objection` returns why a tool may not be called now.
+    `agrees` decides what else is a yes than the list has.
     """
     open_agreement = find_open_agreement(gate.state)
     if open_agreement is None:
@@ -252,13 +245,12 @@ def resolve_agreement(
     has_failed = any(call.tool_call_id in failed_ids for call in agreement.calls)
     # One yes is for as many rounds as there were calls, so a turn ends whatever else goes wrong.
     if has_failed or count_tool_rounds(gate.state) >= len(agreement.calls):
-        return AgreementOutcome(insights=tuple(_ask_again(gate, pending)))
+        return AgreementOutcome(insights=tuple(gate.check_again(pending)))
 
     first_call, *other_calls = pending
-    objection = yield from find_objection(first_call.tool)
-    verdict = gate.check_agreed(first_call, objection)
+    verdict = gate.check_agreed(first_call, gate.rules.find_objection(first_call.tool))
     if verdict[0].kind != "run":
-        return AgreementOutcome(insights=(*verdict, *_ask_again(gate, other_calls)))
+        return AgreementOutcome(insights=(*verdict, *gate.check_again(other_calls)))
     tool_call = make_call(first_call.tool, first_call.arguments)
     made_call = first_call.model_copy(update={"tool_call_id": tool_call["id"]})
     calls = tuple(made_call if call is first_call else call for call in agreement.calls)
@@ -289,17 +281,6 @@ def _has_agreed(
     # It reads its list from a file the first time, which must not block an event loop.
     is_listed: bool = yield partial(is_yes, answers, [call.tool for call in calls])
     return is_listed
-
-
-def _ask_again(gate: Gate, calls: Sequence[PendingCall]) -> list[ToolInsight]:
-    """Return the verdicts on pending calls; the customer is asked again about those that could run."""
-    insights = []
-    for call in calls:
-        for insight in gate.check_agreed(call):
-            if insight.kind == "run":
-                insight = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
-            insights.append(insight)
-    return insights
 
 
 def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:

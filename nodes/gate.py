@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
 from arq_graph.nodes.channels import StateView, current_turn_matches
 from arq_graph.nodes.messages import classify_result
+from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.conversation import Conversation, Line
 
@@ -22,16 +23,42 @@ MAX_SCORE = 10
 
 
 @dataclass(frozen=True)
+class ToolRules:
+    """The tools that policies forbid now, and those that they require before anything else, each with its policy.
+
+    A tool that can't be called now, or was called already in this turn or task, isn't required.
+    """
+
+    forbidden: Mapping[str, Policy] = field(default_factory=dict)
+    required: Mapping[str, Policy] = field(default_factory=dict)
+
+    def find_objection(self, tool: str) -> str:
+        """Return why a tool may not be called now, with the rule; empty if it may."""
+        if policy := self.forbidden.get(tool):
+            return f"the policy {policy.name} forbids {tool} now ({policy.rule})"
+        return "" if tool in self.required else self.describe_required()
+
+    def describe_required(self) -> str:
+        """Return what has to be called before anything else, with the rules; empty if nothing has."""
+        return "; ".join(
+            f"the policy {policy.name} requires {tool} first ({policy.rule})"
+            for tool, policy in self.required.items()
+        )
+
+
+@dataclass
 class Gate:
     """The check of calls at one point of a turn.
 
-    Its verdict is a list of tool insights: one about the call, or one about each missing or invalid argument.
+    Its verdict is a list of tool insights: one about the call, or one about each missing or invalid argument. `rules`
+    are those of the policies that apply at this point.
     """
 
     agent: Agent
     state: StateView
     conversation: Conversation
     tools: Mapping[str, ToolArguments]
+    rules: ToolRules = field(default_factory=ToolRules)
 
     @cached_property
     def granted(self) -> Mapping[str, tuple[str, ...]]:
@@ -84,6 +111,16 @@ class Gate:
         if tool.name in self.agent.get_confirmed_tools("customer") or doubt:
             return [self.make_insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
         return [self.make_insight(tool, "run", arguments)]
+
+    def check_again(self, calls: Iterable[PendingCall]) -> list[ToolInsight]:
+        """Return the verdicts on pending calls; the customer is asked again about those that could run."""
+        insights: list[ToolInsight] = []
+        for call in calls:
+            for insight in self.check_agreed(call):
+                if insight.kind == "run":
+                    insight = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
+                insights.append(insight)
+        return insights
 
     def check_agreed(self, call: PendingCall, objection: str = "") -> list[ToolInsight]:
         """Return the verdict on a call that the customer has agreed to.

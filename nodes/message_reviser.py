@@ -262,20 +262,25 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         active: Sequence[str],
         pending: Sequence[ToolInsight],
     ) -> Update:
-        """Return the update with the reply, and emit it."""
         reply, agreements, question_asked = ask_for_confirmation(self.agent, state, chosen.content, pending)
         followed: tuple[str, ...] = ()
         # A reply that asks something itself is left out: code's question goes out alone.
         if chosen.content.strip() in reply.text:
             followed = tuple(id for id in active if id in chosen.followed)
         sent = chosen.model_copy(update={"content": reply.text, "followed": followed, "sent": True})
-        applied = _update_applied(state, followed, str(reply.id))
+        records = state.read_records("applied_guidelines", AppliedGuideline)
+        applied = {record.guideline: record for record in records}
+        for id in followed:
+            times = applied[id].times + 1 if id in applied else 1
+            applied[id] = AppliedGuideline(
+                guideline=id, turn=state.turn, message_id=str(reply.id), times=times
+            )
         state.emit(ReplySent(content=reply.text, followed=followed, satisfied=not chosen.violations))
         state.emit(question_asked)
         return {
             self.messages_key: [reply],
             "revisions": state.replace_records("revisions", [*rejected, sent]),
-            "applied_guidelines": state.replace_records("applied_guidelines", applied),
+            "applied_guidelines": state.replace_records("applied_guidelines", applied.values()),
             **agreements,
         }
 
@@ -284,13 +289,3 @@ def _get_content(answer: MessageBlueprint, draft: str | None) -> str:
     """Return the text of an answer's last revision; an empty one stands for the draft."""
     content = answer.revisions[-1].content
     return content if content.strip() else draft or ""
-
-
-def _update_applied(state: StateView, followed: Sequence[str], message_id: str) -> list[AppliedGuideline]:
-    """Return the records of applied guidelines, with those that a reply follows counted once more."""
-    records = state.read_records("applied_guidelines", AppliedGuideline)
-    applied = {record.guideline: record for record in records}
-    for id in followed:
-        times = applied[id].times + 1 if id in applied else 1
-        applied[id] = AppliedGuideline(guideline=id, turn=state.turn, message_id=message_id, times=times)
-    return list(applied.values())

@@ -112,15 +112,11 @@ def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
     except (ValueError, RecursionError):
         return "filled" if text else "empty"
     reports = result if isinstance(result, list) else [result]
-    if reports and all(_is_error_report(report) for report in reports):
+    if reports and all(isinstance(report, dict) and report.get("error") for report in reports):
         return "failed"
     if result in (None, "", [], {}) or _has_only_empty_lists(result):
         return "empty"
     return "filled"
-
-
-def _is_error_report(report: Any) -> bool:
-    return isinstance(report, dict) and bool(report.get("error"))
 
 
 def _has_only_empty_lists(result: Any) -> bool:

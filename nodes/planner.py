@@ -121,12 +121,9 @@ class Planner(Strategy):
         progress = state.read_record("progress", Progress)
         next_milestones = progress.next if progress else ()
         milestones = [milestone.model_dump(exclude_none=True) for milestone in next_milestones]
-        sections = self.describe_context(
-            context.gate,
-            context.outcome,
-            {"steps_left": context.steps_left},
-            {"next_milestones": milestones},
-        )
+        counts = {"steps_left": context.steps_left}
+        lists = {"next_milestones": milestones}
+        sections = self.describe_context(context.gate, context.outcome, counts, lists)
         sections["plan"] = _describe_plan(context)
         return sections
 
@@ -308,13 +305,11 @@ class PreActPlanner(Planner):
 
 
 def _must_change(value: Any, context: PlanningContext) -> bool:
-    """Return whether a new result contradicts the plan."""
     is_refined = context.plan is not None and bool(context.new_results)
     return is_refined and _classify_observation(value, context) != "as_expected"
 
 
 def _is_same_plan(value: Any, context: PlanningContext) -> bool:
-    """Return whether an answer only continues the plan so far."""
     if context.plan is None:
         return False
     remaining = [(step.tool, split_words(step.description)) for step in context.plan.steps[1:]]

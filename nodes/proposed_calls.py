@@ -220,7 +220,8 @@ class DecisionContext(Generic[P]):
     def find_calls_to_confirm(self, still_wanted: Sequence[str]) -> list[ToolInsight]:
         """Return the calls that code asks the customer about: the pending ones that are still wanted, by their ids, and
         the newest one that was proposed of each tool."""
-        asked_again = [*self.outcome.insights, *self.outcome.ask_again(self.gate, still_wanted)]
+        pending = [call for id, call in self.outcome.pending.items() if id in still_wanted]
+        asked_again = [*self.outcome.insights, *self.gate.check_again(pending)]
         calls = [insight for insight in asked_again if insight.kind == "confirm"]
         newest = {insight.tool: insight for insight in self.insights if insight.kind == "confirm"}
         return [*calls, *newest.values()]

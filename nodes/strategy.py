@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from langchain_core.messages import BaseMessage
@@ -16,7 +15,7 @@ from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import StateView, Update, find_answered_insights
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.events import ToolsDecided
-from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.answer import Complaint, Question
@@ -61,7 +60,8 @@ class Strategy(AgentNode[ARQ]):
     def steps(self, state: StateView) -> Steps:
         """Make the call that the customer has agreed to; without one, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
-        outcome = yield from resolve_agreement(gate, self.agrees, partial(self.find_objection, gate))
+        gate.rules = yield from self.evaluate_policies(gate)
+        outcome = yield from resolve_agreement(gate, self.agrees)
         if outcome.call is None:
             return (yield from self.decide(gate, outcome))
         state.emit(ToolsDecided(decisions=outcome.insights))
@@ -75,10 +75,10 @@ class Strategy(AgentNode[ARQ]):
         The insights of `outcome`, that of the question which the customer has answered, belong into the update.
         """
 
-    def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
-        """Return why this strategy's policies forbid a tool now; empty if they don't."""
+    def evaluate_policies(self, gate: Gate) -> Generator[UserFunction, Any, ToolRules]:
+        """Return the rules of this strategy's policies that apply now; yields the policies' functions."""
         yield from ()
-        return ""
+        return ToolRules()
 
     def describe_context(
         self,
@@ -86,18 +86,15 @@ class Strategy(AgentNode[ARQ]):
         outcome: AgreementOutcome,
         counts: Mapping[str, int],
         lists: Mapping[str, Any],
-        find_objection: Callable[[str], str] = lambda _: "",
     ) -> dict[str, Any]:
         """Return the sections of a prompt's tail that describe the state.
 
-        `counts` and `lists` are added to the section `now`, without the empty lists. Tools with an objection aren't
-        candidates.
+        `counts` and `lists` are added to the section `now`, without the empty lists.
         """
         active_ids = list(get_active_scores(self.agent, gate.state))
         guidelines = [describe_guideline(self.agent.get_guideline(id)) for id in active_ids]
-        candidates = [
-            name for name in self.agent.toolbox if name in gate.granted and not find_objection(name)
-        ]
+        granted = [name for name in self.agent.toolbox if name in gate.granted]
+        candidates = [name for name in granted if not gate.rules.find_objection(name)]
         asked_again: list[dict[str, Any]] = []
         refused: list[dict[str, Any]] = []
         for insight in outcome.insights:

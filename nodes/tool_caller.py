@@ -171,7 +171,8 @@ class ToolCaller(Strategy):
         decisions = list(outcome.insights)
         for tool, answer in zip(tools, answers, strict=True):
             still_wanted = getattr(answer.value, "still_wanted", None) or ()
-            decisions += outcome.ask_again(gate, still_wanted)
+            pending = [call for id, call in outcome.pending.items() if id in still_wanted]
+            decisions += gate.check_again(pending)
             if tool.name in gate.granted:
                 candidate = getattr(answer.value, self.properties[tool.name])
                 decisions += _check_candidate(gate, tool, candidate)

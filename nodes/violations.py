@@ -10,17 +10,18 @@ from typing import Any
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.agent.spec import Agent
-from arq_graph.nodes.yes import normalize_text
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.sections import as_json
+from arq_graph.reasoning.sections import as_json, normalize_text
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMIC]\d+(?![A-Za-z0-9])")
 _ONE_WORD = regex.compile(r"\p{Lu}?\p{Ll}+|\p{Lu}+")
 _PLAIN_WORDS = regex.compile(r"(?:\p{Lu}?\p{Ll}+|\p{Lu}+)(?:[ -](?:\p{Lu}?\p{Ll}+|\p{Lu}+))*")
 _WORD = re.compile(r"[^\W_]+")
-_HAS_SAID_THIS = "an earlier message says exactly this: "
-_REPEATED = _HAS_SAID_THIS + "refer to it, take another way, or say that you are going round in circles"
+_REPEATED = (
+    "an earlier message says exactly this: refer to it, take another way, "
+    "or say that you are going round in circles"
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ def find_violations(answer: Any, content: str, facts: PromptFacts) -> list[Compl
     number = len(answer.revisions) - 1
     blueprint = type(answer).__name__
     problems = [("content", reason) for reason in find_blockers(content, facts)]
-    if _is_repeated(content, facts.conversation):
+    own_lines = [line for line in facts.conversation.lines if line.speaker == "agent"]
+    earlier_messages = [split_words(line.message.text) for line in own_lines]
+    words = split_words(content)
+    if words and words in earlier_messages:
         problems.append(("content", _REPEATED))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
         problems.extend(_find_unverified(answer.revisions[number], facts))
@@ -131,12 +135,6 @@ def _is_quoted(token: str, facts: PromptFacts) -> bool:
     return any(token in _ID.findall(normalize_text(text)) for text in texts)
 
 
-def _is_repeated(content: str, conversation: Conversation) -> bool:
-    words = split_words(content)
-    agent_lines = (line for line in conversation.lines if line.speaker == "agent")
-    return bool(words) and any(split_words(line.message.text) == words for line in agent_lines)
-
-
 def split_words(text: str) -> list[str]:
     """Return the words of a text without case, punctuation and Markdown, to compare with those of another text."""
     return _WORD.findall(text.casefold())
@@ -179,5 +177,4 @@ def _check_service_source(source: str | None, facts: PromptFacts) -> str | None:
 
 
 def _split_ids(source: str | None) -> list[str]:
-    """Return the ids that a source cites."""
     return [part for part in re.split(r"[\s,;]+", source or "") if part]

@@ -8,14 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-import regex  # type: ignore[import-untyped]
 from langchain_core.messages import BaseMessage
+
+from arq_graph.reasoning.sections import normalize_text
 
 MAX_WORDS = 20
 """How many words an answer may have to count as a yes."""
-
-INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
-"""Pattern (of `regex`) of the characters that nobody sees."""
 
 _SKIN_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
@@ -50,12 +48,6 @@ def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
         if ("yes" in kinds or is_confirmed_ok) and "never" not in kinds:
             return True
     return False
-
-
-def normalize_text(text: str) -> str:
-    """Return a text as a reader sees it: compatibility characters made plain, invisible ones removed."""
-    normalized: str = regex.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text))
-    return normalized
 
 
 def has_question_mark(text: str) -> bool:

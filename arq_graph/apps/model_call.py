@@ -177,9 +177,10 @@ class ModelCall(Strategy):
     ) -> _CheckedMessage:
         """Have the gate check each call of the model's message; calls of tools that aren't ours pass."""
         message = next((part for part in response.result if isinstance(part, AIMessage)), AIMessage(""))
-        pending_ids = {}
-        for id, pending_call in outcome.pending.items():
-            pending_ids[self.tools[pending_call.tool].make_key(pending_call.arguments)] = id
+        pending_by_key = {}
+        for pending_call in outcome.pending.values():
+            key = self.tools[pending_call.tool].make_key(pending_call.arguments)
+            pending_by_key[key] = pending_call
         checked = _CheckedMessage(message, verdicts=[], refusals={})
         for invalid_call in message.invalid_tool_calls:
             checked.refusals[invalid_call["id"]] = f"no JSON: {invalid_call['args']}"
@@ -192,8 +193,8 @@ class ModelCall(Strategy):
             if key in checked_keys:
                 reason = "the same call was proposed twice"
                 verdict = [gate.make_insight(tool, "declined", call["args"], reason)]
-            elif key in pending_ids:
-                verdict = outcome.ask_again(gate, [pending_ids[key]])
+            elif key in pending_by_key:
+                verdict = gate.check_again([pending_by_key[key]])
             else:
                 verdict = gate.check(tool, call["args"], tool.validate(call["args"]))
             checked_keys.add(key)

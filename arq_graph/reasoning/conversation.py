@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from arq_graph.reasoning.endpoints import Block, text_block
+from arq_graph.reasoning.endpoints import Block
 from arq_graph.reasoning.sections import as_json, clean
 
 _CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
@@ -52,12 +52,6 @@ class Line:
         """The id of the turn that this line begins, as records name it."""
         return self.message.id or self.id
 
-    @property
-    def tokens(self) -> int:
-        """About how many tokens it takes in the prompt."""
-        text_tokens = -(-len(self.text) // _CHARACTERS_PER_TOKEN)  # rounded up
-        return text_tokens + _TOKENS_PER_IMAGE * len(self.images)
-
 
 @dataclass(frozen=True)
 class Conversation:
@@ -86,7 +80,10 @@ class Conversation:
     @cached_property
     def first_shown(self) -> int:
         """The index of the first line that the prompt shows; a turn is shown whole or not at all."""
-        counts = [line.tokens for line in self.lines]
+        counts: list[int] = []
+        for line in self.lines:
+            text_tokens = -(-len(line.text) // _CHARACTERS_PER_TOKEN)  # rounded up
+            counts.append(text_tokens + _TOKENS_PER_IMAGE * len(line.images))
         start = shown_tokens = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):
@@ -113,11 +110,11 @@ class Conversation:
         for line in self.lines[self.first_shown :]:
             text += f"\n{line.text}" if text or blocks else line.text
             if line.speaker == "customer" or line.images:
-                blocks.append(text_block(text))
+                blocks.append({"type": "text", "text": text})
                 blocks.extend(line.images)
                 text = ""
         if text:
-            blocks.append(text_block(text))
+            blocks.append({"type": "text", "text": text})
         return blocks
 
     @cached_property

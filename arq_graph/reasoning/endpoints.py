@@ -146,11 +146,6 @@ def _get_shared_endpoint(_cls: type[BaseChatModel], _settings_hash: str) -> Endp
     return Endpoint()
 
 
-def text_block(text: str) -> Block:
-    """Return a text as a block of a message's content."""
-    return {"type": "text", "text": text}
-
-
 def get_cache_marker(model: BaseChatModel) -> Marker | None:
     """Return how a model's class wants a place in the prompt marked for the provider's cache; None: not at all."""
     if make_cache_point := getattr(type(model), "create_cache_point", None):  # ChatBedrockConverse
@@ -180,7 +175,7 @@ def _mark(message: BaseMessage, marker: Marker) -> str | list[Any]:
     content = message.content
     if isinstance(content, str):
         is_marked = isinstance(message, SystemMessage) and bool(content)
-        return marker(text_block(content)) if is_marked else content
+        return marker({"type": "text", "text": content}) if is_marked else content
     blocks: list[Any] = []
     last = len(content) - 1
     for index, block in enumerate(content):
@@ -205,7 +200,8 @@ def _join(content: list[Any]) -> str | list[Any]:
     blocks: list[Any] = []
     for is_text, group in groupby(content, key=_is_text):
         if is_text:
-            blocks.append(text_block("".join(block["text"] for block in group)))
+            text = "".join(block["text"] for block in group)
+            blocks.append({"type": "text", "text": text})
         else:
             blocks.extend(group)
     is_all_text = len(blocks) == 1 and _is_text(blocks[0])

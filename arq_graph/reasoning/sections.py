@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from typing import Any
+
+import regex  # type: ignore[import-untyped]
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters, which could drive a terminal, and those that turn the direction of a line.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
+"""Pattern (of `regex`) of the characters that nobody sees."""
 
 
 def clean(text: str) -> str:
@@ -23,6 +29,12 @@ def clean(text: str) -> str:
 def visible(text: str) -> str:
     """Return `text` with what is unprintable shown by its number, so that it cannot hide anything."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", clean(text))
+
+
+def normalize_text(text: str) -> str:
+    """Return `text` as a reader sees it: compatibility characters made plain, invisible ones removed."""
+    normalized: str = regex.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text))
+    return normalized
 
 
 def escaped(text: str) -> str:

@@ -22,7 +22,7 @@ from arq_graph.nodes.proposed_calls import (
     parse_call,
 )
 from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK
-from arq_graph.nodes.speaking.policies import Policy, ToolRules
+from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.speaking.speech import find_recent_questions, find_task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.violations import PromptFacts, check_source, find_leaks, split_words
@@ -78,13 +78,11 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         gate: Gate,
         outcome: AgreementOutcome,
         rules: SpeakingRules,
-        tool_rules: ToolRules,
         variables: Sequence[Mapping[str, Any]],
         facts: PromptFacts,
     ) -> None:
         super().__init__(gate, outcome)
         self.rules = rules
-        self.tool_rules = tool_rules
         self.facts = facts
         self.conversation = gate.conversation
         self.task_turn = _find_task_turn(gate.conversation)
@@ -178,7 +176,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
                 doubts.setdefault(argument.name, doubt)
         objection = NO_STEP_LEFT
         if self.steps_left:
-            objection = self.tool_rules.find_objection(tool.name)
+            objection = self.gate.rules.find_objection(tool.name)
         doubt = "; ".join(doubts.values())
         verdict = self.gate.check(tool, arguments, problems, objection=objection, doubt=doubt)
         path = f"move.{key}"
@@ -215,7 +213,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         if self.rules.is_task and self.is_over and not ends_task:
             problem = "no step is left: end the task, and say how far it got"
             refusals.append(("move.speak.ends_task", problem))
-        required = self.tool_rules.describe_required()
+        required = self.gate.rules.describe_required()
         if required and not is_question:
             refusals.append(("move.speak", f"{required}; ask for what it lacks"))
         faults: list[Fault] = []

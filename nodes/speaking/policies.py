@@ -7,19 +7,11 @@ tools that a state requires or forbids.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
-
-from langchain_core.messages import AIMessage
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from arq_graph.agent.part import Part, Text
 from arq_graph.errors import InputError, suggestion
-from arq_graph.nodes.agent_node import build_function_state
-from arq_graph.nodes.blueprint_node import UserFunction
-from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.speaking.speech import find_task_messages
 
 ByState = Callable[[Any], Iterable[str] | Awaitable[Iterable[str]]]
 """A function of the graph's state that names tools, sync or async."""
@@ -102,64 +94,3 @@ def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Pol
             policy = POLICIES[policy]
         chosen[policy.name] = policy
     return chosen
-
-
-@dataclass(frozen=True)
-class ToolRules:
-    """The tools that policies forbid now, and those that they require before anything else, each with its policy.
-
-    A tool that can't be called now, or was called already in this turn or task, isn't required.
-    """
-
-    forbidden: Mapping[str, Policy]
-    required: Mapping[str, Policy]
-
-    @classmethod
-    def evaluate(cls, policies: Collection[Policy], gate: Gate) -> Generator[UserFunction, Any, Self]:
-        """Return the rules that apply now; yields the calls of the policies' functions.
-
-        Raises:
-            InputError: A function names a tool that the agent doesn't have.
-        """
-        state = build_function_state(gate.agent, gate.state)
-        forbidden: dict[str, Policy] = {}
-        required: dict[str, Policy] = {}
-        for policy in policies:
-            forbidden_tools = yield from _name_tools(policy, policy.forbids, state, gate)
-            forbidden.update(dict.fromkeys(forbidden_tools, policy))
-            required_tools = yield from _name_tools(policy, policy.requires, state, gate)
-            required.update(dict.fromkeys(required_tools, policy))
-        called: set[str] = set()
-        for message in find_task_messages(gate.state.messages):
-            if isinstance(message, AIMessage):
-                called.update(call["name"] for call in message.tool_calls)
-        callable_now = set(gate.granted).difference(called, forbidden)
-        required = {tool: policy for tool, policy in required.items() if tool in callable_now}
-        return cls(forbidden, required)
-
-    def find_objection(self, tool: str) -> str:
-        """Return why a tool may not be called now, with the rule; empty if it may."""
-        if policy := self.forbidden.get(tool):
-            return f"the policy {policy.name} forbids {tool} now ({policy.rule})"
-        return "" if tool in self.required else self.describe_required()
-
-    def describe_required(self) -> str:
-        """Return what has to be called before anything else, with the rules; empty if nothing has."""
-        return "; ".join(
-            f"the policy {policy.name} requires {tool} first ({policy.rule})"
-            for tool, policy in self.required.items()
-        )
-
-
-def _name_tools(
-    policy: Policy, function: ByState | None, state: Any, gate: Gate
-) -> Generator[UserFunction, Any, list[str]]:
-    """Return the tools that a policy's function names."""
-    if function is None:
-        return []
-    tools = list((yield partial(function, state)))
-    for tool in tools:
-        if tool not in gate.tools:
-            hint = suggestion(str(tool), gate.tools)
-            raise InputError(f"policy {policy.name!r} names {tool!r}, which isn't a tool of this agent{hint}")
-    return tools

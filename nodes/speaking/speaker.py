@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, ToolInsight
-from arq_graph.errors import InputError, require_choice, require_count
-from arq_graph.nodes.agent_node import describe_tool, describe_variables
+from arq_graph.errors import InputError, require_choice, require_count, suggestion
+from arq_graph.nodes.agent_node import build_function_state, describe_tool, describe_variables
 from arq_graph.nodes.blueprint_node import Steps, UserFunction
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
-from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores
 from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.proposed_calls import get_property_name, merge_insights, read_choice
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
 from arq_graph.nodes.speaking.moves import ProposedMove, SpeakingContext, SpeakingRules
-from arq_graph.nodes.speaking.policies import Policy, ToolRules, choose_policies
-from arq_graph.nodes.speaking.speech import SPEECH, classify_speech
+from arq_graph.nodes.speaking.policies import ByState, Policy, choose_policies
+from arq_graph.nodes.speaking.speech import SPEECH, classify_speech, find_task_messages
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import collect_facts
@@ -129,18 +130,48 @@ class Speaker(Strategy):
             tools=[describe_tool(agent, tool, key) for key, tool in self._tools_by_key.items()],
         )
 
-    def find_objection(self, gate: Gate, tool: str) -> Generator[UserFunction, Any, str]:
-        """Return why a policy forbids a tool now, with its rule; empty if none does."""
-        rules = yield from ToolRules.evaluate(self.rules.policies.values(), gate)
-        return rules.find_objection(tool)
+    def evaluate_policies(self, gate: Gate) -> Generator[UserFunction, Any, ToolRules]:
+        """Return the rules that apply now; yields the policies' functions.
+
+        Raises:
+            InputError: A function names a tool that the agent doesn't have.
+        """
+        state = build_function_state(self.agent, gate.state)
+        forbidden: dict[str, Policy] = {}
+        required: dict[str, Policy] = {}
+        for policy in self.rules.policies.values():
+            forbidden_tools = yield from self._name_tools(policy, policy.forbids, state)
+            forbidden.update(dict.fromkeys(forbidden_tools, policy))
+            required_tools = yield from self._name_tools(policy, policy.requires, state)
+            required.update(dict.fromkeys(required_tools, policy))
+        called: set[str] = set()
+        for message in find_task_messages(gate.state.messages):
+            if isinstance(message, AIMessage):
+                called.update(call["name"] for call in message.tool_calls)
+        callable_now = set(gate.granted).difference(called, forbidden)
+        required = {tool: policy for tool, policy in required.items() if tool in callable_now}
+        return ToolRules(forbidden, required)
+
+    def _name_tools(
+        self, policy: Policy, function: ByState | None, state: Any
+    ) -> Generator[UserFunction, Any, list[str]]:
+        if function is None:
+            return []
+        tools = list((yield partial(function, state)))
+        for tool in tools:
+            if tool not in self.tools:
+                hint = suggestion(str(tool), self.tools)
+                raise InputError(
+                    f"policy {policy.name!r} names {tool!r}, which isn't a tool of this agent{hint}"
+                )
+        return tools
 
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Think as often as it may, then speak or act."""
         variables = describe_variables(self.agent, gate.state)
         sources = [*get_active_scores(self.agent, gate.state), *self.tools, *outcome.pending]
         facts = collect_facts(self.agent, gate.conversation, variables, sources)
-        tool_rules = yield from ToolRules.evaluate(self.rules.policies.values(), gate)
-        context = SpeakingContext(gate, outcome, self.rules, tool_rules, variables, facts)
+        context = SpeakingContext(gate, outcome, self.rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
             return self._review(value, context).make_complaints(type(value))
@@ -182,7 +213,7 @@ class Speaker(Strategy):
         return replace(move, refusals=refusals, still_wanted=still_wanted)
 
     def _describe_move_context(self, context: SpeakingContext) -> dict[str, Any]:
-        rules, world = context.tool_rules, context.world
+        rules, world = context.gate.rules, context.world
         counts = {
             "steps_left": context.steps_left,
             "thoughts_left": context.thoughts_left,
@@ -193,7 +224,7 @@ class Speaker(Strategy):
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
-        sections = self.describe_context(context.gate, context.outcome, counts, lists, rules.find_objection)
+        sections = self.describe_context(context.gate, context.outcome, counts, lists)
         sections["thoughts"] = context.describe_thoughts()
         sections["world"] = None
         if world:
