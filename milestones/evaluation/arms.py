@@ -159,12 +159,20 @@ class Arms:
             make_app: Makes the app of another trial; None: the arm makes it.
         """
         scenario = planned.scenario
-        make_app = make_app or self._functions.get(planned.arm)
+        if make_app is not None:
+            return self._make_app(planned, make_app)
+        make_app = self._functions.get(planned.arm)
         if make_app is None:
             return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
+        if scenario.world is not None:
+            return self._make_app(planned, make_app)
         key = (planned.arm, scenario.name)
-        if key in self._shared_apps:
-            return self._shared_apps[key]
+        if key not in self._shared_apps:
+            self._shared_apps[key] = self._make_app(planned, make_app)
+        return self._shared_apps[key]
+
+    def _make_app(self, planned: PlannedConversation, make_app: MakeApp) -> PreparedApp:
+        scenario = planned.scenario
         world = scenario.make_world(planned.seed)
         agent = scenario.equip_agent(world)
         optional = select_accepted_arguments(make_app, world=world, matches_only=scenario.matches_only)
@@ -173,10 +181,7 @@ class Arms:
             raise InputError(
                 f"the arm {planned.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
-        prepared = PreparedApp(_add_checkpointer(app), make_app, agent, world)
-        if scenario.world is None:
-            self._shared_apps[key] = prepared
-        return prepared
+        return PreparedApp(_add_checkpointer(app), make_app, agent, world)
 
     async def find_next_trial(self, prepared: PreparedApp, messages: Sequence[BaseMessage]) -> MakeApp | None:
         """Return what makes the app of another trial; None if the arm makes no other."""

@@ -105,7 +105,9 @@ async def aevaluate(
     _check_limits(max_calls, max_cost, prices)
     workers = _count_workers(executor, workers)
     # Fail at once if the users' model can't be made, for example because its key is missing.
-    suite.scenarios[0].make_user(suite.seed, user_model)
+    scenario_with_user = next((scenario for scenario in suite.scenarios if scenario.user), None)
+    if scenario_with_user is not None:
+        scenario_with_user.make_user(suite.seed, user_model)
     known_arms = Arms(arms, model)
     suite = known_arms.select_comparable(suite)
     graphs = GraphRegistry()

@@ -42,14 +42,17 @@ class SpendingLimit:
 
     @property
     def exceeded(self) -> str | None:
-        """The message that a limit has been reached; None below both limits."""
+        """The message that a limit has been reached, or that the cost is unknown; None below both limits."""
         calls = self.calls + sum(usage.calls for usage in self.running)
         if self.max_calls is not None and calls >= self.max_calls:
             maximum = f"{self.max_calls:,}{self.scope}"
             return f"max_calls: the limit of {maximum} is reached (model calls so far: {calls:,})"
         if self.max_cost is None:
             return None
-        cost = self.cost + sum(self.compute_cost(usage) for usage in self.running)
+        try:
+            cost = self.cost + sum(self.compute_cost(usage) for usage in self.running)
+        except InputError as error:
+            return str(error)  # the conversation that caused it raises the error at its end
         if cost < self.max_cost:
             return None
         return f"max_cost: the limit of {self.max_cost:g}{self.scope} is reached (cost so far: {cost:g})"

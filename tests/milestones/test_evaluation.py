@@ -102,6 +102,29 @@ def test_a_judge_sees_the_agents_instructions_and_tools():
     assert seen == [("A shop.\n\n- when they are sad: cheer them up", ["buy", "find"])]
 
 
+class TriesAgain:
+    """An arm whose apps give these replies, one for each trial."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = replies
+        self.trials = 0
+
+    def __call__(self, scenario: Scenario, agent: Any, model: Any) -> Any:
+        return Answers(lambda _: [AIMessage(self.replies[0])])
+
+    async def again(self, model: Any, messages: list[BaseMessage], outcome: Any) -> Any:
+        self.trials += 1
+        assert self.trials == 1, "the first app was used again"
+        assert [message.text for message in messages if message.type == "ai"] == [self.replies[0]]
+        return TriesAgain(*self.replies[1:]) if len(self.replies) > 1 else None
+
+
+def test_each_trial_has_an_app_of_its_own_in_a_scenario_without_a_world():
+    report = evaluate(suite(user=None, says="A lamp?"), {"retries": TriesAgain("no", "perhaps", "yes")})
+    (conversation,) = report.conversations
+    assert (conversation.trials, conversation.error) == (3, None)
+
+
 # --- failures --------------------------------------------------------------------------------------------------------
 
 
@@ -179,6 +202,16 @@ def test_arms_and_settings_that_cannot_be_used_are_refused_before_any_conversati
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InputError, match=message):
         evaluate(**{"suite": suite(), "arms": arms, **settings})
+    assert not UNUSED.threads
+
+
+def test_a_users_model_without_a_key_is_refused_although_the_first_scenario_needs_none(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    scenarios = Suite(scenarios=(lamp("message", user=None, says="A lamp?"), lamp("conversation")))
+    with pytest.raises(InputError, match="OPENAI_API_KEY"):
+        evaluate(scenarios, {"app": UNUSED}, user_model="openai:gpt-4o")
     assert not UNUSED.threads
 
 
@@ -335,6 +368,33 @@ def test_a_cost_that_cannot_be_known_ends_the_run_and_is_not_stored(app: Any, me
         evaluate(suite(), {"app": app}, runs=20, concurrency=1, **settings)
     assert len(app.model.calls) == 2
     assert len(file.read_text().splitlines()) == 1
+
+
+def test_a_cost_that_cannot_be_known_does_not_count_as_an_error_of_other_conversations(tmp_path: Path):
+    file, stored = tmp_path / "results.jsonl", asyncio.Event()
+    priced, unpriced = Asks(1), Asks(1, "other")
+
+    class WaitsForTheOther:
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            answer = await unpriced.ainvoke(input)
+            await stored.wait()
+            return answer
+
+    def make_app(scenario: Scenario, agent: Any, model: Any) -> Any:
+        return WaitsForTheOther() if scenario.name == "unpriced" else priced
+
+    settings: dict[str, Any] = {"max_cost": 5, "prices": {"gpt-4o": (2.5, 10)}, "results": file}
+    with pytest.raises(InputError, match="other has no price"):
+        evaluate(
+            suite("unpriced", "priced"),
+            {"made": make_app},
+            concurrency=2,
+            on_conversation=lambda planned, _: stored.set(),
+            **settings,
+        )
+    assert stored.is_set()
+    transcripts = [record for record in read_transcripts(file) if isinstance(record, Transcript)]
+    assert not transcripts, "the conversation is run again when the run is resumed"
 
 
 def test_a_call_that_failed_costs_nothing_whatever_its_model():
