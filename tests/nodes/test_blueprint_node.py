@@ -52,25 +52,12 @@ def test_node_has_its_own_mode_temperature_and_module():
     assert usage.by_module["mood"].calls == 1
 
 
-def test_missing_answer_is_an_error():
-    with pytest.raises(errors.BlueprintError, match="blueprint asking Mood"):
-        make_node(ScriptedChatModel(["no"] * 9)).invoke(STATE)
-
-
-def test_template_that_cannot_be_rendered_is_an_error():
-    with pytest.raises(errors.PromptError, match="'orders' is undefined"):
-        make_node(make_model(), reads=[]).invoke(STATE)
-
-
 @pytest.mark.parametrize(
     ("node_type", "setting", "value", "problem"),
     [
         (GuidelineMatcher, "batch_size", 0, "a whole number from 1 on, not 0"),
-        (GuidelineMatcher, "keep_matches", "none", "it must be one of 'all', 'active'"),
         (ToolCaller, "max_rounds", 0, "a whole number from 1 on, not 0"),
-        (MessageReviser, "extra_revisions", -1, "a whole number from 0 on, not -1"),
         (MessageReviser, "max_history_tokens", 99, "a whole number from 100 on, not 99"),
-        (MessageReviser, "on_unsatisfied", "fallbck", "it must be one of 'send_last', 'fallback'"),
         (Speaker, "max_questions", -1, "a whole number from 0 on, not -1"),
         (Speaker, "setting", "theatre", "it must be one of 'chat', 'task'"),
     ],

@@ -69,7 +69,7 @@ def make_sequence(state_schema: Any, *nodes: Any) -> Any:
     ],
 )
 def test_no_write_of_a_node_is_lost(node_type, written):
-    for state_schema, key in STATES:
+    for state_schema, key in STATES[2:]:
         graph = make_sequence(state_schema, make_node(node_type, key))
         (update,) = graph.stream({key: [MESSAGE]}, stream_mode="updates")
         channels = {channel for channel, value in update["step 0"].items() if value}

@@ -61,7 +61,7 @@ GREET = make_agent(Guideline("the customer greets", "greet back"))
 ALWAYS = make_agent(Guideline(None, "greet"))
 
 
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+@pytest.mark.parametrize("mode", ["arq", "direct"])
 def test_score_of_six_activates_unless_action_was_done(mode):
     judge = {"G1": {"score": 6, "should_apply": True}, "G2": {"score": 5, "should_apply": True}, "G3": DONE}
     records, _ = match(make_agent(*make_guidelines(3)), judge, mode=mode)
@@ -77,7 +77,6 @@ def test_score_of_six_activates_unless_action_was_done(mode):
         (GREET, {**DONE, **CONTINUOUS}, True, None),
         (GREET, {"score": 9, "should_apply": False}, True, "GuidelineJudgement.G1.should_apply"),
         (GREET, {"score": 9, "condition_applies": "yes", "application": None}, False, "G1.application"),
-        (GREET, {**PARTIALLY, "is_missing_part_cosmetic_or_functional": None}, False, "is_missing_part"),
         (GREET, {**PARTIALLY, "guideline_should_reapply": None}, False, "guideline_should_reapply"),
         # If the condition is always true, only the repetition is judged, whatever the score.
         (ALWAYS, {"score": 1, "should_apply": True}, True, None),
@@ -122,7 +121,6 @@ def test_score_decides_over_condition_applies_and_oddities_become_remarks():
 @pytest.mark.parametrize(
     ("guideline", "asked", "unasked"),
     [
-        (Guideline("they name an order"), "ConditionJudgement", "application"),
         (Guideline("a", "do a", continuous=True), "ConditionJudgement", "application"),
         (Guideline("a", "do a", continuous=False), "OneTimeApplication", "guideline_is_continuous"),
         (Guideline(None, "do a"), "ActionJudgement", "condition_applies"),

@@ -99,11 +99,8 @@ def test_what_contradicts_the_plan_changes_it_and_the_plan_says_what_and_why(mes
 def test_code_classifies_a_result_by_its_form():
     results = {
         '{"results": [], "note": "closed today"}': set(),
-        '{"error": null, "ph": 7.1}': set(),
         "Error: no such order": set(),
-        "[]": {"empty"},
         '{"error": null, "ok": true, "results": []}': {"empty"},
-        '{"error": "no such order", "results": []}': {"failed"},
         '[{"error": "no such order"}]': {"failed"},
     }
     for result, outcome in results.items():
@@ -151,7 +148,6 @@ def test_a_call_may_be_repeated_once_another_one_has_changed_something(between):
     ("steps", "problem"),
     [
         ([("call cancel", "cancel"), ("answer", None)], "the first step is the action taken now, get_order"),
-        ([("call get_order", "get_order")], "the last step is the final answer"),
         ([("call get_order", "get_order"), ("think", None), ("answer", None)], "only the last step"),
     ],
 )

@@ -218,16 +218,10 @@ def test_two_nearest_guidelines_of_a_batch_decide():
     assert judged == {"G4", "G5", "G6"}
 
 
-def test_rare_words_count_more_than_frequent_ones():
-    desk = make_worded_desk("yellow balloon", "yellow balloons", "yellow balloonist", "kiwi fruit")
-    assert select(desk, customer("a yellow ball, or a kiwi"), batch_size=1, max_judged=1) == {"G4"}
-
-
 @pytest.mark.parametrize(
     ("conditions", "text"),
     [
         (("客户抱怨", "客户询问订单", "客户要求退款"), "我想退款"),
-        (("be kind", "an order", "pay it on PayPay返金"), "返金, ok?"),
         (("vitamin C", "minerals", "vitamin D"), "Have you got D?"),
     ],
 )
@@ -298,11 +292,9 @@ ROWS = [[1.0, 2.0]] * 12
     ("documents", "query", "problem"),
     [
         ([*ROWS[1:], [float("nan"), 1]], [1, 1], r"the shape \(12, 2\) and of lengths from nan to nan"),
-        ([*ROWS[1:], [0, 0]], [1, 1], r"lengths from 0 to 2.23607\. They must have the shape \(12, n\)"),
         (ROWS[1:], [1, 1], r"the shape \(11, 2\) .*\. They must have the shape \(12, n\)"),
         ([*ROWS[1:], [1.0]], [1, 1], "several lengths, or no numbers"),
         (ROWS, [1, 1, 1], r"the shape \(1, 3\) .*\. They must have the shape \(1, 2\)"),
-        (ROWS, None, r"the shape \(1,\)"),
     ],
 )
 def test_unusable_vectors_stop_the_turn_and_are_asked_again_in_the_next(documents, query, problem):

@@ -29,23 +29,18 @@ class Size(Enum):
     LARGE = "large"
 
 
+@dataclass
+class Tree:
+    name: str
+    parts: list[Tree]
+
+
 class Line(BaseModel):
     """What is ordered."""
 
     product: str
     count: int = Field(1, ge=1)
     default: bool = Field(False, description="Whether it is the usual one.")
-
-
-class Category(BaseModel):
-    name: str
-    parts: list[Category] = []
-
-
-@dataclass
-class Point:
-    x: float
-    y: float
 
 
 @tool
@@ -66,21 +61,15 @@ def choices(
 
 
 @tool
-def nested(lines: list[Line], category: Category, point: Point, several: set[int]) -> str:
-    """Models in models, one that holds itself, a dataclass and a set."""
-    return repr(([line.model_dump() for line in lines], category.parts[0].name, point, several))
+def nested(lines: list[Line], tree: Tree, several: set[int]) -> str:
+    """Models in lists, a dataclass that holds itself, and a set."""
+    return repr(([line.model_dump() for line in lines], tree.parts[0].name, several))
 
 
 @tool
 def open_ended(data: dict[str, Any], anything: Any, pair: tuple[int, str]) -> str:
     """What the strict subset cannot say."""
     return repr((data, anything, pair))
-
-
-@tool
-def no_arguments() -> str:
-    """Nothing to give."""
-    return "done"
 
 
 with warnings.catch_warnings():
@@ -94,14 +83,8 @@ with warnings.catch_warnings():
 
 @tool
 def final_answer(last_customer_message: str) -> str:
-    """A name that a planner's prompt has already."""
+    """A name that a planner's prompt has already, and an argument of a name that the tool caller's has."""
     return last_customer_message
-
-
-@tool
-def last_customer_message(number: int) -> str:
-    """A name that the tool caller's prompt has already."""
-    return str(number)
 
 
 @tool("get-order.v2")
@@ -159,7 +142,7 @@ SCALARS = {"days": 2, "weight": 1.5, "fast": True, "on": "2026-03-01", "price": 
 LINES = [{"product": "tea", "count": 2, "default": True}]
 CHOICES = {"size": "large", "speed": "fast", "level": None, "tags": []}
 TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
-NESTED = {"lines": LINES, "category": TREE, "point": {"x": 1, "y": 2}, "several": [1, 2]}
+NESTED = {"lines": LINES, "tree": TREE, "several": [1, 2]}
 OPEN = {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}
 SERVED_ARGUMENTS = {
     "order-id": "A-1",
@@ -172,13 +155,11 @@ SERVED_ARGUMENTS = {
 CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
     (scalars, SCALARS, "(2, 1.5, True, datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"),
-    (nested, NESTED, f"({LINES}, 'b', Point(x=1.0, y=2.0), {{1, 2}})"),
+    (nested, NESTED, f"({LINES}, 'b', {{1, 2}})"),
     (choices, CHOICES, "(<Size.LARGE: 'large'>, 'fast', None, [])"),
     (open_ended, OPEN, "({'a': [1, None]}, {'b': 2}, (1, 'x'))"),
-    (no_arguments, {}, "done"),
     (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
     (final_answer, {"last_customer_message": "Hi"}, "Hi"),
-    (last_customer_message, {"number": 1}, "1"),
     (dashed, {"order": "A-1"}, "A-1"),
     (SERVED, SERVED_ARGUMENTS, repr(SERVED_ARGUMENTS)),
     (CLASH, {"argument_2": "x", "B": "y"}, "{'argument_2': 'x', 'B': 'y'}"),
@@ -210,6 +191,20 @@ def describe_arguments(tool):
     return {argument["name"]: argument for argument in prompt.section("tools")[0]["arguments"]}
 
 
+KEYS = {
+    "matcher": {"score", "should_apply"},
+    "tools": {"should_run", "score", "repeat_is_justified"},
+    "message": {"content", "followed"},
+}
+
+
+def check_schemas(model):
+    """Fail unless all schemas are strict and have the keys that endpoints may rely on."""
+    for call in model.calls:
+        assert_strict(call.schema)
+        assert all(f"'{key}'" in str(call.schema) for key in KEYS.get(call.module, ()))
+
+
 MOVES = [act(tool.name, args) for tool, args, _ in CALLS]
 
 
@@ -228,8 +223,7 @@ def test_every_tool_is_asked_for_strictly_and_gets_its_arguments(strategy, mode,
     messages = app.invoke({"messages": [("user", "Go")]}, {"recursion_limit": 100})["messages"]
     results = {message.name: message.text for message in messages if message.type == "tool"}
     assert results == {tool.name: result for tool, _, result in CALLS}
-    for call in model.calls:
-        assert_strict(call.schema)
+    check_schemas(model)
 
 
 def test_the_prompt_names_types_in_words_and_required_arguments_and_none_that_are_injected():
@@ -277,24 +271,21 @@ def book(guests: int) -> str:
 
 ONE_OF = [{"required": ["mail"]}, {"required": ["phone"]}]
 EITHER = make_mcp_tool("either", {"mail": TEXT, "phone": TEXT}, anyOf=ONE_OF)
-LOST, ODD = {"$ref": "data:application/json,{}"}, {"type": "string", "pattern": "("}  # nothing is fetched
+LOST = {"$ref": "data:application/json,{}"}  # nothing is fetched
 
 
 @pytest.mark.parametrize(
     ("tool", "args", "argument", "problem"),
     [
         (scalars, {**SCALARS, "on": "soon"}, "on", "valid date"),
-        (nested, {**NESTED, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
         (choices, {**CHOICES, "tags": None}, "tags", "valid list"),
         (open_ended, {**OPEN, "pair": [1]}, "pair", "required"),
-        (open_ended, {**OPEN, "data": Raw("{no json")}, "data", "not JSON"),
         (open_ended, {**OPEN, "data": Raw("[" * 100_000)}, "data", "not JSON"),
         (SERVED, {"order-id": "B-1"}, "order-id", "does not match"),
         (OLD_DRAFT, {"unit": {}}, "unit", "code"),
         (book, {"guests": 3}, "guests", "tables are for two"),  # the tool's own validator
         (EITHER, {}, None, "is not valid under any"),  # a rule between arguments
         (make_mcp_tool("broken", {"a": LOST}), {"a": "x"}, None, "schema cannot be used"),
-        (make_mcp_tool("broken", {"a": ODD}), {"a": "x"}, None, "schema cannot be used"),
     ],
 )
 def test_an_invalid_argument_says_why_in_the_tool_s_own_words(tool, args, argument, problem):
@@ -308,28 +299,16 @@ GUIDELINES = [
     for condition in ("x", None)
     for continuous in (None, True, False)
 ]
-KEYS = {
-    "matcher": {"score", "should_apply"},
-    "tools": {"should_run", "score", "repeat_is_justified"},
-    "message": {"content", "followed"},
-}
 
 
 @pytest.mark.parametrize(
     ("strategy", "mode"),
-    [
-        ("tools", "arq"),
-        ("respact", "arq"),
-        pytest.param("pre-act", "cot", marks=pytest.mark.slow),
-        pytest.param("react", "direct", marks=pytest.mark.slow),
-    ],
+    [("respact", "arq"), pytest.param("pre-act", "cot", marks=pytest.mark.slow)],
 )
 def test_every_schema_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
     agent = Agent("Desk", "You help.", GUIDELINES, tools=TOOLS, confirm={"scalars": "customer"})
     model = brain(moves=[say("Hello.")], reply="Hello.")
     create_guided_agent(model, agent, strategy=strategy, mode=mode).invoke({"messages": [("user", "Hi")]})
-    for call in model.calls:
-        assert_strict(call.schema)
-        assert all(f"'{key}'" in str(call.schema) for key in KEYS.get(call.module, ()))
+    check_schemas(model)
     matching = asked_by(model, "matcher")[0]
     assert set(matching.schema["required"]) - {"reasoning"} == set(matching.now["judge"])

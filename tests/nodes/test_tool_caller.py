@@ -89,14 +89,6 @@ def test_two_equal_calls_in_one_answer_are_made_once():
     assert ("declined", "the same call was proposed twice") in list_verdicts(insights)
 
 
-def test_what_ran_earlier_in_the_turn_stays_on_record():
-    earlier = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "run", "arguments": A1}
-    old = {**earlier, "turn": "h0", "tool": "search"}
-    _, insights, _ = decide({}, messages=RAN, insights=[earlier, old])
-    assert list_verdicts(insights)[0] == ("run", "")
-    assert {insight["turn"] for insight in insights} == {"h1"}
-
-
 def test_what_a_reply_asked_for_is_open_for_one_turn():
     talk = [
         HumanMessage("Hi", id="h-1"),

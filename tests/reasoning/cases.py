@@ -33,5 +33,5 @@ def script_model(answers: Any, **fields: Any) -> ScriptedChatModel:
 
 
 def make_reasoner(model: Any, **settings: Any) -> Reasoner:
-    """Return a reasoner that doesn't pause between tries."""
-    return Reasoner(model, **{"backoff": 0, "timeout": 10, **settings})
+    """Return a reasoner that doesn't pause between tries and is patient with a busy machine."""
+    return Reasoner(model, **{"backoff": 0, "timeout": 120, **settings})

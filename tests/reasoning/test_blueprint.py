@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC
 from collections.abc import Callable
-from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, Self
@@ -107,7 +106,7 @@ def blueprints(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> tuple[type[ARQ
     return blueprint, stages
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(blueprints(st.recursive(LEAVES, containers, max_leaves=4)))
 def test_any_blueprint_is_strict_and_ordered_and_reads_what_its_schema_allows_in_each_mode(drawn):
     blueprint, stages = drawn
@@ -159,12 +158,10 @@ def test_blueprints_that_refer_to_each_other_are_ordered_and_reduced_everywhere(
     ("annotation", "field", "problem"),
     [
         (int, ..., r"Asked\.x has no stage"),
-        (Annotated[int, respond("X?")] | None, ..., r"Asked\.x has no stage"),
         (Annotated[int, query("X?")], None, r"Asked\.x has no stage, or several"),
         (Annotated[int, Field(alias="y")], None, r"Asked\.x has a default or an alias"),
         (int, query("X?"), "Asked has no response"),
         (int, respond("X?", when=bool), r"Asked\.x has when=.*\| None"),
-        (dict[str, int], None, r"Asked\.x: an open dictionary"),
         (list[Line] | None, None, r"Asked\.x\[\]\.extras: an open dict"),
         (Any, None, r"Asked\.x: a value of any type"),
         (tuple[int, str], None, r"Asked\.x: a tuple"),
@@ -187,53 +184,17 @@ def test_a_class_that_is_built_late_is_checked_when_it_is_asked():
         Asked.response_schema()
 
 
-def test_a_forward_reference_is_checked_when_it_is_resolved():
-    class Late(ARQ):
-        x: Later = respond("X?")
-        y: int
-
-    class Later(ARQ):
-        z: int = respond("Z?")
-
-    with pytest.raises(errors.BlueprintDefinitionError, match=r"Late\.y has no stage"):
-        Late.model_rebuild()
-
-
 # Schema
 
-
-@pytest.mark.parametrize(
-    ("annotation", "value", "schema"),
-    [
-        (date, "2024-02-29", {"type": "string"}),
-        (Decimal, "0.10", {"type": "string"}),
-        (tuple[int, ...], [1, 2], {"type": "array", "items": {"type": "integer"}}),
-    ],
-)
-def test_types_are_asked_in_the_subset_and_validated_by_pydantic(annotation, value, schema):
-    blueprint = define(annotation)
-    assert blueprint.response_schema()["properties"]["x"] == {"description": "X?", **schema}
-    for mode in ("arq", "direct"):
-        assert read_answer(blueprint, {"x": value}, mode).model_dump(mode="json") == {"x": value}
-
-
-class Parcel(BaseModel):
-    kind: Literal["box", "bag"] = "box"
-    grams: int = Field(0, description="Its weight.")
-    inner: list[Parcel] = Field(default_factory=list)
-
-
-def test_a_model_with_defaults_is_asked_in_full_and_without_the_defaults():
-    schema = define(Parcel).response_schema()
-    assert_strict(schema)
-    assert schema["properties"]["x"] == {"description": "X?", "anyOf": [{"$ref": "#/$defs/Parcel"}]}
-    assert schema["$defs"]["Parcel"]["properties"]["grams"] == {
-        "description": "Its weight.",
-        "type": "integer",
-    }
-
-
 STRING, NULL = {"type": "string"}, {"type": "null"}
+
+
+def test_types_are_asked_in_the_subset_and_validated_by_pydantic():
+    blueprint = define(tuple[Decimal, ...])
+    items = {"type": "array", "items": STRING}
+    assert blueprint.response_schema()["properties"]["x"] == {"description": "X?", **items}
+    for mode in ("arq", "direct"):
+        assert read_answer(blueprint, {"x": ["0.10"]}, mode).model_dump(mode="json") == {"x": ["0.10"]}
 
 
 @pytest.mark.parametrize(
@@ -242,14 +203,10 @@ STRING, NULL = {"type": "string"}, {"type": "null"}
         ({"type": "string", "minLength": 1, "pattern": "a", "format": "date"}, STRING),
         ({"type": ["string", "null"]}, {"anyOf": [STRING, NULL]}),
         ({"oneOf": [NULL, STRING]}, {"anyOf": [NULL, STRING]}),
-        ({"anyOf": [{"type": "string", "format": "date"}, STRING]}, STRING),
         ({"enum": [True, None]}, {"anyOf": [{"type": "boolean", "enum": [True]}, NULL]}),
-        ({"type": "object", "properties": {}, "additionalProperties": True}, "open dictionary"),
         ({"type": "object", "patternProperties": {"a": {}}}, "open dictionary"),
         ({"properties": {"größe": STRING}}, r"x\.größe: a property name"),
         ({"allOf": [{"type": "integer"}, STRING]}, "several things"),
-        ({"type": "object", "properties": {}, "if": {}}, "conditional"),
-        ({"type": "file"}, "any type"),
         ({"enum": [{"a": 1}]}, "cannot be a value"),
     ],
 )

@@ -54,7 +54,7 @@ def get_ids(lines) -> list[str]:
 # Sections
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(VALUES)
 def test_any_value_can_be_read_from_its_section_and_cannot_close_it(value):
     _, text = get_prompt([HumanMessage("Hi")], orders=value)
@@ -78,10 +78,6 @@ def test_no_text_leaves_its_line_or_is_rendered_as_a_template(text):
 def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
     template = "{% block head %}{% block task %}Do it.{% endblock %}{% endblock %}" + TAIL
     assert get_prompt([], template)[0] == "Do it."
-    mine = (
-        '{% extends "message_reviser.md" %}{% block head %}Mine.{% endblock %}{% block tail %}{% endblock %}'
-    )
-    assert get_prompt([], mine)[0] == "Mine."
     (tmp_path / "mine.md").write_text(template)
     assert get_prompt([], tmp_path / "mine.md")[0] == "Do it."
 
@@ -91,7 +87,6 @@ def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
     [
         ("{% block head %}{{ x | shout }}{% endblock %}", "No filter named 'shout'"),
         ("{% extends name %}", "named by a plain string"),
-        ('{% extends "no.md" %}', "cannot read the prompt template.*no.md"),
         (
             '{% extends "message_reviser.md" %}{% block nowhere %}x{% endblock %}',
             "has no block 'nowhere' to replace: its blocks are head",
@@ -101,8 +96,7 @@ def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
             "{% block head %}{{ who }}{% endblock %}" + TAIL,
             "block 'head': UndefinedError: 'who' is undefined",
         ),
-        ("{% block head %}{{ 1 / 0 }}{% endblock %}" + TAIL, "block 'head': ZeroDivisionError"),
-        (HEAD + "{% block tail %}{{ orders.x.y }}{% endblock %}", "block 'tail'"),
+        (HEAD + "{% block tail %}{{ 1 / 0 }}{% endblock %}", "block 'tail': ZeroDivisionError"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_an_error_that_says_why(template, problem):
@@ -142,8 +136,8 @@ def test_messages_and_results_are_numbered_separately():
             "id": "M2",
             "from": "customer",
             "text": "Where is it?",
-            "attachments": ["image_url"],
-        },  # without its image
+            "attachments": ["image_url"],  # without its image
+        },
         {"id": "M3", "from": "agent", "text": "One moment."},
         {"id": "T1", **look, "arguments": {"order": "A-1"}, "result": "here"},
         {"id": "T2", **look, "arguments": {"order": "A-2"}, "result": "gone", "error": True},
@@ -180,9 +174,7 @@ def test_an_image_follows_the_line_that_names_it_in_the_form_that_every_class_re
     ("block", "profile"),
     [
         (SOUND, {}),
-        ({"type": "image", "base64": "QUJD"}, {}),
         ({"type": "image", "file_id": "f1"}, {}),
-        ({"type": "weird"}, {}),
         ({"type": "image", "source_type": "base64"}, {}),
         (PNG, {"image_inputs": False}),
     ],
@@ -199,9 +191,13 @@ def test_an_attachment_that_cannot_be_shown_is_refused_in_its_turn_and_later_onl
     assert f'"attachments": ["{block["type"]}"]' in model.calls[0].messages[1].content
 
 
-def test_images_count_for_the_budget_of_the_history():
-    talk = [HumanMessage([PNG]) for _ in range(10)]
-    assert get_ids(get_lines(talk, max_history_tokens=6000)) == ["M9", "M10"]
+@pytest.mark.parametrize(
+    ("content", "budget", "ids"),
+    [("x" * 400, 1000, ["M7", "M8", "M9", "M10"]), ([PNG], 6000, ["M9", "M10"])],
+)
+def test_a_history_over_the_budget_is_cut_to_half_of_it_counting_images(content, budget, ids):
+    talk = [HumanMessage(content) for _ in range(10)]
+    assert get_ids(get_lines(talk, max_history_tokens=budget)) == ids
 
 
 def test_the_answered_turn_is_that_of_the_agents_last_reply():
@@ -218,11 +214,6 @@ def test_a_long_message_is_shortened_in_the_middle(kind, key):
     (line,) = get_lines([kind("a" * 600 + "b" * 600)], max_history_tokens=1000)
     assert line[key] == f"{'a' * 500} … {'b' * 500}"
     assert line["shortened_from_characters"] == 1200
-
-
-def test_a_history_over_the_budget_is_cut_to_half_of_it():
-    talk = [HumanMessage("x" * 400) for _ in range(10)]
-    assert get_ids(get_lines(talk, max_history_tokens=1000)) == ["M7", "M8", "M9", "M10"]
 
 
 BUDGET = 400
@@ -242,7 +233,7 @@ def talks(draw):
     return messages
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(talks())
 def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_the_next(messages):
     previous: list[dict] = []

@@ -12,7 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Question, Reasoner, errors, track_usage
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, make_reasoner
-from tests.reasoning.endpoint import Endpoint, Reply, hang, ok, refusal, status, text, tool_call
+from tests.reasoning.endpoint import Endpoint, Reply, hang, ok, status, text, tool_call
 
 METHODS = ["json_schema", "function_calling", "json_mode", "none"]
 
@@ -159,14 +159,6 @@ def test_bad_arguments_of_the_forced_tool_are_asked_again(reply):
     assert answer.attempts[0].text
 
 
-def test_a_refusal_and_a_filtered_answer_are_final():
-    with Endpoint([refusal("I cannot judge people."), text("", finish_reason="content_filter")]) as endpoint:
-        reasoner = reasoner_for(endpoint)
-        for message in ("I cannot judge people", "content filter"):
-            with pytest.raises(errors.RefusalError, match=message):
-                reasoner.ask(Verdict, PROMPT)
-
-
 @pytest.mark.parametrize(
     "reply", [status(429, "slow down"), Reply(), NO_COMPLETION], ids=["429", "lost connection", "page"]
 )
@@ -195,8 +187,8 @@ async def test_a_lasting_failure_ends_after_eight_requests_whatever_the_client_r
 def test_the_timeout_ends_a_call_that_hangs_and_skips_a_pause_that_would_not_fit():
     with Endpoint([hang(), status(429)]) as endpoint:
         for reasoner in (
-            reasoner_for(endpoint, model={"max_retries": 5}, timeout=0.5),
-            reasoner_for(endpoint, backoff=1_000, timeout=10),
+            reasoner_for(endpoint, model={"max_retries": 5}, timeout=0.3),
+            reasoner_for(endpoint, backoff=1_000),
         ):
             with pytest.raises(errors.ModelUnavailableError, match="1 try, timeout"):
                 reasoner.ask(Verdict, PROMPT)
@@ -204,8 +196,8 @@ def test_the_timeout_ends_a_call_that_hangs_and_skips_a_pause_that_would_not_fit
 
 
 def test_a_shorter_timeout_of_the_model_leaves_time_for_further_tries():
-    with Endpoint([hang(), ok(GOOD)]) as endpoint:
-        assert reasoner_for(endpoint, model={"timeout": 0.5}, timeout=60).ask(Verdict, PROMPT).satisfied
+    with Endpoint(lambda request: hang() if endpoint.calls == 1 else ok(GOOD)) as endpoint:
+        assert reasoner_for(endpoint, model={"timeout": 0.3}).ask(Verdict, PROMPT).satisfied
 
 
 TOO_LONG = status(400, "This model's maximum context length is 10", error_code="context_length_exceeded")
@@ -214,12 +206,11 @@ TOO_LONG = status(400, "This model's maximum context length is 10", error_code="
 @pytest.mark.parametrize(
     ("earlier_replies", "reply", "advice"),
     [
-        ([ok(GOOD)], status(400, "the provider's words"), "the provider's words.*what the provider says"),
-        ([ok(GOOD)], status(404), "model name"),
+        ([ok(GOOD)], status(404, "the provider's words"), "the provider's words.*model name"),
         ([], status(401), r"API key of ChatOpenAI \(OPENAI_API_KEY, unless your code gives another\)"),
         ([], TOO_LONG, "shorten the history"),
     ],
-    ids=["setting", "name", "key", "long"],
+    ids=["name", "key", "long"],
 )
 def test_a_rejected_request_is_an_error_at_once_with_advice(earlier_replies, reply, advice):
     with Endpoint([*earlier_replies, reply]) as endpoint:
@@ -245,14 +236,11 @@ def test_an_address_or_a_key_that_cannot_be_sent_is_an_error_at_once(base_url, k
     assert "12345" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [("<html>Log in</html>", "base_url"), ('{"error": {"message": "no credits"}}', "no credits.*base_url")],
-)
-def test_an_address_without_chat_completions_is_an_error_after_each_method_was_tried(body, message):
+def test_an_address_without_chat_completions_is_an_error_after_each_method_was_tried():
+    body = '{"error": {"message": "no credits"}}'
     with (
         Endpoint(lambda request: Reply(body=body)) as endpoint,
-        pytest.raises(errors.ModelRequestError, match=message),
+        pytest.raises(errors.ModelRequestError, match=r"no credits.*base_url"),
     ):
         reasoner_for(endpoint).ask(Verdict, PROMPT)
     assert endpoint.methods == sorted(METHODS * 2, key=METHODS.index)

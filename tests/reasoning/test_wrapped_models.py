@@ -67,7 +67,6 @@ OTHER = {"configurable": {"which": "other"}}
     [
         (lambda a, b: a.with_retry().bind(stop=["x"]).with_config(tags=["t"]), None, "a"),
         (lambda a, b: failing().with_fallbacks([b.with_retry(), a]).with_retry(), None, "b"),
-        (alternatives, None, "a"),
         (alternatives, OTHER, "b"),
         (lambda a, b: alternatives(a, b).bind(stop=["x"]).with_config(OTHER), None, "b"),
         (lambda a, b: failing().with_fallbacks([alternatives(a, b)]), OTHER, "b"),
@@ -124,7 +123,6 @@ def test_a_configurable_model_is_made_from_the_config_of_each_run():
         (7, "model is a int: it must be a chat model"),
         (answering() | (lambda reply: reply), "RunnableSequence.* Of a chain, give the chat model inside it"),
         (answering().bind_tools([answering]), "bound to tools and tool_choice, .* tools to the agent"),
-        (answering().with_fallbacks([answering().bind(response_format={})]), "bound to response_format"),
         (alternatives(answering(), answering()).bind(response_format={}), "bound to response_format"),
     ],
 )
@@ -245,18 +243,9 @@ def test_a_fallback_that_is_rejected_does_not_hide_that_the_first_model_is_back(
     assert endpoint.calls == calls  # once, by each method where that may help
 
 
-def test_a_first_model_that_rests_is_asked_after_a_fallback_that_is_rejected():
-    first, second = returning(GOOD), script_model([GOOD, RejectedError()])
-    reasoner = make_reasoner(first, fallbacks=[second])
-    for model in (second, first):
-        assert reasoner.ask(Verdict, PROMPT).attempts[0].model == model.model_name
-
-
 @pytest.mark.parametrize(
     ("kinds", "tries"),
     [
-        ("lost lost lost", (2, 2, 8)),
-        ("lost rejected", (10, 1)),
         ("lost rejected lost", (2, 1, 8)),
         ("lost lost rejected", (4, 10, 1)),
     ],

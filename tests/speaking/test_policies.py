@@ -60,7 +60,7 @@ def test_all_shipped_policies_are_on_by_default():
 
 
 def test_entries_of_a_result_are_counted_by_its_form():
-    results = iter(['{"items": [1, 2, 3, 4, 5, 6], "page": 1}', "[1, 2, 3, 4, 5]", "[" * 100_000, "[]"])
+    results = iter(['{"items": [1, 2, 3, 4, 5, 6], "page": 1}', "[1, 2, 3, 4, 5]", "[" * 20_000, "[]"])
 
     def find(word: str) -> str:
         """Find."""
@@ -88,11 +88,9 @@ NORTH = {"food": "whatever", "area": "north"}
     ("arguments", "basis", "policies", "is_confirmed"),
     [
         (A1, "inferred", None, True),
-        (A1, "another_request", None, True),
         (A1, "inferred", [], False),
         (NORTH, "does_not_matter", None, False),
         ({"food": "whatever", "guests": 9}, "does_not_matter", None, True),
-        (NORTH, "known", None, True),
         (NORTH, "does_not_matter", [], True),
     ],
 )
