@@ -86,9 +86,12 @@ class Pair(NamedTuple):
 def compare_pairs(pairs: Sequence[Pair]) -> ComparedGroup:
     """Return the differences over some pairs; p is not corrected."""
     pairs_with_goal = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
+    goal_reached = None
+    if pairs_with_goal:
+        goal_reached = _compute_difference(pairs_with_goal, "goal_reached")
     return ComparedGroup(
         pairs=len(pairs),
-        goal_reached=_compute_difference(pairs_with_goal, "goal_reached") if pairs_with_goal else None,
+        goal_reached=goal_reached,
         goal_completion=_compute_difference(pairs, "goal_completed"),
         split=Fourfold.count((pair.a.goal_completed, pair.b.goal_completed) for pair in pairs),
         progress_rate=_compute_difference(pairs, "progress_rate"),

@@ -101,7 +101,8 @@ def _assign_positions(
             neighbours = drawn.pred
         else:
             neighbours = drawn.succ
-        for row in rows if is_downward else reversed(rows):
+        ordered_rows = rows if is_downward else rows[::-1]
+        for row in ordered_rows:
             targets = {}
             for item in row:
                 around = [positions[neighbour] for neighbour in neighbours[item]] or [positions[item]]

@@ -11,9 +11,8 @@ from contextlib import suppress
 from dataclasses import fields
 from heapq import heappop, heappush
 from importlib import resources
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -29,6 +28,8 @@ from arq_graph.milestones.reports.table_format import Table
 from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 from arq_graph.reasoning.sections import visible
+
+T = TypeVar("T")
 
 MAX_BYTES = 20_000_000
 """The most bytes of a page that the words of conversations take."""
@@ -93,6 +94,15 @@ def write_html(
 
 
 _Priority = tuple[bool, bool, int]
+"""Of a conversation: True if something forbidden happened, True if it missed the goal, and its negative position."""
+
+
+class _IncludedWords(NamedTuple):
+    priority: _Priority
+    position: int
+    size: int
+    text: str
+    instructions: str
 
 
 class _ConversationWords:
@@ -103,9 +113,7 @@ class _ConversationWords:
         self._positions: dict[tuple[str, int], deque[int]] = {}
         for position, record in enumerate(report.conversations):
             self._positions.setdefault((record.id, record.events), deque()).append(position)
-        self._included: list[
-            tuple[_Priority, int, str, str]
-        ] = []  # a heap: priority, size, text, instructions
+        self._included: list[_IncludedWords] = []  # a heap, with the lowest priority first
         self._size = 0
         self._highest_omitted: _Priority | None = None
         self._instruction_numbers: dict[str, int] = {}  # many conversations have the same instructions
@@ -135,22 +143,24 @@ class _ConversationWords:
         size = len(text.encode(errors="replace"))
         if is_new:
             size += len(transcript.instructions[:MAX_CHARACTERS].encode(errors="replace"))
-        heappush(self._included, (priority, size, text, transcript.instructions))
+        heappush(self._included, _IncludedWords(priority, position, size, text, transcript.instructions))
         self._size += size
         while self._size > MAX_BYTES:
-            self._highest_omitted, size, *_ = heappop(self._included)
-            self._size -= size
+            omitted = heappop(self._included)
+            self._highest_omitted = omitted.priority
+            self._size -= omitted.size
 
     def list_embedded(self) -> list[tuple[int, Markup]]:
         """Return the position of each conversation in the report, and its words as JSON."""
-        return sorted((-position, Markup(text)) for (_, _, position), _, text, _ in self._included)
+        return sorted((words.position, Markup(words.text)) for words in self._included)
 
     def describe_omissions(self) -> dict[str, Any]:
         """Return the number of included conversations, the files that hold the others, and the instructions."""
         instructions = {}
-        for *_, text in self._included:
-            if text:
-                instructions[self._instruction_numbers[text]] = _shorten(text)
+        for words in self._included:
+            if words.instructions:
+                number = self._instruction_numbers[words.instructions]
+                instructions[number] = _shorten(words.instructions)
         return {
             "readable": len(self._included),
             "elsewhere": sorted(self._sources) if self._highest_omitted else [],
@@ -168,10 +178,8 @@ def _read_page_file(name: str) -> str:
 
 def _describe_report(report: Report) -> dict[str, Any]:
     graphs = {name: MilestoneGraph(record.milestones) for name, record in report.graphs.items()}
-    graph_numbers = {name: number for number, name in enumerate(report.graphs)}
-    edge_numbers = {}
-    for name, graph in graphs.items():
-        edge_numbers[name] = {edge: number for number, edge in enumerate(graph.edges)}
+    graph_numbers = _number_items(report.graphs)
+    edge_numbers = {name: _number_items(graph.edges) for name, graph in graphs.items()}
     rows = []
     for record in report.conversations:
         row = _describe_record(record, graphs[record.graph], edge_numbers[record.graph])
@@ -193,10 +201,14 @@ def _describe_report(report: Report) -> dict[str, Any]:
     }
 
 
+def _number_items(items: Iterable[T]) -> dict[T, int]:
+    return {item: number for number, item in enumerate(items)}
+
+
 def _get_status(record: ConversationRecord) -> str:
-    if record.goal_completed is None:
-        return "nothing" if record.progress_range is None else "undecided"
-    return "completed" if record.goal_completed else "missed"
+    if record.goal_completed is not None:
+        return "completed" if record.goal_completed else "missed"
+    return "nothing" if record.progress_range is None else "undecided"
 
 
 def _describe_record(
@@ -237,12 +249,14 @@ def _describe_graph(
         described["possibly"] = possibly_reached[milestone.name]
         described["stopped"] = stopped[milestone.name]
         milestones.append(described)
-    node_numbers = {name: number for number, name in enumerate(graph)}
+    node_numbers = _number_items(graph)
+    points = list(node_points.values())
     edges = []
     for number, (source, target) in enumerate(graph.edges):
         ends = [node_numbers[source], node_numbers[target]]
-        edges.append({"ends": ends, "bends": edge_points[source, target], "count": travelled[number]})
-    points = [*node_points.values(), *chain.from_iterable(edge_points.values())]
+        bends = edge_points[source, target]
+        points.extend(bends)
+        edges.append({"ends": ends, "bends": bends, "count": travelled[number]})
     return {
         "file": record.file,
         "reviewed": record.reviewed,
@@ -297,10 +311,10 @@ def _list_model_answers(transcript: Transcript) -> list[dict[str, Any]]:
 
 def _describe_event(event: Event) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    for name in (field.name for field in fields(event)):
-        value = getattr(event, name)
-        if value is not None and name not in ("id", "step"):
-            described[name] = _shorten(value) if isinstance(value, str) else value
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if value is not None and field.name not in ("id", "step"):
+            described[field.name] = _shorten(value) if isinstance(value, str) else value
     if isinstance(event, Call):
         arguments = event.arguments.items()
         described["arguments"] = [[name, _shorten(_format_json(value))] for name, value in arguments]

@@ -170,7 +170,9 @@ class ConversationRecord(Record):
     @property
     def stopped_at(self) -> str | None:
         """The last milestone on the road that was taken; None unless the goal was certainly missed."""
-        return self.path_taken[-1] if self.goal_completed is False and self.path_taken else None
+        if self.goal_completed is False and self.path_taken:
+            return self.path_taken[-1]
+        return None
 
     @property
     def goal_reached(self) -> bool | None:
@@ -179,7 +181,9 @@ class ConversationRecord(Record):
             return None
         if any(milestone.name == self.goal for milestone in self.reached):
             return True
-        return None if self.goal in self.possibly_reached else False
+        if self.goal in self.possibly_reached:
+            return None
+        return False
 
 
 class BrokenConversation(Record):

@@ -65,7 +65,7 @@ def compare(a: Report, b: Report) -> Comparison:
         different_graphs=_find_different_graphs(a, b, pairs),
         overall=compare_pairs(pairs),
         use_cases=compare_use_cases(pairs),
-        stand_ins=tuple(dict.fromkeys((*a.stand_ins, *b.stand_ins))),
+        stand_ins=tuple(dict.fromkeys(a.stand_ins + b.stand_ins)),
     )
 
 

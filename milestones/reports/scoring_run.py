@@ -130,8 +130,10 @@ class ScoringRun:
 
     def _make_broken_conversation(self, source: str | None, position: int, error: Exception) -> Outcome:
         """Return the record of a conversation that can't be scored; raise an error that concerns all of them."""
-        is_unreached = isinstance(error, ModelRequestError | ModelUnavailableError)
-        self._unreached = self._unreached + 1 if is_unreached else 0
+        if isinstance(error, ModelRequestError | ModelUnavailableError):
+            self._unreached += 1
+        else:
+            self._unreached = 0
         if isinstance(error, PromptError | JudgeError) or self._unreached >= MAX_UNREACHED:
             raise error
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation

@@ -134,6 +134,9 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     group = tuple(records)
     with_way_to_go = [record for record in group if record.progress_range is not None]
     with_goal = [record for record in group if record.goal is not None]
+    goal_reached = None
+    if with_goal:
+        goal_reached = compute_rate(with_goal, lambda record: record.goal_reached)
     progress = compute_mean(with_way_to_go, lambda record: record.progress_rate)
     progress_at_least = progress_at_most = progress
     if progress.n < len(with_way_to_go):  # some are undecided
@@ -150,7 +153,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
             rewards.append((record.goal_completed, record.reward >= 1 - _REWARD_TOLERANCE))
     return Summary(
         conversations=len(group),
-        goal_reached=compute_rate(with_goal, lambda record: record.goal_reached) if with_goal else None,
+        goal_reached=goal_reached,
         goal_completion=compute_rate(group, lambda record: record.goal_completed),
         goal_at_least=compute_rate(with_way_to_go, lambda record: record.goal_completed is True),
         goal_at_most=compute_rate(with_way_to_go, lambda record: record.goal_completed is not False),
@@ -183,7 +186,9 @@ def _collect_values(records: Sequence[ConversationRecord], field: str) -> list[A
 
 
 def _average(values: Sequence[float]) -> Mean:
-    return Mean(n=len(values), mean=sum(values) / len(values) if values else None)
+    if not values:
+        return Mean(n=0, mean=None)
+    return Mean(n=len(values), mean=sum(values) / len(values))
 
 
 def compute_rate(

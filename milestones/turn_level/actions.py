@@ -42,7 +42,9 @@ class Action(Record):
         """`call`, `answer` or `nothing`."""
         if self.calls:
             return "call"
-        return "answer" if self.answer.strip() else "nothing"
+        if self.answer.strip():
+            return "answer"
+        return "nothing"
 
     @property
     def tools(self) -> Counter[str]:
@@ -66,7 +68,9 @@ class Action(Record):
         """
         if isinstance(value, cls):
             return value
-        (message,) = [AIMessage(value)] if isinstance(value, str) else convert_to_messages([value])
+        if isinstance(value, str):
+            value = AIMessage(value)
+        (message,) = convert_to_messages([value])
         if not isinstance(message, AIMessage):
             raise InputError(
                 f"the agent returned a message of the type {message.type!r}: return an AI message"

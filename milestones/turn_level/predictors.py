@@ -32,7 +32,8 @@ def make_predictor(agent: Any, *, tools: Any = None) -> Predictor:
     if isinstance(agent, str):
         agent = make_chat_model(agent)
     if isinstance(agent, BaseChatModel):
-        return _make_model_predictor(agent, None if tools is None else make_openai_definitions(tools))
+        definitions = None if tools is None else make_openai_definitions(tools)
+        return _make_model_predictor(agent, definitions)
     if hasattr(type(agent), "checkpointer"):  # a compiled graph, recognised without importing langgraph
         return _make_graph_predictor(agent)
     if not callable(agent) and not isinstance(agent, Runnable):

@@ -163,6 +163,7 @@ def compute_turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
     mistaken = []
     for (label, predicted_label), count in sorted(mistakes.items(), key=lambda item: (-item[1], item[0])):
         mistaken.append(Mistaken(truth=label, predicted=predicted_label, count=count))
+    parameters = [outcome.parameters for outcome in outcomes if outcome.parameters is not None]
     similarities = [outcome.similarity for outcome in outcomes if outcome.similarity is not None]
     return TurnMetrics(
         steps=len(outcomes),
@@ -170,9 +171,7 @@ def compute_turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
         action_recall=_count_share([outcome.matched for outcome in outcomes]),
         tool_calls=_compute_precision_recall(correct_calls, predicted_calls, actual_calls),
         final_answers=_compute_precision_recall(correct_answers, predicted_answers, actual_answers),
-        parameter_match=_count_share(
-            [outcome.parameters for outcome in outcomes if outcome.parameters is not None]
-        ),
+        parameter_match=_count_share(parameters),
         similarity=Mean(n=len(similarities), mean=_divide(fsum(similarities), len(similarities))),
         mistaken=tuple(mistaken),
         errors=sum(outcome.error is not None for outcome in outcomes),

@@ -110,13 +110,18 @@ class AgendaUser:
         if self._is_leaving:
             return None
         if self._turn == 1:
-            return self._phrase(_Reply("" if self._is_guide else "opening", self._progress.wish))
+            return self._phrase(self._reveal_wish("opening"))
         intent_number = self._progress.number
         reply = self._choose_reply(AgentMessage(join_agent_texts(messages)))
         if not reply.is_last and intent_number == self._progress.number:
             reply = self._limit_repetition(reply)
         self._is_leaving = reply.is_last
         return self._phrase(reply)
+
+    def _reveal_wish(self, moment: str) -> _Reply:
+        if self._is_guide:
+            moment = ""  # a guide gives the task in its own words
+        return _Reply(moment, self._progress.wish)
 
     def _limit_repetition(self, reply: _Reply) -> _Reply:
         """Return the reply, or the end if the user would repeat it more often than its patience allows."""
@@ -143,7 +148,8 @@ class AgendaUser:
         if wrong_facts := self._find_wrong_facts(message):
             return _Reply("correction", facts=wrong_facts)
         if message.is_confirmation:
-            return _Reply("", "Yes" if self._agrees_to(message.text) else "No")
+            answer = "Yes" if self._agrees_to(message.text) else "No"
+            return _Reply("", answer)
         done_when = self._progress.intent.done_when
         if done_when is not None and done_when.search(message.text):
             return self._move_on()
@@ -217,7 +223,8 @@ class AgendaUser:
         progress = self._progress
         requested_facts = tuple(find_requested_facts(question, progress.facts))
         if self._knows_nothing:
-            return _Reply("answer", "" if requested_facts else VAGUE, requested_facts)
+            text = "" if requested_facts else VAGUE
+            return _Reply("answer", text, requested_facts)
         repeated_facts = tuple(fact for fact in progress.facts if fact.is_in(question))
         if repeated_facts and all(fact.name in progress.told_names for fact in requested_facts):
             return _Reply("yes", facts=repeated_facts)
@@ -259,7 +266,7 @@ class AgendaUser:
         next_number = self._progress.number + 1
         if next_number < len(self.spec.intents):
             self._progress = self._start_intent(next_number)
-            return _Reply("" if self._is_guide else "next", self._progress.wish)
+            return self._reveal_wish("next")
         if self._remaining_challenges:
             return _Reply("answer", self._remaining_challenges.pop(0))
         return _Reply("", self.spec.closing, is_last=True)
@@ -270,9 +277,9 @@ class AgendaUser:
         if not reply.is_last and reply.moment != "correction":
             deviation = self.spec.draw_deviation(self._seed, self._turn)
         facts = self._select_facts(deviation, reply.facts)
-        parts = [reply.text]
+        parts = [reply.text] if reply.text else []
         parts.extend(self._state_fact(fact) for fact in facts)
-        text = redact(" ".join(filter(None, parts)), self.spec.kind, self.spec.facts, self._seed)
+        text = redact(" ".join(parts), self.spec.kind, self.spec.facts, self._seed)
         if reply.moment:
             text = self._wrap_in_persona_line(reply.moment, text)
         if deviation == "asr":
@@ -302,13 +309,15 @@ class AgendaUser:
         value: Value | None = fact.value
         if self._knows_nothing:
             value = make_wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
+            if value is None:
+                return VAGUE
         elif self.spec.kind == "perturbed" and is_withheld_if_perturbed(fact):
             value = strip_numbers(fact.value) if self._is_guide else ""
-            return f"The {fact.label} is {value}." if value else f"I do not have the {fact.label} at hand."
-        if value is None:
-            return VAGUE
+            if not value:
+                return f"I do not have the {fact.label} at hand."
         if isinstance(value, bool):
-            return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
+            answer = "yes" if value else "no"
+            return f"{fact.label.capitalize()}: {answer}."
         return f"The {fact.label} is {value}."
 
     def _wrap_in_persona_line(self, moment: str, text: str) -> str:

@@ -66,7 +66,9 @@ class Household:
         for things in self.house.values():
             counts.update(get_kind(name) for name in things if name != LAMP)
         _require("thing", thing, [kind for kind, count in counts.items() if count >= self._needed_things])
-        targets = {""} if task == "light" else {get_kind(place) for place in self.house}
+        targets = {get_kind(place) for place in self.house}
+        if task == "light":
+            targets = {""}
         _require("target", target, targets)
         self.task, self.thing, self.target = task, thing, target
         self.reset()

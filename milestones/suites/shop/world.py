@@ -36,11 +36,11 @@ class Product(Part):
 
     def has(self, attribute: str) -> bool:
         """Return True if its name, a feature or a sentence of its description has all words of an attribute."""
-        sentences = _SENTENCE_END.split(self.description)
+        texts = [f"{self.kind} {self.name}"]
+        texts.extend(self.features)
+        texts.extend(_SENTENCE_END.split(self.description))
         terms = extract_terms(attribute)
-        return any(
-            terms <= extract_terms(text) for text in (f"{self.kind} {self.name}", *self.features, *sentences)
-        )
+        return any(terms <= extract_terms(text) for text in texts)
 
 
 class Wanted(Part):
