@@ -1,1 +1,1 @@
-"""What was measured over many conversations: the figures, as data, as a table and as a page to look at."""
+"""Measurements of many conversations: their figures as data, as tables and as a page."""

@@ -85,7 +85,7 @@ class ConversationRecord(Record):
         arm: The arm of an evaluation that ran it; the following fields are those of evaluations, too.
         goal: The milestone that serves the user's goal, if the scenario names one.
         probes: The purpose of the scenario, if it states one; `twin` is the scenario that differs in one thing.
-        expected: What its answer must be, if the scenario states it: guidelines, calls, patterns.
+        expected: The expected answer, if the scenario states it: guidelines, calls, patterns.
         run: The number of the run of its scenario, from 1.
         seed: The seed of the user's and the world's chance.
         outcome: The end of the conversation as the world reports it, by name: shares from 0 to 1, counts, or flags.

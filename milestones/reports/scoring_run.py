@@ -170,14 +170,14 @@ def score_transcripts(
     Args:
         graph: One graph for all, one for each use case by its name, or a function that gives each its own, such as
             `gold_graph`.
-        transcripts: What `read_transcripts` gives; memory holds as many as are scored at once.
+        transcripts: The conversations, as `read_transcripts` yields them; memory holds as many as are scored at once.
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
             those that each transcript brings.
         judge: Decides what code cannot; None: such milestones stay undecided.
         concurrency: The number that is scored at once, from 1, while a judge waits for its model.
         results: A JSON Lines file to which each score is written as it comes. Conversations of the same run that it
             holds are not scored again. None: scores are not stored.
-        depends_on: What else the outcomes depend on, by a name that a message can show, such as the judge's model.
+        depends_on: Anything else that the scores depend on, by its name in messages, such as the judge's model.
 
     Raises:
         SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.

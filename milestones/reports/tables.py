@@ -51,7 +51,7 @@ ENDS: Mapping[Ended, str] = {
 }
 
 GetGroup = Callable[[ConversationRecord], str | None]
-"""Returns the group of a conversation, None if it is in none."""
+"""Returns the name of a conversation's group, or None."""
 SummaryByArm = Mapping[str, Summary]
 Cells = dict[str, str]
 

@@ -1,1 +1,1 @@
-"""Turn-level evaluation: is each next action the right one, given the true history up to it?"""
+"""Turn-level evaluation: an agent's next action after the true history, compared with the recorded one."""

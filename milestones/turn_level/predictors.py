@@ -1,4 +1,4 @@
-"""How an agent is asked for its next action: a chat model, a compiled graph, or a function of the history."""
+"""Asking an agent for its next action: a chat model, a compiled graph, or a function of the history."""
 
 from __future__ import annotations
 

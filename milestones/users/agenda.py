@@ -38,7 +38,7 @@ VAGUE = "I am not sure. Maybe it is in your system."
 
 @dataclass(frozen=True)
 class _Reply:
-    """A reply before it is phrased: words of the spec and facts; `moment` names the persona's words around them."""
+    """A reply before it is phrased: words of the spec, and facts; `moment` selects the persona's words around them."""
 
     moment: str
     text: str = ""
@@ -79,8 +79,8 @@ class AgendaUser:
     An object is one conversation: make another for the next.
 
     Args:
-        spec: Who it is.
-        seed: What chance depends on.
+        spec: The specification of the user.
+        seed: The seed of its random choices.
     """
 
     def __init__(self, spec: UserSpec, *, seed: int) -> None:
@@ -160,7 +160,7 @@ class AgendaUser:
         return _join_replies([answer for answer in answers if answer is not None])
 
     def _answer_offer(self, text: str) -> list[_Reply | None]:
-        """Return the answer to an offer, which is given once, and the facts it names that the agent lacks."""
+        """Return the answer to an offer, once, and the facts that it names and the agent lacks."""
         answers = [self._find_scripted_answer(text, only_once=True)]
         if named_facts := find_requested_facts(text, self._progress.untold_slots):
             answers.append(_Reply("answer", facts=tuple(named_facts)))
@@ -189,20 +189,18 @@ class AgendaUser:
         """Return the slots that the agent repeats with a wrong value; the user objects to each value once."""
         if self._knows_nothing:
             return ()
-        true_values = {
-            str(fact.value).casefold() for fact in self.spec.facts if not isinstance(fact.value, bool)
-        }
+        progress = self._progress
+        facts = [fact for fact in self.spec.facts if not isinstance(fact.value, bool)]
+        true_values = {str(fact.value).casefold() for fact in facts}
         wrong_facts: dict[Fact, None] = {}
-        for fact in self._progress.slots:
+        for fact in progress.slots:
             other_values = {value.casefold() for value in find_other_values(message.text, fact)}
             for value in other_values - true_values:
                 correction = (fact.name, value)
-                is_new = (
-                    fact.name in self._progress.told_names and correction not in self._progress.corrections
-                )
+                is_new = fact.name in progress.told_names and correction not in progress.corrections
                 if message.is_confirmation or is_new:
                     wrong_facts[fact] = None
-                    self._progress.corrections.add(correction)
+                    progress.corrections.add(correction)
         return tuple(wrong_facts)
 
     def _agrees_to(self, question: str) -> bool:
@@ -262,7 +260,7 @@ class AgendaUser:
         return answers
 
     def _move_on(self) -> _Reply:
-        """Return the next wish, a challenge of the persona once there is none, or the closing."""
+        """Return the next wish; after the last one, the next challenge of the persona, and then the closing."""
         next_number = self._progress.number + 1
         if next_number < len(self.spec.intents):
             self._progress = self._start_intent(next_number)
@@ -284,7 +282,7 @@ class AgendaUser:
             text = self._wrap_in_persona_line(reply.moment, text)
         if deviation == "asr":
             text = simulate_speech_recognition(text, self._draw("asr"))
-            facts = ()  # misheard facts are said again
+            facts = ()  # misheard facts count as untold
         for fact in self._progress.facts:
             if fact in facts or fact.is_in(text):
                 self._progress.told_names.add(fact.name)
@@ -293,7 +291,7 @@ class AgendaUser:
         return text.strip() or None
 
     def _select_facts(self, deviation: Deviation | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-        """Return the facts to be told: some deviations omit some or make one wrong, until they are asked for again."""
+        """Return the facts to state: a deviation may omit some or make one wrong, until they are asked for again."""
         if not facts or (deviation, facts) in self._deviations:
             return facts
         self._deviations.add((deviation, facts))

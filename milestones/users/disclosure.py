@@ -1,4 +1,4 @@
-"""What each kind of user says: all that it knows, nothing with a number, or nothing true; and misheard speech."""
+"""The facts that each kind of user discloses: all, those without numbers, or none that is true; and misheard speech."""
 
 from __future__ import annotations
 

@@ -86,9 +86,9 @@ class SimulatedUser:
     An object is one conversation: make another for the next.
 
     Args:
-        spec: Who it is.
+        spec: The specification of the user.
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
-        seed: What chance depends on, apart from the model's own.
+        seed: The seed of all random choices but the model's own.
 
     Raises:
         InputError: `model` isn't a chat model, a model string or a `Reasoner`.
@@ -101,9 +101,8 @@ class SimulatedUser:
         self._seed = seed
         self._withheld: set[tuple[str, Any]] = set()
         if spec.kind == "perturbed":
-            self._withheld = {
-                (fact.name, fact.value) for fact in spec.facts if is_withheld_if_perturbed(fact)
-            }
+            withheld = filter(is_withheld_if_perturbed, spec.facts)
+            self._withheld = {(fact.name, fact.value) for fact in withheld}
         self._head = self._template.render("head", self._describe_user())
         self._turn = 0
 

@@ -24,23 +24,32 @@ Kind = Literal["helpful", "perturbed", "unhelpful"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Deviation = Literal["off_topic", "incorrect", "partial", "asr"]
 
+
+def _wrap_text(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _make_intent(value: object) -> object:
+    return {"request": value} if isinstance(value, str) else value
+
+
 Text = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Text | int | float | bool
-Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda text: (text,) if isinstance(text, str) else text)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_wrap_text)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Persona(Part):
-    """How a user talks."""
+    """The way in which a user talks."""
 
     description: str
-    """Who it is, as a model reads it."""
+    """The description that a model reads."""
     lines: Mapping[str, tuple[str, ...]] = {}
     """Its words for moments of a conversation, with `{said}` for what there is to say; for any moment that is not
     here, the plain persona's."""
     challenges: tuple[str, ...] = ()
-    """What it puts to the agent beyond its wishes, one a turn, once all of them are dealt with."""
+    """Messages that challenge the agent, one a turn, once all wishes are dealt with."""
 
 
 @cache
@@ -70,14 +79,14 @@ class Intent(Part):
     """One thing that the user wants.
 
     Args:
-        request: How it is asked: "Where is my order?".
-        slots: What the user knows for it, by name: `{order_id: ORD-1002}`.
-        answers: What is said when the agent asks about a topic: `{expedited shipping: "Yes, please."}`.
+        request: The words in which it is asked: "Where is my order?".
+        slots: The facts that the user knows for it, by name: `{order_id: ORD-1002}`.
+        answers: The answer to each topic that the agent may ask about: `{expedited shipping: "Yes, please."}`.
         accepts: Offers that are taken, in a few words each.
         refuses: Offers that are declined, in a few words each.
-        fallback: What is wanted where the request cannot be had.
+        fallback: The request that follows if the first one fails.
         done_when: A regular expression in the agent's words by which the user sees that the intent is served.
-            None: an answer that asks nothing, reports no failure, and comes after all slots have been said.
+            None: an answer without a question or a failure, after all slots have been told.
     """
 
     request: Text
@@ -89,27 +98,25 @@ class Intent(Part):
     done_when: PatternText | None = None
 
 
-Intents = tuple[
-    Annotated[Intent, BeforeValidator(lambda text: {"request": text} if isinstance(text, str) else text)], ...
-]
+Intents = tuple[Annotated[Intent, BeforeValidator(_make_intent)], ...]
 
 
 class UserSpec(Part):
     """A simulated user (Pre-Act, 4.3; ReSpAct, 3.4, B.1 and E.4).
 
     Args:
-        intents: What the user wants, 1 or more, in the order in which it is revealed; one may be its request alone.
+        intents: The things that the user wants, 1 or more, in the order of asking; one may be its request alone.
         role: A `customer` opens, reveals one intent after the other and corrects the agent. A `guide` gives the
             task and from then on speaks only of what it is asked.
         kind: `helpful`: knows everything below and says it when asked. `perturbed`: doesn't have the ids at hand, and
             so says neither numbers nor dates, addresses and identifiers. `unhelpful`: knows none of it and suggests
             what is wrong.
-        knowledge: Further facts, by name; said only when asked.
+        knowledge: Further facts, by name; told only when asked for.
         asked_as: Other words by which an agent may ask for a slot: `{order_id: [confirmation code]}`.
         persona: The name of a shipped persona, or a description in words, which a model plays.
-        deviations: How often the user departs from the happy path, by kind, as a share of its turns from 0 to 1.
-        patience: How often the user says the same again in one intent before giving up, 0 or more.
-        closing: What is said when all is done; empty: nothing.
+        deviations: The share of turns, from 0 to 1, in which the user departs from the happy path, by kind.
+        patience: The number of repetitions in one intent after which the user gives up, 0 or more.
+        closing: The last words when all is done; may be empty.
     """
 
     intents: Annotated[Intents, Field(min_length=1)]

@@ -196,11 +196,6 @@ async def test_report_refuses_to_ask_a_model_in_a_running_loop():
     assert len(score_transcripts(make_thanks_graph(), make_thanks(20)).report().conversations) == 20
 
 
-def test_concurrency_must_be_positive():
-    with pytest.raises(errors.InputError, match="concurrency must be a whole number"):
-        score_transcripts(make_thanks_graph(), make_thanks(1), concurrency=0)
-
-
 async def test_scores_are_reported_before_an_error_ends_the_run_and_no_task_remains():
     async def judge(graph, transcript, observations):
         if transcript.id == "3":

@@ -15,26 +15,26 @@ from arq_graph.agent.part import Part
 
 DATABASE = Path(__file__).with_name("database.json")
 MOST_SHOWN = 10
-"""How many entities a search shows."""
+"""The number of entities that a search shows."""
 
 Domain = Literal["hotel", "restaurant", "attraction", "train", "taxi"]
 Value = str | int
 Values = Mapping[str, Value]
 
 HIDDEN = frozenset(("address", "phone", "postcode", "opening_hours", "entrance_fee"))
-"""What a search does not show of an entity: it has to be looked up. A train's name is its number."""
+"""The attributes that a search does not show: they have to be looked up. A train's name is its number."""
 
 _PLACES = ("departure", "destination")
 
 
 class Wish(Part):
-    """What a customer wants in one domain.
+    """The wish of a customer in one domain.
 
     Args:
-        find: What must hold of the entity; the times of a train are bounds.
-        book: What must hold of the booking; None: nothing is to be booked. Where a taxi's place is the name of another
-            domain, what was offered or booked there is meant.
-        request: The attributes that the customer wants to be told.
+        find: The constraints on the entity; the times of a train are bounds.
+        book: The constraints on the booking; None: nothing is to be booked. If a taxi's place is the name of another
+            domain, it means the entity that was offered or booked there.
+        request: The attributes that the customer asks for.
         full: Bookings that are refused: those of which all values of one of these hold.
     """
 
@@ -48,7 +48,7 @@ class BookingDesk:
     """The desk of one conversation: its methods are the agent's tools, and what was done decides the outcome.
 
     Args:
-        goal: What the customer wants, by domain; see `Wish`.
+        goal: The customer's wishes, by domain.
     """
 
     def __init__(self, goal: Mapping[str, Any]) -> None:

@@ -46,7 +46,7 @@ class Household:
         house: One of `HOUSES`.
 
     Attributes:
-        done: Whether the task is done.
+        done: True once the task is done.
         score: None, as it is not shown how far one is.
         where: The place of each thing that is not held, and of the lamp.
 

@@ -44,12 +44,12 @@ class Product(Part):
 
 
 class Wanted(Part):
-    """What a customer wants to have bought; a purchase is judged by all of it (ReSpAct, 4.3).
+    """The goal of a customer; a purchase is judged by all of it (ReSpAct, 4.3).
 
     Args:
-        attributes: What must be true of it, its kind among them.
+        attributes: The attributes that the product must have, its kind among them.
         options: The values that must be picked.
-        price: What it may cost at most; None: anything.
+        price: The highest acceptable price; None: any.
     """
 
     attributes: tuple[Text, ...] = ()
@@ -73,10 +73,10 @@ class Shop:
     before something is bought; buying ends the visit.
 
     Args:
-        goal: What the customer wants; see `Wanted`.
+        goal: The customer's goal; see `Wanted`.
 
     Attributes:
-        done: Whether something was bought.
+        done: True once something was bought.
         score: The share of what is wanted that the purchase covers; 0 before it.
     """
 

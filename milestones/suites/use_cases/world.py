@@ -49,13 +49,12 @@ class _Desk:
         """Find the number of what a customer has here, where the customer does not know it."""
         kind, key = self._records["by_name"]
         detail_words = _split_words(detail)
-        match = None
         for number, record in self._records[kind].items():
             has_name = record["name"].casefold() == name.casefold()
             has_detail = detail_words and detail_words <= _split_words(_describe(record))
-            if has_name and has_detail and match is None:
-                match = number
-        return {"found": match is not None, key: match}
+            if has_name and has_detail:
+                return {"found": True, key: number}
+        return {"found": False, key: None}
 
     def hand_over(self) -> str:
         """Hand the conversation over to a colleague, who goes on with it."""
@@ -304,18 +303,8 @@ class DeliveryDesk(_Desk):
 
     def track_parcel(self, tracking_number: Parcel) -> Record:
         """Look up where a parcel is, and when it is expected."""
-        return self._select(
-            "parcels",
-            tracking_number,
-            "sender",
-            "status",
-            "expected",
-            "note",
-            "duty",
-            "needs",
-            "days",
-            "goes_to",
-        )
+        keys = ("sender", "status", "expected", "note", "duty", "needs", "days", "goes_to")
+        return self._select("parcels", tracking_number, *keys)
 
     def list_times(self, tracking_number: Parcel) -> Record:
         """List the times at which a parcel can be brought again; there may be none."""
