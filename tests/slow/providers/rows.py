@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.slow.providers import apis
-from tests.slow.providers.stub import Api, Asked, Said, Stub
+from tests.slow.providers.stub import Api, ModelAnswer, Request, Stub
 
 SLOW = [
     pytest.mark.slow,
@@ -61,7 +61,7 @@ ROWS: dict[str, Row] = {
     "ChatOpenAI": (apis.OpenAI(), openai, {}),
     "ChatOpenAI (Responses API)": (apis.Responses(), openai, {"use_responses_api": True}),
     "ChatOpenAI (reasoning model)": (apis.OpenAI(reasoning=True), openai, {"model": "o4-mini"}),
-    "ChatOpenAI (server of plain text)": (apis.OpenAI(ways=""), openai, {"model": "tiny"}),
+    "ChatOpenAI (server of plain text)": (apis.OpenAI(json_modes=""), openai, {"model": "tiny"}),
     "ChatAnthropic": (apis.Anthropic(), anthropic, {}),
     "ChatAnthropic (thinking, older model)": (
         apis.Anthropic(old=True),
@@ -79,16 +79,16 @@ ROWS: dict[str, Row] = {
 }
 
 
-def serving(name: str, answer: Callable[[Asked], Said]) -> tuple[Stub, Callable[..., Any]]:
-    """A stub of a row's API, and how its model is made once the stub serves."""
+def make_stub(name: str, answer: Callable[[Request], ModelAnswer]) -> tuple[Stub, Callable[..., Any]]:
+    """Return a stub of a row's API, and a function that makes its model once the stub serves."""
     api, make, fields = ROWS[name]
     stub = Stub(api, answer)
     base = "/v1" if make is openai else ""
     return stub, lambda **more: make(stub.url + base, **{**fields, **more})
 
 
-def documented() -> tuple[list[str], dict[str, dict[str, str]]]:
-    """The columns of the documented table, and its cells by row and column."""
+def read_table() -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return the columns of the documented table, and its cells by row and column."""
     lines = re.findall(r"^\| *(.+?) *\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     header, _, *rows = [[cell.strip() for cell in line.split("|")] for line in lines[: len(ROWS) + 2]]
     return header[1:], {row[0].replace("`", ""): dict(zip(header[1:], row[1:], strict=True)) for row in rows}

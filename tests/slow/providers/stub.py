@@ -1,9 +1,9 @@
 """A chat model provider on this machine: one server for every API, as strict as the real ones are.
 
-    with Stub(Anthropic(), lambda asked: Said('{"score": 8}')) as stub:
+    with Stub(Anthropic(), lambda request: ModelAnswer('{"score": 8}')) as stub:
         model = ChatAnthropic(model="claude", base_url=stub.url, api_key="key")
         ...
-    assert stub.asked[0].temperature == 0.2
+    assert stub.requests[0].temperature == 0.2
 
 What an API does not know, or a model does not take, it refuses in the words and the shape of the provider's error.
 """
@@ -19,8 +19,8 @@ from tests.loopback import Loopback
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the model behind the stub answers: a text (JSON or words), or a refusal; cut off at the token limit."""
+class ModelAnswer:
+    """The answer of the model behind the stub: a text, a refusal, or a text that is cut off at the token limit."""
 
     text: str = ""
     refusal: str = ""
@@ -28,12 +28,17 @@ class Said:
 
 
 @dataclass
-class Asked:
-    """One request, read by its API: `way` is how it asks for JSON, `marked` has the prompt up to each mark to cache."""
+class Request:
+    """A parsed request.
+
+    Attributes:
+        json_mode: How it asks for JSON.
+        marked: The prompt up to each mark for the cache.
+    """
 
     body: dict[str, Any]
     messages: list[tuple[str, str]]
-    way: str = "text"
+    json_mode: str = "text"
     schema: dict[str, Any] | None = None
     tool: str = ""
     temperature: float | None = None
@@ -43,14 +48,12 @@ class Asked:
     streamed: bool = False
 
     def read(self, role: str, blocks: list[tuple[str, bool]]) -> None:
-        """Take a message up: the text of each of its blocks, and whether a mark stands behind it."""
+        """Add a message: the text of each of its blocks, and whether a cache mark follows the block."""
         for number, (_, is_marked) in enumerate(blocks, start=1):
-            if is_marked:  # where blocks begin and end is a part of what has to be the same
-                so_far = [
-                    *(f"{role}: {text}" for role, text in self.messages),
-                    *(b[0] for b in blocks[:number]),
-                ]
-                self.marked.append("\0".join(so_far))
+            if is_marked:  # the cache compares the limits of the blocks too
+                prefix = [f"{role}: {text}" for role, text in self.messages]
+                prefix += [text for text, _ in blocks[:number]]
+                self.marked.append("\0".join(prefix))
         self.messages.append((role, "".join(text for text, _ in blocks)))
 
     @property
@@ -68,32 +71,34 @@ class Refused(Exception):
 
 
 class Api(Protocol):
-    """One provider's HTTP API: how a request is read, or refused, and how an answer and an error are written."""
+    """One provider's HTTP API: how a request is read, or refused, and how an answer and an error are response."""
 
-    def read(self, body: dict[str, Any]) -> Asked: ...
-    def write(self, asked: Asked, said: Said) -> dict[str, Any]: ...
-    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes: ...
+    def read(self, body: dict[str, Any]) -> Request: ...
+    def write(self, request: Request, answer: ModelAnswer) -> dict[str, Any]: ...
+    def stream(self, request: Request, response: dict[str, Any]) -> bytes: ...
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]: ...
 
 
-def only(value: dict[str, Any], known: str, where: str = "", words: str = "Unknown parameter: '{}'.") -> None:
-    """Refuse what an API does not know; `known` names what it does."""
+def refuse_unknown_keys(
+    value: dict[str, Any], known: str, where: str = "", words: str = "Unknown parameter: '{}'."
+) -> None:
+    """Refuse keys that the API doesn't know; `known` lists those that it knows."""
     for key in value.keys() - set(known.split()):
         raise Refused(words.format(f"{where}.{key}" if where else key))
 
 
-def needed(value: dict[str, Any], keys: str, where: str = "") -> None:
+def require_keys(value: dict[str, Any], keys: str, where: str = "") -> None:
     for key in keys.split():
         if value.get(key) in (None, "", []):
             raise Refused(f"{where}{key}: Field required")
 
 
-def parts_of(content: Any) -> list[dict[str, Any]]:
+def get_parts(content: Any) -> list[dict[str, Any]]:
     """The blocks of a message, a text being one."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
 
 
-def nodes_of(schema: Any) -> Iterable[dict[str, Any]]:
+def list_schema_nodes(schema: Any) -> Iterable[dict[str, Any]]:
     """Every schema in a schema; a reference that leads nowhere is refused."""
     definitions = schema.get("$defs", {})
     found = [schema, *definitions.values()]
@@ -107,11 +112,11 @@ def nodes_of(schema: Any) -> Iterable[dict[str, Any]]:
 
 @dataclass
 class Stub:
-    """The server, serving inside a `with` block; `answer` may raise `Refused`."""
+    """The server, which serves inside a `with` block; `answer` may raise `Refused`."""
 
     api: Api
-    answer: Callable[[Asked], Said]
-    asked: list[Asked] = field(default_factory=list)
+    answer: Callable[[Request], ModelAnswer]
+    requests: list[Request] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -129,24 +134,31 @@ class Stub:
         if self._closed:
             raise ConnectionResetError
         try:
-            asked = self.api.read(body)
-            asked.streamed = "stream" in path.lower() or bool(body.get("stream"))
-            self.asked.append(asked)
-            written = self.api.write(asked, self.answer(asked))
+            request = self.api.read(body)
+            request.streamed = "stream" in path.lower() or bool(body.get("stream"))
+            self.requests.append(request)
+            response = self.api.write(request, self.answer(request))
         except Refused as refused:
             self.refused.append(refused)
             error, headers = self.api.error(refused)
             return refused.status, json.dumps(error).encode(), headers
-        return 200, self.api.stream(asked, written) if asked.streamed else json.dumps(written).encode(), {}
+        return (
+            200,
+            self.api.stream(request, response) if request.streamed else json.dumps(response).encode(),
+            {},
+        )
 
 
-def halves(text: str) -> tuple[str, str]:
-    """What a streamed text comes in."""
+def split_in_two(text: str) -> tuple[str, str]:
+    """Return the two parts in which a text is streamed."""
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
-def events(told: Iterable[dict[str, Any]], *, ended: str = "") -> bytes:
-    """Server-sent events, each with its type where it has one."""
-    named = ((f"event: {each['type']}\n" if "type" in each else "", each) for each in told)
-    lines = [f"{name}data: {json.dumps(each)}\n\n" for name, each in named]
-    return "".join([*lines, ended]).encode()
+def format_events(payloads: Iterable[dict[str, Any]], *, ended: str = "") -> bytes:
+    """Return server-sent events, each with its type if it has one."""
+    text = ""
+    for payload in payloads:
+        if "type" in payload:
+            text += f"event: {payload['type']}\n"
+        text += f"data: {json.dumps(payload)}\n\n"
+    return (text + ended).encode()

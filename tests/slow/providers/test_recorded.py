@@ -9,8 +9,8 @@ import pytest
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import RecordingChatModel, evaluate
 from tests.milestones.test_recordings import COSTS, dump, orders
-from tests.slow.providers.rows import ROWS, SLOW, serving
-from tests.slow.providers.test_turns import offline
+from tests.slow.providers.rows import ROWS, SLOW, make_stub
+from tests.slow.providers.test_turns import answer_offline
 
 pytestmark = SLOW
 
@@ -18,7 +18,7 @@ pytestmark = SLOW
 @pytest.mark.parametrize("name", ROWS)
 def test_a_run_through_any_class_is_replayed(name: str, tmp_path: Path):
     tried, names = load_arms(["guided", "react"]), orders("a", "b")
-    stub, make = serving(name, offline)
+    stub, make = make_stub(name, answer_offline)
     with stub:
         first = evaluate(names, tried, model=RecordingChatModel(tmp_path / "answers.jsonl", make()))
     again = evaluate(names, tried, model=RecordingChatModel(tmp_path / "answers.jsonl"), concurrency=1)
