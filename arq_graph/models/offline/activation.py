@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.schema_filler import SchemaFiller
 from arq_graph.models.offline.words import find_common, has_most_words, split_words
 
 _ABOUT_CUSTOMER = {"customer", "asks", "wants", "says", "tells", "needs"}
@@ -24,28 +22,18 @@ def is_constant(condition: str | None) -> bool:
     return condition is None or condition.strip(" .").casefold() == "always"
 
 
-def judge_guidelines(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
+def judge_guidelines(prompt: Prompt) -> dict[str, Any]:
     """Return the answers to the matcher's queries by guideline id."""
-    applied = [record["guideline"] for record in prompt.get_from_tail("applied")]
     answers = {}
     for guideline in prompt.get_entries("guidelines"):
-        id = guideline["id"]
-        if id not in prompt.get_from_tail("judge"):
-            continue
-        judgement = filler.get_properties(filler.properties.get(id))
-        application = filler.get_properties(judgement.get("application"))
-        # If the schema asks about the action but not whether it is continuous, the designer has said that it isn't.
-        may_be_continuous = not application or "guideline_is_continuous" in application
-        answers[id] = _judge(prompt, guideline, may_be_continuous, was_applied=id in applied)
+        if guideline["id"] in prompt.now.get("judge", []):
+            answers[guideline["id"]] = _judge(prompt, guideline)
     return answers
 
 
-def _judge(
-    prompt: Prompt, guideline: Mapping[str, Any], may_be_continuous: bool, *, was_applied: bool
-) -> dict[str, Any]:
-    condition, action = guideline.get("condition"), str(guideline.get("action") or "")
+def _judge(prompt: Prompt, guideline: Mapping[str, Any]) -> dict[str, Any]:
+    condition, action = guideline.get("condition"), guideline.get("action") or ""
     holds, rationale = _judge_condition(prompt, guideline)
-    is_continuous = may_be_continuous and bool(_LASTING & set(split_words(action)))
     judgement: dict[str, Any] = {
         "condition": condition,
         "condition_application_rationale": rationale,
@@ -53,24 +41,23 @@ def _judge(
     }
     if not holds:
         return judgement | {"condition_applies": "no", "score": 2, "should_apply": False}
+    is_continuous = bool(_LASTING & set(split_words(action)))
+    was_applied = any(record["guideline"] == guideline["id"] for record in prompt.now.get("applied", []))
     # New words make the condition true anew; without a condition, nothing does.
     is_due_again = was_applied and not is_constant(condition)
-    application: dict[str, Any] = {"action": action, "guideline_is_continuous": is_continuous}
-    if not is_continuous:
-        application["guideline_previously_applied"] = "no"
-    if was_applied:
-        application["guideline_previously_applied_rationale"] = [action.upper()]
-    if was_applied and not is_continuous:
-        application["guideline_previously_applied"] = "fully"
-        application["guideline_should_reapply"] = is_due_again
-    if is_due_again:
-        application["new_or_subtly_different_context"] = rationale
-    is_due = is_continuous or is_due_again or not was_applied
+    application = {
+        "action": action,
+        "guideline_is_continuous": is_continuous,
+        "guideline_previously_applied_rationale": [action.upper()] * was_applied,
+        "guideline_previously_applied": "fully" if was_applied else "no",
+        "new_or_subtly_different_context": rationale if is_due_again else None,
+        "guideline_should_reapply": is_due_again,
+    }
     return judgement | {
         "condition_applies": "yes",
         "application": application,
         "score": 9,
-        "should_apply": is_due,
+        "should_apply": is_continuous or is_due_again or not was_applied,
     }
 
 
@@ -78,13 +65,13 @@ def _judge_condition(prompt: Prompt, guideline: Mapping[str, Any]) -> tuple[bool
     condition = guideline.get("condition")
     if is_constant(condition):
         return True, "There is no condition: it always holds."
-    if guideline["id"] in prompt.get_from_tail("holds"):
+    if guideline["id"] in prompt.now.get("holds", []):
         return True, "Code has checked it."
     if is_opening(condition):
         if prompt.earlier_replies:
             return False, "The agent has spoken before."
         return True, "The agent has not said anything yet."
-    if guideline["id"] in prompt.get_from_tail("unfinished"):
+    if guideline["id"] in prompt.now.get("unfinished", []):
         return True, "What the last reply asked for is still open."
     for alternative in str(condition).split(" or "):
         for id, text in _list_evidence(prompt, alternative, _is_about_customer(condition)).items():
@@ -99,14 +86,13 @@ def _is_about_customer(condition: str | None) -> bool:
 
 def _list_evidence(prompt: Prompt, condition: str, is_about_customer: bool) -> dict[str, str]:
     """Return by id the texts that may make a condition true: the customer's last message, and this turn's results."""
-    texts = {}
-    answers = {"yes", "no"} & set(split_words(condition))
-    if answers & set(split_words(prompt.request)):  # a yes says what the agent asked
-        texts[prompt.request_id] = f"{prompt.request} {prompt.last_reply}"
-    elif not answers and (is_about_customer or "?" not in prompt.request):
-        texts[prompt.request_id] = prompt.request
+    texts = {prompt.request_id: prompt.request}
+    if answers := {"yes", "no"} & set(split_words(condition)):
+        texts.clear()
+        if answers & set(split_words(prompt.request)):  # a yes says what the agent asked
+            texts[prompt.request_id] = f"{prompt.request} {prompt.last_reply}"
     if not is_about_customer:
         for line in prompt.results:
             if not line.failed:
-                texts[line.id] = f"{line.tool} {json.dumps(line.arguments)} {line.fields or line.text}"
+                texts[line.id] = f"{line.tool} {line.arguments} {line.fields or line.text}"
     return texts

@@ -17,11 +17,10 @@ from arq_graph.models.in_process import (
     get_requested_schema,
     make_message,
 )
-from arq_graph.models.offline.activation import judge_guidelines
-from arq_graph.models.offline.prompt import Prompt, read_prompt
-from arq_graph.models.offline.reply import NOT_UNDERSTOOD, answer_reviser, write_reply
+from arq_graph.models.offline.answers import suggest_answers
+from arq_graph.models.offline.prompt import Prompt
+from arq_graph.models.offline.reply import NOT_UNDERSTOOD, write_reply
 from arq_graph.models.offline.schema_filler import SchemaFiller
-from arq_graph.models.offline.tool_choice import answer_planner, answer_speaker, answer_tool_caller
 
 
 class OfflineChatModel(InProcessChatModel):
@@ -49,31 +48,16 @@ class OfflineChatModel(InProcessChatModel):
 
 def _answer(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
     text = "\n\n".join(str(message.text) for message in messages)
-    prompt = read_prompt(messages)
+    prompt = Prompt(messages)
     _, schema = get_requested_schema(kwargs)
     if schema is None:
         return make_message(write_reply(prompt), text)
-    default = "-" if prompt.sections else NOT_UNDERSTOOD
-    confirmed = [place.rpartition(".")[2] for place in prompt.complaints]
-    filler = SchemaFiller(schema, default, confirmed)
-    suggestion = _answer_queries(prompt, filler)
+    suggestion = suggest_answers(prompt, schema.get("properties") or {})
     if not prompt.says_no:
         suggestion["still_wanted"] = [call.get("id") for call in prompt.pending_calls]
-    answer = json.dumps(filler.fill(suggestion), ensure_ascii=False)
+    default = "-" if prompt.sections else NOT_UNDERSTOOD
+    confirmed = [place.rpartition(".")[2] for place in prompt.complaints]
+    instance = SchemaFiller(schema, default, confirmed).fill(suggestion)
     # Half of a surrogate pair, cut out of a customer's message, can't be sent as UTF-8.
-    return make_message(answer.encode(errors="replace").decode(), text, get_forced_tool(kwargs))
-
-
-def _answer_queries(prompt: Prompt, filler: SchemaFiller) -> dict[str, Any]:
-    properties = filler.properties
-    if "move" in properties:
-        return answer_speaker(prompt, filler)
-    if "action" in properties and properties.keys() & {"next_steps", "thought"}:
-        return answer_planner(prompt, filler)
-    if "revisions" in properties:
-        return answer_reviser(prompt)
-    if "guidelines" in prompt.sections:
-        return judge_guidelines(prompt, filler)
-    if "tools" in prompt.sections:
-        return answer_tool_caller(prompt, filler)
-    return {}
+    answer = json.dumps(instance, ensure_ascii=False).encode(errors="replace").decode()
+    return make_message(answer, text, get_forced_tool(kwargs))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from arq_graph.models.offline.words import split_words
+from arq_graph.models.offline.words import NEGATIONS, split_words
 
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
 _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
@@ -27,9 +27,9 @@ class Line:
     id: str
     speaker: str
     text: str
-    tool: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    failed: bool = False
+    tool: str
+    arguments: Mapping[str, Any]
+    failed: bool
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -55,14 +55,19 @@ class Prompt:
         says_no: True if the customer's last message has a word that says no.
     """
 
-    def __init__(self, sections: Mapping[str, Any], lines: Sequence[Line], complaints: Sequence[str]) -> None:
-        self.sections = sections
-        self.lines = lines
-        self.complaints = complaints
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        systems = [str(message.text) for message in messages if isinstance(message, SystemMessage)]
+        humans = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
+        texts: dict[str, str] = {}
+        for text in (*humans[:1], *systems[:1]):
+            texts |= dict(_SECTION.findall(text))
+        self.lines = _read_lines(texts.pop("conversation", ""))
+        self.sections = {name: _parse_json(text) for name, text in texts.items()}
+        self.complaints: list[str] = _COMPLAINT.findall("\n".join(humans[1:]))
         self.request, self.request_id, self.last_reply = "", "", ""
         self.earlier_replies: list[str] = []
         self.results: list[Line] = []
-        for line in lines:
+        for line in self.lines:
             if line.speaker == "agent":
                 self.earlier_replies.append(line.text)
             elif line.speaker == "tool":
@@ -71,49 +76,38 @@ class Prompt:
                 self.request, self.request_id = line.text, line.id
                 self.last_reply = "".join(self.earlier_replies[-1:])
                 self.results = []
-        self.pending_calls = self.get_from_tail("awaiting_confirmation")
-        self.says_no = bool({"no", "not", "don't", "don’t"} & set(split_words(self.request)))
+        self.pending_calls: list[dict[str, Any]] = self.now.get("awaiting_confirmation", [])
+        self.says_no = bool(NEGATIONS & set(split_words(self.request)))
+
+    @property
+    def now(self) -> dict[str, Any]:
+        """The section `now`."""
+        section = self.sections.get("now")
+        return section if isinstance(section, dict) else {}
 
     def get_entries(self, section: str) -> list[dict[str, Any]]:
         """Return the objects that a section lists."""
-        return [entry for entry in _as_list(self.sections.get(section)) if isinstance(entry, dict)]
-
-    def get_from_tail(self, name: str) -> list[Any]:
-        """Return a list of the section `now`."""
-        now = self.sections.get("now")
-        return _as_list(now.get(name)) if isinstance(now, dict) else []
+        entries = self.sections.get(section)
+        if not isinstance(entries, list):
+            return []
+        return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
-    """Read a prompt: its sections, the conversation, and complaints about answers in further human messages."""
-    systems = [str(message.text) for message in messages if isinstance(message, SystemMessage)]
-    humans = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
-    texts: dict[str, str] = {}
-    for text in (*humans[:1], *systems[:1]):
-        texts |= dict(_SECTION.findall(text))
-    lines = list(_read_lines(texts.pop("conversation", "")))
-    complaints = _COMPLAINT.findall("\n".join(humans[1:]))
-    return Prompt({name: _parse_json(text) for name, text in texts.items()}, lines, complaints)
-
-
-def _read_lines(text: str) -> Iterator[Line]:
+def _read_lines(text: str) -> list[Line]:
+    lines = []
     for row in text.splitlines():
         record = _parse_json(row)
-        if not isinstance(record, dict) or "from" not in record:
-            continue
-        arguments = record.get("arguments")
-        yield Line(
-            id=str(record.get("id")),
-            speaker=str(record["from"]),
-            text=str(record.get("text") or record.get("result") or ""),
-            tool=str(record.get("tool") or ""),
-            arguments=arguments if isinstance(arguments, dict) else {},
-            failed=record.get("error") is True,
-        )
+        if isinstance(record, dict) and "from" in record:
+            line = Line(
+                id=str(record.get("id")),
+                speaker=record["from"],
+                text=str(record.get("text") or record.get("result") or ""),
+                tool=record.get("tool", ""),
+                arguments=record.get("arguments") or {},
+                failed=record.get("error") is True,
+            )
+            lines.append(line)
+    return lines
 
 
 def _parse_json(text: str) -> Any:

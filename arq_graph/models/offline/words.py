@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from math import ceil
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PREFIX_LENGTH = 4
+
+NEGATIONS = frozenset({"no", "not", "without", "don't", "don’t"})
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case; `order_id` and `orderId` are two words."""
-    separated = _CAMEL_CASE.sub(" ", text.replace("_", " "))
-    return [word.casefold() for word in _WORD.findall(separated)]
+    """Return the words of a text in lower case; `order_id` is two words."""
+    return [word.casefold() for word in _WORD.findall(text)]
 
 
 def to_phrase(name: str) -> str:
@@ -33,26 +33,15 @@ _STOP_WORDS = frozenset(
 
 
 def find_common(text: str, other: str) -> list[str]:
-    """Return the words of a text that the other one has too, in any form."""
-    other_words = split_content_words(other)
-    common = []
-    for word in split_content_words(text):
-        if any(_is_same(word, other_word) for other_word in other_words):
-            common.append(word)
-    return common
-
-
-def split_content_words(text: str) -> list[str]:
-    """Return the different words of a text that say what it is about."""
-    return [word for word in dict.fromkeys(split_words(text)) if word not in _STOP_WORDS]
+    """Return the words of a text that begin like a word of the other one, without words that say little."""
+    prefixes = {word[:_PREFIX_LENGTH] for word in _split_content_words(other)}
+    return [word for word in _split_content_words(text) if word[:_PREFIX_LENGTH] in prefixes]
 
 
 def has_most_words(text: str, other: str) -> bool:
     """Return True if a text has words, and the other one has more than half of them."""
-    return len(find_common(text, other)) * 2 > len(split_content_words(text))
+    return len(find_common(text, other)) * 2 > len(_split_content_words(text))
 
 
-def _is_same(word: str, other: str) -> bool:
-    """Return True for equal words, and for those with a common prefix of four letters and two thirds of the longer."""
-    length = max(4, ceil(max(len(word), len(other)) * 2 / 3))
-    return word == other or word[:length] == other[:length]
+def _split_content_words(text: str) -> list[str]:
+    return [word for word in dict.fromkeys(split_words(text)) if word not in _STOP_WORDS]
