@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
-from pydantic import BaseModel
 
 from arq_graph import (
     ARQ,
@@ -23,7 +22,6 @@ from arq_graph import (
     Variable,
     create_guided_agent,
     create_preact_agent,
-    create_respact_agent,
     query,
     respond,
     verify,
@@ -70,16 +68,6 @@ def test_any_strict_schema_gets_a_valid_instance_and_always_the_same(schema: dic
     assert ask(schema) == instance
 
 
-@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
-def test_langchains_structured_output_works(method: Any) -> None:
-    class City(BaseModel):
-        name: str
-
-    assert isinstance(
-        OfflineChatModel().with_structured_output(City, method=method).invoke("Which city?"), City
-    )
-
-
 class Mood(ARQ):
     """How does the customer feel?"""
 
@@ -94,9 +82,8 @@ def test_a_failed_verification_passes_when_it_is_asked_again() -> None:
     assert len(answer.attempts) == 2
 
 
-async def test_it_says_that_it_does_not_understand() -> None:
+def test_it_says_that_it_does_not_understand() -> None:
     assert OfflineChatModel().invoke("How tall is the tower?").text == NOT_UNDERSTOOD
-    assert (await OfflineChatModel().ainvoke("How tall is the tower?")).text == NOT_UNDERSTOOD
     assert Reasoner("offline").ask(Mood, [HumanMessage("Hm.")]).value.why == NOT_UNDERSTOOD
 
 
@@ -179,7 +166,7 @@ def create_app(agent: Agent, **settings: Any) -> Any:
     return create_guided_agent("offline", agent, checkpointer=MemorySaver(), **settings)
 
 
-@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact"])
 def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     turns = run_conversation(
         create_app(LIBRARY, strategy=strategy),
@@ -247,9 +234,8 @@ def test_a_one_time_action_is_taken_once_and_a_lasting_one_stays_active() -> Non
     assert {match["guideline"] for match in matches if match["active"]} == {"G5", "G6"}
 
 
-@pytest.mark.parametrize("create", [create_preact_agent, create_respact_agent])
-def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> None:
-    app = create("offline", [find_book, renew_loan], checkpointer=MemorySaver())
+def test_without_guidelines_the_customers_words_choose_the_tool() -> None:
+    app = create_preact_agent("offline", [find_book, renew_loan], checkpointer=MemorySaver())
     texts = ["Can you renew my loans?", "L-7", 'Find the book "Dune"', "How old are you?"]
     turns = run_conversation(app, *texts)
     assert [calls for calls, _ in turns] == [
@@ -261,9 +247,8 @@ def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> 
     assert turns[3][1] == NOT_UNDERSTOOD
 
 
-@pytest.mark.parametrize("mode", ["cot", "direct"])
-def test_it_works_in_modes_without_queries(mode: Any) -> None:
-    app = create_app(LIBRARY, mode=mode)
+def test_it_works_in_a_mode_without_queries() -> None:
+    app = create_app(LIBRARY, mode="direct")
     ((calls, reply),) = run_conversation(app, 'I am looking for the book "The Hobbit"')
     assert calls == [("find_book", {"title": "The Hobbit"})]
     assert "Shall I reserve it for you?" in reply
