@@ -103,18 +103,16 @@ def apply_answers(guidelines: Sequence[Guideline], answers: Answers) -> list[Gui
 
     The sensitivity of a condition that is a function stays open: code decides it.
     """
-    return [_apply_answer(guideline, answers.get(_get_wording(guideline))) for guideline in guidelines]
-
-
-def _apply_answer(guideline: Guideline, answer: StaticProperties | None) -> Guideline:
-    if answer is None:
-        return guideline
-    update = {}
-    if guideline.continuous is None and guideline.action is not None:
-        update["continuous"] = answer.continuous
-    if guideline.sensitive_to_tools is None and not callable(guideline.condition):
-        update["sensitive_to_tools"] = guideline.condition is not None and answer.sensitive_to_tools
-    return guideline.model_copy(update=update)
+    prepared = []
+    for guideline in guidelines:
+        update = {}
+        if answer := answers.get(_get_wording(guideline)):
+            if guideline.continuous is None and guideline.action is not None:
+                update["continuous"] = answer.continuous
+            if guideline.sensitive_to_tools is None and not callable(guideline.condition):
+                update["sensitive_to_tools"] = guideline.condition is not None and answer.sensitive_to_tools
+        prepared.append(guideline.model_copy(update=update))
+    return prepared
 
 
 def read_answers(path: Path) -> dict[Wording, StaticProperties]:
