@@ -1,0 +1,163 @@
+"""Choosing calls: a tool that an active guideline unlocks is called as soon as its arguments are known.
+
+An argument's value is known by its choices, by the shape of the example in its description ("like ORD-1001"), by
+quotes, by a word of its name beside it ("order 17", "3 weeks"), or because the agent asked for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arq_graph.models.offline.activation import is_constant
+from arq_graph.models.offline.prompt import Prompt
+from arq_graph.models.offline.reply import QUOTED, describe_argument
+from arq_graph.models.offline.words import NEGATIONS, find_common, split_words, to_phrase
+
+_EXAMPLE = re.compile(r"\b(?:like|such as) ([\w@./:+-]*\d(?:[\w@./:+-]*\w)?)")
+_NUMBER = re.compile(r"(?<![\w.:/-])\d+(?![\w:/-]|\.\d)")
+
+
+@dataclass
+class Call:
+    """A call of a tool.
+
+    Attributes:
+        name, description: The tool's.
+        key: The property that stands for the tool in answers.
+        values: The arguments that are known, by name.
+        answers: The answers to the queries about each argument, by key.
+        missing: The required arguments that aren't known, as the prompt's insights describe them.
+        is_asked_for: True if the customer has just given an argument that the agent asked for.
+    """
+
+    name: str
+    description: str
+    key: str
+    values: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    is_asked_for: bool = False
+
+
+def find_calls(prompt: Prompt) -> list[Call]:
+    """Return the calls to make, including those whose arguments aren't all known."""
+    unlocked, free = [], []
+    for tool in prompt.get_entries("tools"):
+        if tool["name"] not in prompt.now.get("candidates", []):
+            continue
+        if not tool.get("granted_by"):
+            free.append(_prepare_call(prompt, tool))
+        elif _is_unlocked(prompt, tool):
+            unlocked.append(_prepare_call(prompt, tool))
+    calls = unlocked + _find_requested(prompt, free)
+    return [call for call in calls if not _is_done(prompt, call)]
+
+
+def _is_unlocked(prompt: Prompt, tool: Mapping[str, Any]) -> bool:
+    for guideline in tool["granted_by"]:
+        if guideline["id"] in prompt.now.get("active", []) and not is_constant(guideline.get("condition")):
+            return True
+    return False
+
+
+def _find_requested(prompt: Prompt, calls: Sequence[Call]) -> list[Call]:
+    """Return the call that the customer was asked about, or the one whose description has most of their words."""
+    best, highest = [], 0
+    for call in calls:
+        if call.is_asked_for:
+            return [call]
+        count = len(find_common(f"{call.name} {call.description}", prompt.request))
+        if count > highest:
+            best, highest = [call], count
+    return best
+
+
+def _is_done(prompt: Prompt, call: Call) -> bool:
+    """Return True if the call was made this turn or is pending, if code refused it, or if its tool failed."""
+    if any(f".{call.key}" in place for place in prompt.complaints):
+        return True
+    for line in prompt.results:
+        if line.tool == call.name and (line.failed or line.arguments.items() <= call.values.items()):
+            return True
+    for pending in prompt.pending_calls:
+        if pending["tool"] == call.name and call.values.items() <= pending["arguments"].items():
+            return True
+    return False
+
+
+def _prepare_call(prompt: Prompt, tool: Mapping[str, Any]) -> Call:
+    call = Call(tool["name"], str(tool.get("description")), key=tool.get("key") or tool["name"])
+    for argument in tool.get("arguments") or ():
+        name, description = argument["name"], argument.get("description")
+        is_asked_for = describe_argument(name, description) in prompt.last_reply
+        value, source = _find_value(prompt, argument, is_asked_for)
+        if value is not None:
+            call.values[name] = value
+            call.is_asked_for = call.is_asked_for or is_asked_for
+            answer = {"given": True, "value": value, "value_in_context": source}
+            answer["basis"] = "this_request" if source.startswith("M") else "known"
+        else:
+            answer = {"given": False, "basis": "nobody", "customer_should_provide_it": True}
+            if argument.get("required"):
+                missing = {"tool": call.name, "argument": name, "description": description}
+                call.missing.append(missing)
+        call.answers[argument.get("key") or name] = answer
+    return call
+
+
+def _find_value(prompt: Prompt, argument: Mapping[str, Any], is_asked_for: bool) -> tuple[Any, str]:
+    """Return the newest value in the conversation, or else a variable, with its id; (None, "") without one."""
+    name = argument["name"]
+    for line in reversed(prompt.lines):
+        value = None
+        if line.speaker == "customer":
+            is_answer = is_asked_for and line.id == prompt.request_id
+            value = _read_value(argument, line.text, is_answer)
+        elif line.speaker == "tool" and not line.failed:
+            value = {**line.arguments, **line.fields}.get(name)
+        if value is not None:
+            return value, line.id
+    for variable in prompt.get_entries("variables"):
+        if variable.get("name") == name:
+            return variable.get("value"), str(variable.get("id"))
+    return None, ""
+
+
+def _read_value(argument: Mapping[str, Any], text: str, is_answer: bool) -> Any:
+    """Return the value that a message of the customer has for an argument, None without one."""
+    name, words = argument["name"], set(split_words(text))
+    kind = str(argument.get("type")).removesuffix(" or null")
+    if "one_of" in argument:
+        choices = [choice for choice in argument["one_of"] if set(split_words(str(choice))) <= words]
+        return choices[0] if choices else None
+    if kind == "boolean":
+        is_named = is_answer or find_common(name, text)
+        return not NEGATIONS & words if is_named else None
+    if kind in ("integer", "number"):
+        for match in _NUMBER.finditer(text):
+            following_words = text[match.end() :].split()[:2]
+            if is_answer or find_common(name, " ".join(following_words)):
+                return int(match[0])
+        return None
+    if kind.startswith(("list", "array", "object")):
+        return None
+    return _read_text(name, argument.get("description") or "", text, is_answer)
+
+
+def _read_text(name: str, description: str, text: str, is_answer: bool) -> str | None:
+    if example := _EXAMPLE.search(description):
+        letters_replaced = re.sub("[A-Za-z]+", "[A-Za-z]+", re.escape(example[1]))
+        shape = re.sub(r"\d+", r"\\d+", letters_replaced)
+        match = re.search(rf"(?<![\w-]){shape}(?![\w-])", text)
+        return match[0].upper() if match else None
+    if quoted := QUOTED.search(text):
+        return quoted[1]
+    names = "|".join(split_words(name))
+    if named := re.search(rf"(?i)\b(?:{names}) ([\w-]*\d[\w-]*)", text):
+        return named[1]
+    if is_answer and not NEGATIONS & set(split_words(text)):
+        return text.rpartition(f"{to_phrase(name)} is ")[2].strip(" .!?")
+    return None
