@@ -27,7 +27,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.evaluation.runner import evaluate
+from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.users.user_spec import UserSpec

@@ -3,8 +3,8 @@
 from .authoring.author import author_milestones as author_milestones
 from .evaluation.conversation import aconverse as aconverse
 from .evaluation.conversation import converse as converse
-from .evaluation.runner import aevaluate as aevaluate
-from .evaluation.runner import evaluate as evaluate
+from .evaluation.evaluate import aevaluate as aevaluate
+from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits
 from .evaluation.scenario import Scenario as Scenario
 from .evaluation.suite import Suite as Suite

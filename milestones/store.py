@@ -76,7 +76,7 @@ class RunStore:
         with convert_file_errors(self._problem):
             # A device may have no end, and a pipe may never have a beginning.
             if self.file.exists() and not self.file.is_file():
-                raise InputError(f"{self._problem}: it is no regular file")
+                raise InputError(f"{self._problem}: it is not a regular file")
             # Without a buffer, nothing is left that a close would write again.
             self._stream = self.file.open("ab", buffering=0)
             try:
@@ -96,7 +96,7 @@ class RunStore:
         self.close()
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the entries of the earlier run, in order; memory holds one. Unreadable lines are left out."""
+        """Yield the entries of the earlier run, in order, and read lazily. Unreadable lines are left out."""
         for record in read_records(self.file):
             if not is_header(record):
                 yield record

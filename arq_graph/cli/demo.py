@@ -28,7 +28,7 @@ from arq_graph.cli.screen import join_parts, safe_text, show, show_command, stdo
 from arq_graph.cli.threads import DEFAULT_FILE
 from arq_graph.cli.turn_view import LEGEND, customer_view, outcome_view
 from arq_graph.experiments.arms import load_arms
-from arq_graph.milestones.evaluation.runner import evaluate
+from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html_page import write_html
 from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, build_tables

@@ -26,7 +26,7 @@ from arq_graph.cli.evaluation_setup import (
 from arq_graph.cli.input_files import check_output_files
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
-from arq_graph.milestones.evaluation.runner import evaluate as evaluate_suite
+from arq_graph.milestones.evaluation.evaluate import evaluate as evaluate_suite
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.tables import build_tables
 

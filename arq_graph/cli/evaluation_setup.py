@@ -19,7 +19,7 @@ from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.experiments.ablations import parse_ablation
 from arq_graph.experiments.arms import ARMS, load_arms
-from arq_graph.milestones.evaluation.arms import Arm, Arms, PreparedApp
+from arq_graph.milestones.evaluation.arms import Arm, Arms, read_world_outcome
 from arq_graph.milestones.evaluation.results import JUDGE_VOTES
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
@@ -160,7 +160,7 @@ def prepare_arms(
     examples = _choose_examples(suite)
     for scenario in examples:
         # A mistake in a world is not the arm's, so the world is checked first. Nothing has happened in it.
-        PreparedApp(None, world=scenario.make_world(suite.seed)).read_outcome()
+        read_world_outcome(scenario.make_world(suite.seed))
     for name, scenario in product(loaded, examples):
         try:
             arms.prepare_app(PlannedConversation(name, scenario, 1, suite.seed))
@@ -177,7 +177,7 @@ def _choose_examples(suite: Suite) -> list[Scenario]:
     examples: dict[tuple[bool, int, bool], Scenario] = {}
     for scenario in suite.scenarios:
         world = getattr(scenario.world, "func", scenario.world)
-        setup = (scenario.agent is None, id(world), scenario.matches_only)
+        setup = (scenario.agent is None, id(world), scenario.matcher_only)
         examples.setdefault(setup, scenario)
     return list(examples.values())
 

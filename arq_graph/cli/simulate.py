@@ -87,7 +87,7 @@ def simulate(
             user,
             limits=chosen.limits,
             on_change=view.show_new_events,
-            history=chosen.messages_before,
+            history=chosen.history_messages,
             variables=chosen.variables,
         )
     view.show_new_events(conversation)
@@ -123,7 +123,7 @@ class _ConversationView:
     def __init__(self, scenario: Scenario, display: StepDisplay) -> None:
         self.scenario = scenario
         self.display = display
-        history = scenario.messages_before
+        history = scenario.history_messages
         self.history_events = len(read_transcript(history)) if history else 0
         self.shown_events = 0
         self.reached = {START: 0}

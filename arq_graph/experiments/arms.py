@@ -23,7 +23,7 @@ from arq_graph.apps.settings import STRATEGIES, Matching, PreAct, ReAct, ReSpAct
 from arq_graph.errors import InputError, SpecError, require_count, suggestion
 from arq_graph.experiments.ablations import REFERENCE_ARMS, Ablation, parse_ablation
 from arq_graph.experiments.reflexion import Reflexion
-from arq_graph.milestones.evaluation.arms import Arm, MakeApp, describe_instructions
+from arq_graph.milestones.evaluation.arms import AppFactory, Arm, describe_instructions
 from arq_graph.milestones.evaluation.expectation import format_active_guidelines
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
@@ -96,9 +96,9 @@ class GuidedArm:
         agent: Agent | None,
         model: ModelLike,
         world: Any = None,
-        matches_only: bool = False,
+        matcher_only: bool = False,
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Make the app; with `matches_only`, one that replies which guidelines are active."""
+        """Make the app; with `matcher_only`, one that replies which guidelines are active."""
         agent = _require_tool_agent(scenario, agent, world)
         matching, revising = Matching(), Revising()
         if self.blueprint and issubclass(self.blueprint, Judgement):
@@ -106,7 +106,7 @@ class GuidedArm:
         elif self.blueprint and issubclass(self.blueprint, MessageBlueprint):
             revising = Revising(blueprint=self.blueprint)
         models = _choose_models(model, self.response_only, self.without)
-        if matches_only:
+        if matcher_only:
             channels = collect_channels(AgentState)
             matcher = matching.make_node(models["matcher"], agent, mode=self.mode, reads=channels)
             return _compile_matcher(matcher)
@@ -184,7 +184,7 @@ def create_agent_arm(
     )
 
 
-ARMS: Mapping[str, MakeApp] = {
+ARMS: Mapping[str, AppFactory] = {
     "guided": GuidedArm(response_only=False),
     "arq": GuidedArm("arq"),
     "cot": GuidedArm("cot"),
@@ -228,7 +228,7 @@ def _load_reflexion(match: re.Match[str], folder: Path | None) -> Reflexion:
     if trials.isdecimal():
         trials = int(trials)
     trials = require_count(f"the number of trials after `+reflexion:` in the arm {match[0]!r}", trials)
-    return Reflexion(cast(MakeApp, _load_arm(match["arm"], folder)), trials)
+    return Reflexion(cast(AppFactory, _load_arm(match["arm"], folder)), trials)
 
 
 def _make_ablated_arm(ablation: Ablation) -> GuidedArm | StrategyArm:

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, require_count
-from arq_graph.milestones.evaluation.arms import MakeApp, select_accepted_arguments
+from arq_graph.milestones.evaluation.arms import AppFactory, select_accepted_arguments
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -53,7 +53,7 @@ class Reflexion:
         InputError: `arm` is an app already, or `trials` is below 1.
     """
 
-    arm: MakeApp
+    arm: AppFactory
     trials: int = 3
     lessons: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ class Reflexion:
             for number, lesson in enumerate(self.lessons, start=1):
                 lines.append(f"{number}. {lesson}")
             agent = agent.replace(profile="\n".join(lines))
-        arguments = select_accepted_arguments(self.arm, world=world, matches_only=False)
+        arguments = select_accepted_arguments(self.arm, world=world, matcher_only=False)
         return self.arm(scenario, agent, model, **arguments)
 
     async def again(

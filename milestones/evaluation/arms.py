@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
@@ -24,16 +24,16 @@ from arq_graph.models.resolve import make_chat_model
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
-MakeApp = Callable[..., App]
+AppFactory = Callable[..., App]
 """Makes the app of a scenario from the scenario, its agent with the tools of a fresh world, and the model.
 
-It gets the world, too, if it has an argument `world`. If it has an argument `matches_only`, which is true for cases of
+It gets the world, too, if it has an argument `world`. If it has an argument `matcher_only`, which is true for cases of
 the matcher alone, it also runs these: the app then replies `active: A, B`, sorted, or `active: none`. If it has an
 attribute `again(model, messages, outcome)`, this is awaited after each trial and returns what makes the app of another
 trial, in a new world, or None.
 """
 
-Arm = App | MakeApp
+Arm = App | AppFactory
 _OUTCOME = TypeAdapter(dict[str, bool | int | float])
 _SUCCESS = TypeAdapter(bool)
 _MAX_NAMES = 3
@@ -51,41 +51,42 @@ class PreparedApp:
     """
 
     app: App
-    make_app: MakeApp | None = None
+    make_app: AppFactory | None = None
     agent: Agent | None = None
     world: Any = None
-
-    def read_outcome(self) -> Mapping[str, bool | int | float]:
-        """Return what the world's `outcome()` returns; empty without it.
-
-        Raises:
-            InputError: It fails, or returns something other than numbers and truth values by name, or a `success`
-                that is a number.
-        """
-        function = getattr(self.world, "outcome", None)
-        if not callable(function):
-            return {}
-        name = f"{type(self.world).__qualname__}.outcome()"
-        try:
-            returned = function()
-        except (Exception, SystemExit) as error:
-            raise InputError(f"{name} fails with {describe_error(error)}") from error
-        place = describe_location(function)
-        try:
-            outcome = _OUTCOME.validate_python(returned)
-            _SUCCESS.validate_python(outcome.get("success", True), strict=True)
-        except ValidationError:
-            advice = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
-            raise InputError(f"{name} gave {returned!r:.80}{place}: {advice}") from None
-        if "success" not in outcome:
-            _refuse_misspelt_success(outcome, name, place)
-        return outcome
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread that is only in memory, so that memory does not grow with every conversation."""
         checkpointer = getattr(self.app, "checkpointer", None)
         if self.make_app is not None and isinstance(checkpointer, InMemorySaver):
             await checkpointer.adelete_thread(thread_id)
+
+
+def read_world_outcome(world: Any) -> Mapping[str, bool | int | float]:
+    """Return what the `outcome()` of a world returns; empty if the world has no such method.
+
+    Raises:
+        InputError: It fails, or returns something other than numbers and truth values by name, or a `success`
+            that is a number.
+    """
+    function = getattr(world, "outcome", None)
+    if not callable(function):
+        return {}
+    name = f"{type(world).__qualname__}.outcome()"
+    try:
+        returned = function()
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{name} fails with {describe_error(error)}") from error
+    place = describe_location(function)
+    try:
+        outcome = _OUTCOME.validate_python(returned)
+        _SUCCESS.validate_python(outcome.get("success", True), strict=True)
+    except ValidationError:
+        advice = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
+        raise InputError(f"{name} gave {returned!r:.80}{place}: {advice}") from None
+    if "success" not in outcome:
+        _refuse_misspelt_success(outcome, name, place)
+    return outcome
 
 
 class Arms:
@@ -102,8 +103,8 @@ class Arms:
             )
         self.names = tuple(arms)
         self._arms = dict(arms)
-        self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
-        for name, function in self._functions.items():
+        self._factories = {name: arm for name, arm in arms.items() if not _is_app(arm)}
+        for name, function in self._factories.items():
             _require_makes_apps(name, function)
         self._model_or_name = model
         self._shared_apps: dict[tuple[str, str], PreparedApp] = {}
@@ -122,7 +123,7 @@ class Arms:
         """
         fingerprints = {}
         for name, arm in self._arms.items():
-            source = find_module_file(arm) or self._functions.get(name)
+            source = find_module_file(arm) or self._factories.get(name)
             if source:
                 fingerprints[f"the code of the arm {name!r}"] = fingerprint(source)
         return fingerprints
@@ -133,7 +134,7 @@ class Arms:
         Raises:
             InputError: All of them are for the matcher alone, and an arm has none.
         """
-        turns = [scenario for scenario in suite.scenarios if not scenario.matches_only]
+        turns = [scenario for scenario in suite.scenarios if not scenario.matcher_only]
         unable = [name for name in self.names if not self._runs_matcher(name)]
         left_out = len(suite.scenarios) - len(turns)
         if not left_out or not unable:
@@ -145,13 +146,13 @@ class Arms:
         if not turns:
             raise InputError(f"all scenarios of {suite.name} {reason}: compare arms with a matcher")
         warnings.warn(
-            f"{left_out} scenario{'s' if left_out > 1 else ''} of {suite.name} left out for all arms, because all are "
-            f"compared on the same scenarios: these {reason}. Arms with a matcher run them if they are compared alone.",
+            f"skipped {left_out} matcher-only scenario{'s' if left_out > 1 else ''} of {suite.name} for all arms, "
+            f"which are compared on the same scenarios: these {reason}. Compared alone, arms with a matcher run them.",
             stacklevel=2,
         )
         return suite.replace(scenarios=turns)
 
-    def prepare_app(self, planned: PlannedConversation, make_app: MakeApp | None = None) -> PreparedApp:
+    def prepare_app(self, planned: PlannedConversation, make_app: AppFactory | None = None) -> PreparedApp:
         """Return the app of a conversation; raises what the function or the world raises.
 
         Args:
@@ -161,7 +162,7 @@ class Arms:
         scenario = planned.scenario
         if make_app is not None:
             return self._make_app(planned, make_app)
-        make_app = self._functions.get(planned.arm)
+        make_app = self._factories.get(planned.arm)
         if make_app is None:
             return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
         if scenario.world is not None:
@@ -171,11 +172,11 @@ class Arms:
             self._shared_apps[key] = self._make_app(planned, make_app)
         return self._shared_apps[key]
 
-    def _make_app(self, planned: PlannedConversation, make_app: MakeApp) -> PreparedApp:
+    def _make_app(self, planned: PlannedConversation, make_app: AppFactory) -> PreparedApp:
         scenario = planned.scenario
         world = scenario.make_world(planned.seed)
         agent = scenario.equip_agent(world)
-        optional = select_accepted_arguments(make_app, world=world, matches_only=scenario.matches_only)
+        optional = select_accepted_arguments(make_app, world=world, matcher_only=scenario.matcher_only)
         app = make_app(scenario, agent, self._model, **optional)
         if not _is_app(app):
             raise InputError(
@@ -183,20 +184,27 @@ class Arms:
             )
         return PreparedApp(_add_checkpointer(app), make_app, agent, world)
 
-    async def find_next_trial(self, prepared: PreparedApp, messages: Sequence[BaseMessage]) -> MakeApp | None:
+    async def ask_for_retry(
+        self, prepared: PreparedApp, messages: Sequence[BaseMessage]
+    ) -> AppFactory | None:
         """Return what makes the app of another trial; None if the arm makes no other."""
         again = getattr(prepared.make_app, "again", None)
-        return await again(self._model, messages, prepared.read_outcome) if again else None
+        if again is None:
+            return None
+        next_factory: AppFactory | None = await again(
+            self._model, messages, partial(read_world_outcome, prepared.world)
+        )
+        return next_factory
 
     @cached_property
     def _model(self) -> Any:
-        if self._functions and isinstance(self._model_or_name, str):
+        if self._factories and isinstance(self._model_or_name, str):
             return make_chat_model(self._model_or_name)
         return self._model_or_name
 
     def _runs_matcher(self, name: str) -> bool:
-        function = self._functions.get(name)
-        return function is not None and "matches_only" in inspect.signature(function).parameters
+        function = self._factories.get(name)
+        return function is not None and "matcher_only" in inspect.signature(function).parameters
 
 
 def select_accepted_arguments(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
@@ -218,7 +226,7 @@ def describe_instructions(agent: Agent) -> str:
 
 def _require_makes_apps(name: str, function: Any) -> None:
     try:
-        optional = select_accepted_arguments(function, world=None, matches_only=False)
+        optional = select_accepted_arguments(function, world=None, matcher_only=False)
         inspect.signature(function).bind(None, None, None, **optional)
     except TypeError as error:
         raise InputError(

@@ -28,7 +28,7 @@ from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
-MAX_INTERRUPTS = 25
+_MAX_INTERRUPTS = 25
 """The number of interrupts of one turn after which an app is taken to be in a loop."""
 
 _STATE_TIMEOUT = 5.0
@@ -111,7 +111,8 @@ async def aconverse(
         should_stop: Called before anything that costs a model call; if it returns True, the conversation ends.
         on_change: Called whenever messages have been added.
         history: The messages before the conversation; the app gets them with the first message.
-        variables: Values of the agent's variables; the app gets them with the first message, too.
+        variables: Values of the agent's variables. The app gets them with the first message, or with each one
+            if it has no checkpointer.
     """
     limits = limits or Limits()
     conversation = Conversation(
@@ -224,7 +225,7 @@ class _Dialogue:
         conversation.turn_seconds.append(0.0)
         length_before = len(conversation.messages)
         app_input = self._make_input(turn)
-        for _ in range(MAX_INTERRUPTS):
+        for _ in range(_MAX_INTERRUPTS):
             self.on_change(conversation)
             output = await self._invoke_app(app_input)
             self._store_moves(output)
@@ -235,9 +236,9 @@ class _Dialogue:
                 break
             app_input = await self._answer_interrupts(turn, interrupts)
         else:
-            raise InputError(f"the app waited for an answer {MAX_INTERRUPTS} times in one turn")
+            raise InputError(f"the app waited for an answer {_MAX_INTERRUPTS} times in one turn")
         if not any(message.type == "ai" for message in conversation.messages[length_before:]):
-            raise InputError("the app answered the user with no message of its own")
+            raise InputError("the app returned no AI message for this turn")
 
     def _make_input(self, turn: AppTurn) -> dict[str, Any]:
         is_first_turn = self.conversation.turns == 1
@@ -277,7 +278,9 @@ class _Dialogue:
                 return {"decisions": [{"type": "approve"} for _ in calls]}
             question = value.get("text") if value.get("type") == "speak" else None
         if not isinstance(question, str):
-            raise InputError(f"the app waits for what nobody here can answer: {str(value)[:200]}")
+            raise InputError(
+                f"the app raised an interrupt that the evaluation cannot answer: {str(value)[:200]}"
+            )
         turn.add_question(question)
         text = await self._ask_user()
         self.conversation.messages.append(HumanMessage(text))

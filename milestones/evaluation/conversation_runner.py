@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from arq_graph.agent.modules import describe_error
-from arq_graph.milestones.evaluation.arms import Arms, MakeApp, PreparedApp
+from arq_graph.milestones.evaluation.arms import AppFactory, Arms, PreparedApp, read_world_outcome
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_model_failure
 from arq_graph.milestones.evaluation.results import (
     ConversationResult,
@@ -20,7 +20,7 @@ from arq_graph.milestones.evaluation.results import (
     dump_messages,
 )
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.spending import SpendingLimit
+from arq_graph.milestones.evaluation.spending import Budget
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.recording import recording_scope
@@ -56,7 +56,7 @@ class ConversationRunner:
         arms: The arms.
         user_model: The model that plays the users.
         judge: Decides what code can't.
-        limit: What may be spent.
+        budget: The model calls and the money that the run may spend.
     """
 
     suite_name: str
@@ -65,16 +65,16 @@ class ConversationRunner:
     arms: Arms
     user_model: Any
     judge: Judge | None
-    limit: SpendingLimit
+    budget: Budget
 
     async def run_conversation(self, planned: PlannedConversation) -> ConversationResult:
         """Run a conversation and measure it; whatever goes wrong is part of the result."""
         with recording_scope(f"{self.suite_name} / {planned.id}"), track_usage() as usage:
-            self.limit.running.append(usage)
+            self.budget.running_usages.append(usage)
             outcome, messages, failure = await self._run_trials(planned)
-            self.limit.running.remove(usage)
-        cost = self.limit.compute_cost(usage)
-        self.limit.add(usage.calls, cost)
+            self.budget.running_usages.remove(usage)
+        cost = self.budget.compute_cost(usage)
+        self.budget.add(usage.calls, cost)
         is_broken = isinstance(outcome, BrokenConversation)
         return ConversationResult(
             outcome,
@@ -85,10 +85,10 @@ class ConversationRunner:
         )
 
     async def run_in_worker(self, keys: Sequence[PlanKey], _batch_id: str) -> Sequence[ConversationResult]:
-        """Run a batch of conversations at once; the process that sent them watches the limit."""
+        """Run a batch of conversations at once; the process that sent them watches the budget."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
-        runner = replace(self, limit=self.limit.for_worker())
+        runner = replace(self, budget=self.budget.without_maximum())
         conversations = []
         for arm, scenario_name, run, seed in keys:
             planned = PlannedConversation(arm, self.scenarios[scenario_name], run, seed)
@@ -98,7 +98,7 @@ class ConversationRunner:
     async def _run_trials(self, planned: PlannedConversation) -> _Measured:
         """Run the conversation, again as often as its arm tries again, and measure the last trial."""
         usage = UsageTracker()
-        make_app: MakeApp | None = None
+        make_app: AppFactory | None = None
         trials = 0
         while True:
             trials += 1
@@ -116,31 +116,31 @@ class ConversationRunner:
                 user,
                 limits=planned.scenario.limits,
                 thread_id=thread_id,
-                should_stop=lambda: self.limit.exceeded is not None,
-                history=planned.scenario.messages_before,
+                should_stop=lambda: self.budget.stop_reason is not None,
+                history=planned.scenario.history_messages,
                 variables=planned.scenario.variables,
             )
             await prepared.delete_thread(thread_id)
             usage.include(conversation.usage)
-            make_app = await self._find_next_trial(prepared, conversation, usage)
+            make_app = await self._ask_for_retry(prepared, conversation, usage)
             if make_app is None:
                 break
         conversation.usage = usage
         return await self._measure(planned, prepared, conversation, trials)
 
-    async def _find_next_trial(
+    async def _ask_for_retry(
         self, prepared: PreparedApp, conversation: Conversation, usage: UsageTracker
-    ) -> MakeApp | None:
+    ) -> AppFactory | None:
         """Ask the arm for another trial; its failure is that of the conversation."""
         if conversation.ended in ("limit", "error"):
             return None
-        is_limit_reached = self.limit.exceeded is not None
-        max_calls = 0 if is_limit_reached else None
+        is_budget_used_up = self.budget.stop_reason is not None
+        max_calls = 0 if is_budget_used_up else None
         try:
             with usage.listen(), UsageTracker(max_calls).listen():
-                return await self.arms.find_next_trial(prepared, conversation.messages)
+                return await self.arms.ask_for_retry(prepared, conversation.messages)
         except Exception as error:
-            conversation.ended = "limit" if is_limit_reached else "error"
+            conversation.ended = "limit" if is_budget_used_up else "error"
             conversation.failure = error
             return None
 
@@ -164,7 +164,9 @@ class ConversationRunner:
         """Return why a conversation says nothing about its arm, or None."""
         if conversation.ended == "limit":
             turns = f"{conversation.turns} turn{'' if conversation.turns == 1 else 's'}"
-            return make_broken_conversation(planned, f"stopped after {turns}: {self.limit.exceeded}", "limit")
+            return make_broken_conversation(
+                planned, f"stopped after {turns}: {self.budget.stop_reason}", "limit"
+            )
         failure = conversation.failure
         if failure is not None and conversation.is_user_failure:
             return make_broken_conversation(planned, f"the simulated user failed: {describe_error(failure)}")
@@ -202,7 +204,7 @@ class ConversationRunner:
             user=scenario.kind,
             run=planned.run,
             seed=planned.seed,
-            outcome=prepared.read_outcome(),
+            outcome=read_world_outcome(prepared.world),
             trials=trials,
             **_count_moves(transcript, conversation.moves),
             ended=conversation.ended,

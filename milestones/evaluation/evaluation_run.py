@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.milestones.concurrency import run_concurrently
 from arq_graph.milestones.evaluation.conversation_runner import ConversationRunner, make_broken_conversation
 from arq_graph.milestones.evaluation.results import (
     ConversationResult,
@@ -21,12 +22,11 @@ from arq_graph.milestones.evaluation.results import (
 )
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import WorkerDiedError, WorkerPool
-from arq_graph.milestones.harness import run_concurrently
 from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.store import RunStore
 
 OnConversation = Callable[[PlannedConversation, Outcome], None]
-MAX_UNREACHABLE = 3
+_MAX_UNREACHABLE = 3
 """The number of conversations in a row without a model that end a run: the others would fare no better."""
 
 Batch = tuple[Sequence[PlannedConversation], Coroutine[Any, Any, Sequence[ConversationResult]]]
@@ -44,7 +44,7 @@ class EvaluationRun:
         pool: The workers; None: this process runs the conversations.
         on_conversation: Called with each conversation and its outcome.
         outcomes: The outcomes so far, by the conversation's id.
-        unreachable: The number of conversations in a row in which a model was out of reach.
+        unreachable_in_a_row: The number of conversations in a row in which a model was out of reach.
     """
 
     runner: ConversationRunner
@@ -53,16 +53,16 @@ class EvaluationRun:
     store: RunStore | None
     pool: WorkerPool | None
     on_conversation: OnConversation
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    unreachable: int = 0
+    outcomes: dict[str, Outcome] = field(default_factory=dict, init=False)
+    unreachable_in_a_row: int = field(default=0, init=False)
 
     @property
     def stop_reason(self) -> str | None:
         """The reason why no other conversation may begin, or None."""
         pool_stop_reason = self.pool.stop_reason if self.pool else None
-        return pool_stop_reason or self.runner.limit.exceeded
+        return pool_stop_reason or self.runner.budget.stop_reason
 
-    async def run(self) -> None:
+    async def execute(self) -> None:
         """Run what isn't finished yet.
 
         Raises:
@@ -101,7 +101,7 @@ class EvaluationRun:
             stored = read_stored_conversation(entry)
             if stored is None:
                 continue
-            self.runner.limit.add(stored.calls, stored.cost)
+            self.runner.budget.add(stored.calls, stored.cost)
             if stored.record is not None:
                 finished.setdefault(stored.record.id, stored.record)
         return finished
@@ -121,8 +121,8 @@ class EvaluationRun:
         if arms - {planned.arm for planned in self.planned}:
             advice.append(f"--arms {quote(','.join(sorted(arms)))}")
         raise InputError(
-            f"{len(left_out)} of the conversations that are kept would be left out: "
-            f"give {' and '.join(advice)}, or more"
+            f"{len(left_out)} of the stored conversations are outside this plan: "
+            f"pass at least {' and '.join(advice)}"
         )
 
     def _make_single_batches(self, remaining: deque[PlannedConversation]) -> Iterator[Batch]:
@@ -154,7 +154,7 @@ class EvaluationRun:
             reason = f"its worker died: {error}"
             return [ConversationResult(make_broken_conversation(planned, reason)) for planned in batch]
         for result in results:
-            self.runner.limit.add(result.calls, result.cost)
+            self.runner.budget.add(result.calls, result.cost)
         return results
 
     def _save(self, planned: PlannedConversation, result: ConversationResult) -> None:
@@ -165,9 +165,9 @@ class EvaluationRun:
 
     def _require_reachable_models(self, results: Sequence[ConversationResult]) -> None:
         for result in results:
-            self.unreachable = self.unreachable + 1 if result.is_model_unreachable else 0
-            if self.unreachable >= MAX_UNREACHABLE:
+            self.unreachable_in_a_row = self.unreachable_in_a_row + 1 if result.is_model_unreachable else 0
+            if self.unreachable_in_a_row >= _MAX_UNREACHABLE:
                 raise ModelUnavailableError(
-                    f"a model was out of reach in {self.unreachable} conversations in a row, so the run ends here; "
-                    f"the last: {result.outcome.error}"
+                    f"a model was out of reach in {self.unreachable_in_a_row} conversations in a row, so the run "
+                    f"ends here; the last: {result.outcome.error}"
                 )

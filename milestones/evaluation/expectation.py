@@ -28,7 +28,7 @@ from arq_graph.milestones.users.user_spec import Text, Texts
 from arq_graph.milestones.values import as_text
 
 
-class Before(Part):
+class HistoryStep(Part):
     """A message or a call before the message that is to be answered.
 
     Args:
@@ -51,7 +51,7 @@ class Before(Part):
     def _check_fields(self) -> Self:
         kinds = [kind for kind in (self.user, self.agent, self.call) if kind is not None]
         if len(kinds) != 1:
-            raise ValueError("must have one of `user`, `agent` and `call`")
+            raise ValueError("must have exactly one of `user`, `agent` and `call`")
         if self.call is None and self.model_fields_set & {"arguments", "result", "error"}:
             raise ValueError("has `arguments`, a `result` or an `error`, and no `call` that they belong to")
         if self.call is not None and (self.error is None) != ("result" in self.model_fields_set):
@@ -74,7 +74,7 @@ class Before(Part):
                 )
 
 
-def make_history_messages(history: Iterable[Before]) -> Iterator[BaseMessage]:
+def make_history_messages(history: Iterable[HistoryStep]) -> Iterator[BaseMessage]:
     """Yield a history as chat messages, whose ids are the same in every run."""
     for number, step in enumerate(history, start=1):
         step_id = f"before-{number}"
@@ -88,7 +88,7 @@ def make_history_messages(history: Iterable[Before]) -> Iterator[BaseMessage]:
             yield _make_result_message(step, step_id)
 
 
-def _make_result_message(step: Before, call_id: str) -> ToolMessage:
+def _make_result_message(step: HistoryStep, call_id: str) -> ToolMessage:
     if step.error:
         text = step.error
     elif isinstance(step.result, str):
@@ -116,7 +116,7 @@ class ExpectedCall(Part):
     arguments: Arguments = Field({})
 
 
-class Says(Part):
+class ReplyRequirement(Part):
     """One thing that the reply must say, as a pattern or as a criterion.
 
     Args:
@@ -154,7 +154,7 @@ class Expectation(Part):
     active: tuple[Id, ...] | None = None
     calls: tuple[ExpectedCall, ...] = ()
     may_call: Names = ()
-    says: tuple[Says, ...] = ()
+    says: tuple[ReplyRequirement, ...] = ()
     never: tuple[PatternText, ...] = ()
     reply: Texts = ()
     wrong: Texts = ()

@@ -40,13 +40,11 @@ class StoredConversation(BaseModel):
         calls: The number of model calls.
         cost: The cost of these calls.
         record: The measure of the conversation, if it was finished.
-        broken: The reason why it couldn't be run or measured.
     """
 
     calls: int = 0
     cost: float = 0.0
     record: ConversationRecord | None = None
-    broken: BrokenConversation | None = None
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,6 @@ def make_entry(planned: PlannedConversation, result: ConversationResult) -> dict
         stored.record = result.outcome
         conversation = _dump_conversation(planned, result.messages)
     else:
-        if result.outcome.ended != "limit":
-            stored.broken = result.outcome
         conversation = {"id": planned.id, "unfinished": result.messages}
     return {"arq_graph": stored.model_dump(mode="json", exclude_defaults=True), **conversation}
 
@@ -90,7 +86,7 @@ def read_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | N
 
 
 def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
-    """Yield the finished conversations of a results file; memory holds one. One that was run twice comes twice."""
+    """Yield the finished conversations of a results file, read lazily. One that was run twice comes twice."""
     for transcript in read_transcripts(file):
         if not isinstance(transcript, Transcript):
             continue
@@ -136,6 +132,6 @@ def _dump_conversation(planned: PlannedConversation, messages: Sequence[Mapping[
     }
     if scenario.agent is not None:
         conversation["agent"] = scenario.agent.name
-    if scenario.messages_before:
-        conversation["history"] = len(scenario.messages_before)
+    if scenario.history_messages:
+        conversation["history"] = len(scenario.history_messages)
     return conversation

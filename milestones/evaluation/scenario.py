@@ -19,7 +19,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Problem, make_validation_error
 from arq_graph.agent.tools import get_argument_schema, make_tool
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.milestones.evaluation.expectation import Before, Expectation, make_history_messages
+from arq_graph.milestones.evaluation.expectation import Expectation, HistoryStep, make_history_messages
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import load_rules
@@ -32,7 +32,7 @@ from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User,
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
 
-_SIMILAR = 80
+_MISSPELLING_CUTOFF = 80
 """The similarity, in percent, from which a name counts as a misspelling of another one."""
 
 
@@ -42,7 +42,7 @@ class Limits(Part):
     Args:
         turns: The number of the user's messages, 1 or more.
         calls: The number of the app's requests to its models, 1 or more; the one that would exceed it is not made.
-        seconds: The duration, above 0; null: any.
+        seconds: The duration, above 0. None: no limit.
 
     Raises:
         SpecError: A limit is out of its range.
@@ -91,7 +91,7 @@ class Scenario(Part):
     task: str | None = None
     goal: str | None = None
     says: Text | None = None
-    history: tuple[Before, ...] = ()
+    history: tuple[HistoryStep, ...] = ()
     expect: Expectation | None = None
     variables: Mapping[str, JsonValue] = {}
     probes: Text | None = None
@@ -120,7 +120,7 @@ class Scenario(Part):
         return self
 
     @property
-    def matches_only(self) -> bool:
+    def matcher_only(self) -> bool:
         """True if only the active guidelines are expected, so that nothing but the matcher runs."""
         return self.expect is not None and self.expect.active is not None
 
@@ -142,7 +142,7 @@ class Scenario(Part):
         return self.milestones if self.goal is None else with_goal(self.milestones, self.goal)
 
     @cached_property
-    def messages_before(self) -> tuple[BaseMessage, ...]:
+    def history_messages(self) -> tuple[BaseMessage, ...]:
         """The history as chat messages."""
         return tuple(make_history_messages(self.history))
 
@@ -259,7 +259,7 @@ def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> 
 
 def _find_missing_parts(scenario: Scenario) -> Iterator[Problem]:
     if scenario.expect is not None and scenario.says is None:
-        yield (), "has `expect`, and no `says`: the message whose answer is meant"
+        yield (), "`expect` needs `says`, the message to answer"
     elif (scenario.user is None) == (scenario.says is None):
         yield (), "must have either a `user`, or what one `says`"
     if scenario.agent is None and scenario.world is not None:
@@ -299,7 +299,7 @@ def _find_misspelt_methods(world: Any, agent: Agent) -> Iterator[Problem]:
         is_method = inspect.isroutine(getattr(world_class, name))
         if not is_method or name.startswith("_") or name in agent.toolbox:
             continue
-        hint = suggestion(name, lacking, cutoff=_SIMILAR)
+        hint = suggestion(name, lacking, cutoff=_MISSPELLING_CUTOFF)
         if hint:
             message = f"the world has a method {name!r}, which nothing calls{hint}"
             yield ("world",), f"{message} If it is a helper, begin its name with `_`"
@@ -312,7 +312,7 @@ def _find_misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Itera
     for index, intent in enumerate(user.intents):
         for name in intent.slots:
             word = name.replace(" ", "_")
-            hint = suggestion(word, sorted(arguments - known_facts), cutoff=_SIMILAR)
+            hint = suggestion(word, sorted(arguments - known_facts), cutoff=_MISSPELLING_CUTOFF)
             if hint and word not in arguments:
                 place = ("user", "intents", index, "slots", name)
                 yield place, f"the slot {name!r} is no tool's argument{hint}"

@@ -1,4 +1,4 @@
-"""The limit of what a run may spend, in model calls and in money."""
+"""The budget of a run, in model calls and in money."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Prices = Mapping[str, tuple[Amount, Amount]]
 
 
 @dataclass
-class SpendingLimit:
+class Budget:
     """The calls and the cost of a run so far, and their maxima.
 
     Turns under way are finished when the limit is reached. What a worker process spends is added when it returns its
@@ -38,19 +38,19 @@ class SpendingLimit:
     # The sums over finished conversations: adding up all calls at each turn would take longer and longer.
     calls: int = 0
     cost: float = 0.0
-    running: list[UsageTracker] = field(default_factory=list)
+    running_usages: list[UsageTracker] = field(default_factory=list)
 
     @property
-    def exceeded(self) -> str | None:
-        """The message that a limit has been reached, or that the cost is unknown; None below both limits."""
-        calls = self.calls + sum(usage.calls for usage in self.running)
+    def stop_reason(self) -> str | None:
+        """Why the run must stop: a limit has been reached, or the cost is unknown. None below both limits."""
+        calls = self.calls + sum(usage.calls for usage in self.running_usages)
         if self.max_calls is not None and calls >= self.max_calls:
             maximum = f"{self.max_calls:,}{self.scope}"
             return f"max_calls: the limit of {maximum} is reached (model calls so far: {calls:,})"
         if self.max_cost is None:
             return None
         try:
-            cost = self.cost + sum(self.compute_cost(usage) for usage in self.running)
+            cost = self.cost + sum(self.compute_cost(usage) for usage in self.running_usages)
         except InputError as error:
             return str(error)  # the conversation that caused it raises the error at its end
         if cost < self.max_cost:
@@ -81,9 +81,9 @@ class SpendingLimit:
         self.calls += calls
         self.cost += cost
 
-    def for_worker(self) -> SpendingLimit:
-        """Return a limit that is never reached and still raises an error for a model without a price."""
-        return SpendingLimit(None, None if self.max_cost is None else inf, self.prices)
+    def without_maximum(self) -> Budget:
+        """Return a budget that is never used up and still raises an error for a model without a price."""
+        return Budget(None, None if self.max_cost is None else inf, self.prices)
 
     def _find_price(self, model: str) -> tuple[float, float] | None:
         prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]

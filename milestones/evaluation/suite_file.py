@@ -44,7 +44,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import read_model, read_text
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.evaluation.expectation import Before, Expectation
+from arq_graph.milestones.evaluation.expectation import Expectation, HistoryStep
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
@@ -53,7 +53,7 @@ from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
 # `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
 _ARGUMENT = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
 
-_REPLACES = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
+_EXCLUSIVE_FIELDS = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
 
 
 class PartialUser(UserSpec):
@@ -133,7 +133,7 @@ class ScenarioEntry(Defaults):
 
     name: Text
     says: Text | None = None
-    history: tuple[Before, ...] = ()
+    history: tuple[HistoryStep, ...] = ()
     expect: Expectation | None = None
     variables: Mapping[str, JsonValue] = {}
     probes: Text | None = None
@@ -208,8 +208,10 @@ class _ScenarioLoader:
             known_names = {*name_counts, *(scenario.name for scenario in included)}
         for index, entry in enumerate(self.file.scenarios):
             place: Place = ("scenarios", index)
-            doubts = make_validation_error(*_find_doubts(entry, known_names, name_counts[entry.name]))
-            self._add_problem(place, doubts)
+            entry_problems = make_validation_error(
+                *_find_entry_problems(entry, known_names, name_counts[entry.name])
+            )
+            self._add_problem(place, entry_problems)
             self._load_entry(entry, place)
         self.scenarios += included
 
@@ -272,7 +274,7 @@ def _merge_defaults(defaults: Defaults, entry: ScenarioEntry) -> dict[str, Any]:
             merged.update(getattr(source, name).model_dump(exclude_unset=True))
         fields[name] = merged
     own_fields = entry.model_fields_set
-    for name, replaced in _REPLACES:
+    for name, replaced in _EXCLUSIVE_FIELDS:
         if name in own_fields:
             fields.pop(replaced, None)
     # Defaults alone make no user.
@@ -296,7 +298,7 @@ def _make_scenarios(fields: Mapping[str, Any]) -> Iterator[Scenario]:
         yield Scenario.model_validate(of_kind)
 
 
-def _find_doubts(entry: ScenarioEntry, known_names: set[str] | None, count: int) -> Iterator[Problem]:
+def _find_entry_problems(entry: ScenarioEntry, known_names: set[str] | None, count: int) -> Iterator[Problem]:
     """Yield mistakes that would otherwise pass: repeated and unknown names, and fields that are not used."""
     if count > 1:
         yield ("name",), f"is {entry.name!r}, as is that of another scenario; give each its own"
@@ -304,10 +306,10 @@ def _find_doubts(entry: ScenarioEntry, known_names: set[str] | None, count: int)
         other_names = known_names - {entry.name}
         if entry.twin not in other_names:
             hint = suggestion(entry.twin, other_names)
-            yield ("twin",), f"the twin {entry.twin!r} is no other scenario of the suite{hint}"
-    for name, replaced in _REPLACES:
+            yield ("twin",), f"the twin {entry.twin!r} names no other scenario in the suite{hint}"
+    for name, replaced in _EXCLUSIVE_FIELDS:
         if {name, replaced} <= entry.model_fields_set:
-            yield (replaced,), f"stands beside `{name}`, which takes its place; leave one of them out"
+            yield (replaced,), f"cannot be combined with `{name}`; leave one of them out"
     if entry.expect and (match := _ARGUMENT.search(entry.expect.model_dump_json())):
         yield (
             ("expect",),

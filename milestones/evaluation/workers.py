@@ -29,7 +29,7 @@ from arq_graph.milestones.event_loop import is_cancelled_from_outside, run_in_ba
 Job = tuple[bytes, tuple[Path, ...]]
 """A pickled async function with all that it refers to, and the folders from which it imports modules."""
 
-MAX_DEATHS = 3
+_MAX_DEATHS = 3
 """The number of workers that may die one after the other before a run ends."""
 
 
@@ -58,7 +58,7 @@ class WorkerPool:
         """Call the function in an idle worker, and return its result. At most `size` calls run at the same time.
 
         Raises:
-            WorkerDiedError: The worker died. After `MAX_DEATHS` in a row, `stop_reason` says so.
+            WorkerDiedError: The worker died. After `_MAX_DEATHS` in a row, `stop_reason` says so.
             ArqGraphError: No worker could run the function.
         """
         worker = self._idle.pop()
@@ -72,7 +72,7 @@ class WorkerPool:
             reason = modules.describe_error(error)
             self._idle.append(self._start_worker())
             self._deaths += 1
-            if self._deaths >= MAX_DEATHS:
+            if self._deaths >= _MAX_DEATHS:
                 self.stop_reason = f"workers died {self._deaths} times in a row, the last with {reason}"
             raise WorkerDiedError(reason) from error
         self._idle.append(worker)
@@ -82,9 +82,9 @@ class WorkerPool:
 
 @contextmanager
 def start_processes() -> Iterator[Callable[[], Executor]]:
-    """Give a function that starts a process: an executor with one worker, so that only its own work is lost if it dies.
+    """Yield a function that starts a process: an executor with one worker.
 
-    All processes end with the block, and with the process that started them.
+    So only its own work is lost if it dies. All processes end with the block, and with the process that started them.
     """
     context = get_context("spawn")  # a fork would have the threads and connections of this process
     end, parent_end = context.Pipe(duplex=False)

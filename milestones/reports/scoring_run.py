@@ -17,9 +17,9 @@ from arq_graph.errors import (
     ReasoningError,
     require_count,
 )
+from arq_graph.milestones.concurrency import run_concurrently
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.harness import run_concurrently
 from arq_graph.milestones.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_registry import (
     GraphRegistry,

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import require_count
+from arq_graph.milestones.concurrency import run_concurrently
 from arq_graph.milestones.event_loop import make_sync
-from arq_graph.milestones.harness import run_concurrently
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore

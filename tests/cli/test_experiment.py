@@ -62,16 +62,16 @@ class Breaks(Says):
     def invoke(self, given, config=None):
         raise RuntimeError("kaputt")
 
-def knows(scenario, agent, model, matches_only):
+def knows(scenario, agent, model, matcher_only):
     return Says({"tulips": "active: card", "lilies": "active: roses"}.get(scenario.name, "We have red roses."))
 
-def breaks(scenario, agent, model, matches_only):
+def breaks(scenario, agent, model, matcher_only):
     return Breaks("")
 
 def speaks(scenario, agent, model):
     return Says("We have red roses.")
 
-def guesses(scenario, agent, model, matches_only):
+def guesses(scenario, agent, model, matcher_only):
     return Says("active: card")
 """
 
@@ -144,7 +144,7 @@ def test_a_run_that_is_resumed_reaches_the_same_figures_and_refuses_fewer_runs(r
     whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
     assert whole["tables"] == parts["tables"]
     fewer = run_experiment(*BOTH, "--resume", record="parts", code=1)
-    assert "8 of the conversations that are kept would be left out: give --runs 2" in fewer.words
+    assert "8 of the stored conversations are outside this plan: pass at least --runs 2" in fewer.words
 
 
 def without_times(file: Path) -> Any:
@@ -407,7 +407,8 @@ def test_a_fault_of_a_world_is_reported_before_the_run(run_experiment, suite, fo
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(run_experiment):
     result = run_experiment("--arms", "arms:knows,react", "--arms", "arms:speaks", "--runs", "2")
     assert (
-        "2 scenarios of florist left out for all arms, because all are compared on the same" in result.words
+        "skipped 2 matcher-only scenarios of florist for all arms, which are compared on the same"
+        in result.words
     )
     assert "which guidelines are active, and react, arms:speaks cannot say that" in result.words
     assert "12 conversations of florist" in result.words

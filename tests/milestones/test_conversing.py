@@ -76,7 +76,7 @@ def test_a_turn_begins_at_its_own_message_though_others_have_the_same_words():
     ("answer", "message"),
     [
         (7, "the app answered with 7; it must give"),
-        ({"messages": []}, "no message of its own"),
+        ({"messages": []}, "returned no AI message"),
         ([{"role": "nobody", "content": 3}], "it must give"),
         (TimeoutError("its own"), "TimeoutError: its own"),
         (asyncio.CancelledError("tired"), "CancelledError: tired"),
@@ -161,7 +161,7 @@ def test_an_answer_within_a_turn_counts_as_a_message_of_the_user():
 
 def test_interrupts_that_nobody_can_answer_or_that_never_end_are_errors():
     odd = converse(interrupting({"what": "is this"}), Says("go"))
-    assert "nobody here can answer" in str(odd.error)
+    assert "an interrupt that the evaluation cannot answer" in str(odd.error)
     endless = converse(interrupting({"action_requests": [{"name": "a"}]}, for_ever=True), Says("go"))
     assert "25 times in one turn" in str(endless.error)
 

@@ -34,10 +34,10 @@ from tests.milestones.evaluated import (
     lamp,
     shop_agent,
     shopper,
-    speaking,
     suite,
     talker,
 )
+from tests.milestones.user_talks import make_user_answer
 
 USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
 
@@ -414,7 +414,7 @@ def test_calls_of_a_model_that_completes_texts_count():
 
 @pytest.mark.parametrize("max_calls", [11, 12])
 def test_calls_of_users_count_towards_the_limit_and_not_for_the_arm(max_calls: int):
-    user_model, app = ScriptedChatModel(lambda call: speaking("Hello.")), Asks(1)
+    user_model, app = ScriptedChatModel(lambda call: make_user_answer("Hello.")), Asks(1)
     settings: dict[str, Any] = {"runs": 9, "concurrency": 1, "user_model": user_model}
     report = evaluate(suite(limits=Limits(turns=2)), {"app": app}, max_calls=max_calls, **settings)
     assert [one.model_calls for one in report.conversations] == [2, 2]

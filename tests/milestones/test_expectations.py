@@ -163,8 +163,8 @@ def test_cases_for_the_matcher_are_left_out_for_all_arms_if_one_has_no_matcher()
     case_of_matcher = scenario(name="card", expect={"active": ["card"]})
     suite = Suite([case_of_matcher, scenario(name="turn", expect={"says": [{"pattern": "."}]})])
 
-    def able(scenario: Any, agent: Any, model: Any, *, matches_only: bool) -> Any:
-        return Answers(lambda _: [AIMessage("active: card" if matches_only else "Hello.")])
+    def able(scenario: Any, agent: Any, model: Any, *, matcher_only: bool) -> Any:
+        return Answers(lambda _: [AIMessage("active: card" if matcher_only else "Hello.")])
 
     def unable(scenario: Any, agent: Any, model: Any) -> Any:
         return Answers(lambda _: [AIMessage("Hello.")])
@@ -176,7 +176,7 @@ def test_cases_for_the_matcher_are_left_out_for_all_arms_if_one_has_no_matcher()
         *[("turn", True)] * 2,
     ]
     for other in ({"unable": unable}, {"app": unable(None, None, None)}, load_arms(["react"])):
-        message = f"1 scenario of suite left out for all arms.*{next(iter(other))} cannot"
+        message = f"skipped 1 matcher-only scenario of suite for all arms.*{next(iter(other))} cannot"
         with pytest.warns(UserWarning, match=message):
             report = evaluate(suite, arms | other, model="offline")
         assert [one.scenario for one in report.conversations] == ["turn"] * 3
@@ -229,7 +229,7 @@ def test_history_and_variables_reach_the_app_once():
         ({"expect": {"active": [], "says": []}}, "for the matcher alone"),
         ({"expect": {"reply": "Hello."}}, "expects nothing"),
         ({"expect": {"active": []}, "history": [{"user": "Hi", "agent": "Hi"}]}, "one of `user`, `agent`"),
-        ({"expect": {"active": []}, "says": None}, "has `expect`, and no `says`"),
+        ({"expect": {"active": []}, "says": None}, "`expect` needs `says`"),
         ({"expect": {"active": []}, "agent": None}, "names no `agent`"),
         (
             {"expect": {"active": []}, "variables": {"teir": "gold"}},

@@ -130,7 +130,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             "  goal: buy",
             "  twin: kidns",
             10,
-            "'kidns' is no other scenario of the suite; did you mean `kinds`?",
+            "'kidns' names no other scenario in the suite; did you mean `kinds`?",
         ),
         (
             "  goal: buy",
@@ -138,7 +138,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             11,
             "has `$colour`, which is replaced",
         ),
-        ("  goal: buy", "  says: Hi", 14, "scenarios[0].user` stands beside `says`"),
+        ("  goal: buy", "  says: Hi", 14, "scenarios[0].user` cannot be combined with `says`"),
     ],
 )
 def test_a_mistake_is_reported_with_its_line(

@@ -37,7 +37,7 @@ def turn_scenarios() -> list[Any]:
 def run_scenarios(scenarios: list[Scenario], reply: Callable[[Any], str], *, calls: bool = True) -> Report:
     """Run scenarios with an agent that makes the expected calls, unless they are left out, and sends this reply."""
 
-    def arm(scenario: Scenario, agent: Any, model: Any, matches_only: bool) -> Answers:
+    def arm(scenario: Scenario, agent: Any, model: Any, matcher_only: bool) -> Answers:
         expected = make_expected_calls(scenario) if calls else []
         return Answers(lambda _: [*expected, AIMessage(reply(scenario))])
 
@@ -160,7 +160,7 @@ def test_every_scenario_is_unlike_the_others_and_says_what_it_probes():
     seen = Counter()
     for scenario in read_suite().scenarios:
         assert scenario.probes, scenario.name
-        history = [str(message.content) for message in scenario.messages_before]
+        history = [str(message.content) for message in scenario.history_messages]
         seen[scenario.agent.file, *history, scenario.says, str(dict(scenario.variables))] += 1
     assert set(seen.values()) == {1}
 

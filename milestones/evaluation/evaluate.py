@@ -15,7 +15,7 @@ from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.conversation_runner import ConversationRunner
 from arq_graph.milestones.evaluation.evaluation_run import EvaluationRun, OnConversation
 from arq_graph.milestones.evaluation.results import read_stored_conversation
-from arq_graph.milestones.evaluation.spending import Prices, SpendingLimit
+from arq_graph.milestones.evaluation.spending import Budget, Prices
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.evaluation.workers import WorkerPool, pickle_job, start_processes
 from arq_graph.milestones.event_loop import make_sync
@@ -87,7 +87,8 @@ async def aevaluate(
         workers: The number of the executor's workers, 1 or more; a pool of `concurrent.futures` says so itself. Without
             an executor: the number of processes to start for the conversations.
         spent_in: Results files of other suites, whose calls and cost count towards the limits too.
-        depends_on: Anything else that the results depend on, by its name in messages, such as the endpoint.
+        depends_on: The values that the results depend on, by their names in messages, such as the endpoint. A name
+            that the run uses itself, such as "the agent's model", replaces its value.
         on_conversation: Called with each conversation as it ends, first with those of an earlier part of the run.
 
     Raises:
@@ -108,13 +109,11 @@ async def aevaluate(
     scenario_with_user = next((scenario for scenario in suite.scenarios if scenario.user), None)
     if scenario_with_user is not None:
         scenario_with_user.make_user(suite.seed, user_model)
-    known_arms = Arms(arms, model)
-    suite = known_arms.select_comparable(suite)
+    prepared_arms = Arms(arms, model)
+    suite = prepared_arms.select_comparable(suite)
     graphs = GraphRegistry()
-    limit = SpendingLimit(
-        max_calls, max_cost, prices or {}, scope=" for all suites together" if spent_in else ""
-    )
-    _add_spent(limit, spent_in)
+    budget = Budget(max_calls, max_cost, prices or {}, scope=" for all suites together" if spent_in else "")
+    _add_spent(budget, spent_in)
     runner = ConversationRunner(
         suite_name=suite.name,
         scenarios={scenario.name: scenario for scenario in suite.scenarios},
@@ -122,12 +121,12 @@ async def aevaluate(
             scenario.name: graphs.register(scenario.measured_graph, scenario.name)
             for scenario in suite.scenarios
         },
-        arms=known_arms,
+        arms=prepared_arms,
         user_model=user_model,
         judge=judge,
-        limit=limit,
+        budget=budget,
     )
-    planned = list(suite.plan_conversations(known_arms.names, runs))
+    planned = list(suite.plan_conversations(prepared_arms.names, runs))
     models = {
         MODEL_ROLES["model"]: model,
         MODEL_ROLES["user_model"]: user_model,
@@ -143,11 +142,11 @@ async def aevaluate(
         store = None
         if results is not None:
             header = _describe_run(suite, models, depends_on)
-            parts = _fingerprint_parts(suite, known_arms)
+            parts = _fingerprint_parts(suite, prepared_arms)
             store = RunStore(results, "evaluation", header, parts=parts, resume=resume)
             stack.enter_context(store)
         run = EvaluationRun(runner, planned, concurrency, store, pool, on_conversation)
-        await run.run()
+        await run.execute()
     outcomes = [run.outcomes[conversation.id] for conversation in planned if conversation.id in run.outcomes]
     missing = len(planned) - sum(outcome.ended != "limit" for outcome in outcomes)
     return Report(
@@ -201,13 +200,13 @@ def _count_workers(executor: Executor | None, workers: int | None) -> int | None
     return workers
 
 
-def _add_spent(limit: SpendingLimit, results_files: Iterable[str | Path]) -> None:
+def _add_spent(budget: Budget, results_files: Iterable[str | Path]) -> None:
     """Add what the conversations in results files of other suites spent."""
     for file in results_files:
         for entry in read_records(Path(file)):
             stored = read_stored_conversation(entry)
             if stored is not None:
-                limit.add(stored.calls, stored.cost)
+                budget.add(stored.calls, stored.cost)
 
 
 def _describe_run(

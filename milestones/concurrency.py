@@ -1,4 +1,4 @@
-"""Runs of many pieces of work, several at once."""
+"""Run many coroutines, several at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 async def run_concurrently(
     work: Iterable[tuple[Key, Coroutine[Any, Any, Result]]], concurrency: int
 ) -> AsyncGenerator[tuple[Key, Result], None]:
-    """Yield the results of coroutines as they come, each with its key; so many run at the same time.
+    """Run coroutines, at most `concurrency` at once, and yield each result with its key as it comes.
 
     An exception of one of them cancels the others.
     """
