@@ -50,12 +50,17 @@ class Desk:
 
     def resume(self, answer):
         self.state = self.app.invoke(Command(resume=answer), THREAD)
-        return [(m.text, m.status) for m in self.state["messages"] if m.type == "tool"]
+        results = [message for message in self.state["messages"] if message.type == "tool"]
+        return [(result.text, result.status) for result in results]
 
     @property
     def transcript_calls(self):
         """The arguments of the calls as the transcript has them."""
-        return [call["args"] for m in self.state["messages"] if m.type == "ai" for call in m.tool_calls]
+        arguments = []
+        for message in self.state["messages"]:
+            if message.type == "ai":
+                arguments += [call["args"] for call in message.tool_calls]
+        return arguments
 
 
 def edit(args, name="refund"):

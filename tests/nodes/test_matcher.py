@@ -283,8 +283,11 @@ def test_compact_matches_lead_to_the_same_passes():
 
 def test_on_failure_decides_and_other_guidelines_are_unaffected():
     error = errors.BlueprintError("no valid answer")
-    fields = [{"on_failure": "activate"}, {"on_failure": "skip"}, {}]
-    guidelines = [Guideline("condition", "action", **each) for each in fields]
+    guidelines = [
+        *make_guidelines(1, on_failure="activate"),
+        *make_guidelines(1, on_failure="skip"),
+        *make_guidelines(1),
+    ]
     model = brain(judge={"G1": error, "G2": error, "G3": 9})
     node = GuidelineMatcher(model, make_agent(*guidelines), batch_size=1, keep_matches="active")
     with pytest.warns(UserWarning, match="G1 is activated"), pytest.warns(UserWarning, match="G2 is skipped"):

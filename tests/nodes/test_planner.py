@@ -126,7 +126,7 @@ def test_a_call_that_no_active_guideline_grants_is_refused_and_the_model_is_told
     inactive = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": False, "matched": False}
     moves = [act("cancel", A1), say("That is not possible.")]
     update, prompts = plan(moves, node=node, agent=agent, state={"guideline_matches": [inactive]})
-    assert (called(update), [each["kind"] for each in update["tool_insights"]]) == ([], ["declined"])
+    assert (called(update), [insight["kind"] for insight in update["tool_insights"]]) == ([], ["declined"])
     assert "no active guideline grants it; the tools that can: get_order" in prompts[1].complaint
 
 

@@ -48,7 +48,9 @@ def run_pass(node: Any, messages: Any, stored: Any = (), **state: Any) -> list[d
 
 def pop_judged(model: Any) -> set[str]:
     """Return the ids that were judged since the last call of this function."""
-    judged = {id for asked in asked_by(model, "matcher") for id in asked.now["judge"]}
+    judged: set[str] = set()
+    for asked in asked_by(model, "matcher"):
+        judged.update(asked.now["judge"])
     model.calls.clear()
     return judged
 

@@ -146,9 +146,8 @@ def test_reply_may_use_plain_words_and_quote(content):
 @pytest.mark.parametrize(
     "revision",
     [
-        *map(fact, ["P", "K1", "V1", "G1", "M1", "T1", "I1", "get_order", "M2, T1", "T1; K1"]),
+        *map(fact, ["P", "V1, G1", "M1", "T1; K1", "I1, get_order"]),
         service("M2"),  # an earlier message of the agent
-        service("M1, T1"),
         broken("awaits_agreement"),
         broken("customer_request"),
     ],

@@ -247,7 +247,7 @@ def test_given_and_null_is_not_the_same_as_not_given():
 
 
 def test_every_missing_argument_is_an_insight_of_its_own_that_says_what_it_means():
-    assert propose_refused(choices, {"level": 2}) == [("missing", each) for each in ("size", "speed")]
+    assert propose_refused(choices, {"level": 2}) == [("missing", "size"), ("missing", "speed")]
     _, insights, _ = propose(injected, {})
     assert (insights[0]["arguments"], insights[0]["description"]) == ({}, "order")
 
@@ -295,9 +295,11 @@ def test_an_invalid_argument_says_why_in_the_tool_s_own_words(tool, args, argume
 
 
 GUIDELINES = [
-    Guideline(condition, "do it", continuous=continuous)
-    for condition in ("x", None)
-    for continuous in (None, True, False)
+    Guideline("x", "do it"),
+    Guideline("x", "do it", continuous=True),
+    Guideline("x", "do it", continuous=False),
+    Guideline(None, "do it"),
+    Guideline(None, "do it", continuous=False),
 ]
 
 

@@ -13,13 +13,9 @@ from tests.order_tools import A1, called, cancel, get_order, ran, search
 ASKED = HumanMessage("Where is A-1?", id="h1")
 RAN = [ASKED, *ran()]
 A2 = {"order_id": "A-2"}
-LATE, CANCEL = (
-    Guideline("they ask about an order", "look it up", tools=[get_order]),
-    Guideline("they cancel", "cancel it", tools=[cancel]),
-)
-
-
-DESK = Agent("Desk", "You help with orders.", [LATE, CANCEL], tools=[search])
+LOOK_UP = Guideline("they ask about an order", "look it up", tools=[get_order])
+CANCEL = Guideline("they cancel", "cancel it", tools=[cancel])
+DESK = Agent("Desk", "You help with orders.", [LOOK_UP, CANCEL], tools=[search])
 
 
 def decide(call, *, active=("G1", "G2"), messages=(ASKED,), insights=(), mode="direct", **options):
@@ -104,7 +100,7 @@ def test_what_a_reply_asked_for_is_open_for_one_turn():
 
 def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
     model = brain(judge={"G1": 2})
-    create_guided_agent(model, Agent("Desk", "You help.", [LATE])).invoke({"messages": [ASKED]})
+    create_guided_agent(model, Agent("Desk", "You help.", [LOOK_UP])).invoke({"messages": [ASKED]})
     assert asked_by(model, "tools") == []
     for max_rounds, agent, calls in ((1, "Desk", 0), (2, "Desk", 3), (1, "Another", 3)):
         history = [message.model_copy(update={"name": agent}) for message in ran()]
@@ -116,7 +112,7 @@ def test_a_tool_of_an_earlier_turns_insights_has_its_round_in_this_one():
     missing = {"agent": "Desk", "turn": "h0", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     match = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": True, "matched": True}
     talk = [HumanMessage("Hi", id="h0"), AIMessage("Which?"), ASKED]
-    route = route_calls(Agent("Desk", "You help.", [LATE]), again="tools once more")
+    route = route_calls(Agent("Desk", "You help.", [LOOK_UP]), again="tools once more")
     state = {"messages": talk, "guideline_matches": [match]}
     for turn, destination in (("h0", "tools once more"), ("h1", "message")):
         assert route({**state, "tool_insights": [{**missing, "turn": turn}]}) == destination
