@@ -113,9 +113,8 @@ def test_draft_can_come_from_another_channel(draft, sent):
     assert (read_section(model, "draft"), state["messages"][-1].text) == (draft or None, sent)
 
 
-@pytest.mark.parametrize("mode", ["arq", "direct"])
-def test_empty_content_accepts_the_draft(mode):
-    update, model = revise({"content": "", "followed": ["G1"]}, channels=PLAN, mode=mode)
+def test_empty_content_accepts_the_draft():
+    update, model = revise({"content": "", "followed": ["G1"]}, channels=PLAN)
     assert read_section(model, "draft") == "It ships on Monday."
     assert get_text(update) == update["revisions"][0]["content"] == "It ships on Monday."
 

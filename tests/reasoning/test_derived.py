@@ -18,7 +18,6 @@ from arq_graph import (
     query,
     respond,
 )
-from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import act, asked_by, brain, say
 from tests.order_tools import get_order
 from tests.reasoning.strict_subset import assert_strict
@@ -110,17 +109,3 @@ def test_only_queries_can_be_left_out(name, message):
     with pytest.raises(errors.InputError) as raised:
         reasoner.ask(Choice, [("user", "Hungry?")])
     assert message in str(raised.value)
-
-
-def test_queries_of_a_subclass_can_be_left_out():
-    class Polite(MessageBlueprint):
-        """Write the agent's next message."""
-
-        mood: str = query("How does the customer feel?")
-
-    model = brain(reply="Hello.")
-    reasoner = Reasoner(model, derive=ResponseOnly(without=["mood", "insights"]))
-    reviser = MessageReviser(reasoner, Agent("Shop", "A shop."), blueprint=Polite)
-    reviser.invoke({"messages": [("user", "Hi")]})
-    (prompt,) = asked_by(model, "message")
-    assert not {"mood", "insights"} & prompt.schema["properties"].keys()
