@@ -95,6 +95,14 @@ class StateView:
         """The id of the current turn, which its records carry."""
         return self.conversation.turn
 
+    @cached_property
+    def current_turn_matches(self) -> list[GuidelineMatch]:
+        """This turn's matches, one for each guideline; none if guidelines weren't matched in this turn."""
+        matches: list[GuidelineMatch] = []
+        for record in self.read_turn_records("guideline_matches", GuidelineMatch, self.turn):
+            matches.extend(record.expand())
+        return matches
+
     def read_records(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the agent's own records in a channel."""
         rows = self._rows(channel)
@@ -167,14 +175,6 @@ def _wrong_channel(channel: str, expected: str) -> StateError:
         f"channel {channel!r} must hold {expected}. If the channel is your graph's own, rename it: arq_graph uses "
         "this name. If another version of arq_graph saved this thread, it can't be resumed."
     )
-
-
-def current_turn_matches(state: StateView) -> list[GuidelineMatch]:
-    """Return this turn's matches, one for each guideline; none if guidelines weren't matched in this turn."""
-    matches: list[GuidelineMatch] = []
-    for record in state.read_turn_records("guideline_matches", GuidelineMatch, state.turn):
-        matches.extend(record.expand())
-    return matches
 
 
 def current_turn_plan(state: StateView) -> Plan | None:

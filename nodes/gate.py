@@ -12,7 +12,7 @@ from langchain_core.messages import ToolMessage
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
-from arq_graph.nodes.channels import StateView, current_turn_matches
+from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
@@ -242,7 +242,7 @@ def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
     If guidelines weren't matched in this turn, those without a condition are active, and a warning says so.
     """
     scores: dict[str, int] = {}
-    matches = current_turn_matches(state)
+    matches = state.current_turn_matches
     if matches:
         known_ids = {guideline.id for guideline in agent.guidelines}
         for match in matches:
@@ -284,7 +284,7 @@ def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[s
         dependencies = set(agent.get_guideline(unvisited.pop()).depends_on) - agreed_ids
         agreed_ids |= dependencies
         unvisited += dependencies
-    matches = current_turn_matches(state)
+    matches = state.current_turn_matches
     refuted_ids = {match.guideline for match in matches if match.origin == "code" and not match.matched}
     scores = dict.fromkeys(agreed_ids - refuted_ids, MAX_SCORE)
     for match in matches:

@@ -16,7 +16,7 @@ from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, SpecError, require_choice, require_count
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_function_state, describe_guideline
 from arq_graph.nodes.blueprint_node import Answers, Questions, Steps, UserFunction
-from arq_graph.nodes.channels import StateView, Update, current_turn_matches, find_answered_insights
+from arq_graph.nodes.channels import StateView, Update, find_answered_insights
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
     Judgement,
@@ -192,7 +192,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     def _read_inputs(self, state: StateView) -> Generator[UserFunction, Any, PassInputs]:
         conversation = self.read_conversation(state)
-        matches = {match.guideline: match for match in current_turn_matches(state)}
+        matches = {match.guideline: match for match in state.current_turn_matches}
         conditions: dict[str, bool] = {}
         function_state = build_function_state(self.agent, state)
         for guideline in self.agent.guidelines:
@@ -257,22 +257,19 @@ class GuidelineMatcher(AgentNode[ARQ]):
             return complaints
 
         conditions = {id: self.agent.get_guideline(id).condition for id in ids}
-        lists = {
-            "holds": [id for id in ids if callable(conditions[id]) and inputs.conditions.get(id)],
-            "applied": self._describe_applied(ids, inputs),
-            "unfinished": [id for id in ids if id in inputs.awaiting_answer],
-        }
-        tail = self.describe_turn(inputs.state, {"judge": ids}, lists)
-        prompt = self.build_prompt(inputs.conversation, tail, head=batch.head)
-        return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
-
-    def _describe_applied(self, ids: Container[str], inputs: PassInputs) -> list[dict[str, str]]:
         applied: list[dict[str, str]] = []
         for record in inputs.state.read_records("applied_guidelines", AppliedGuideline):
             if record.guideline in ids and record.guideline not in inputs.awaiting_answer:
                 reply = inputs.conversation.find_line_id(record.message_id) or "an earlier reply"
                 applied.append({"guideline": record.guideline, "reply": reply})
-        return applied
+        lists = {
+            "holds": [id for id in ids if callable(conditions[id]) and inputs.conditions.get(id)],
+            "applied": applied,
+            "unfinished": [id for id in ids if id in inputs.awaiting_answer],
+        }
+        tail = self.describe_turn(inputs.state, {"judge": ids}, lists)
+        prompt = self.build_prompt(inputs.conversation, tail, head=batch.head)
+        return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
 
 def _choose_batch_size(count: int) -> int:

@@ -18,7 +18,7 @@ from arq_graph.errors import (
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import Steps
-from arq_graph.nodes.channels import StateView, Update, current_turn_draft, current_turn_matches
+from arq_graph.nodes.channels import StateView, Update, current_turn_draft
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
@@ -118,7 +118,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         draft = state.get(self.draft_key) if self.draft_key else current_turn_draft(state)
         insights = state.read_turn_records("tool_insights", ToolInsight, state.turn)
         pending = [insight for insight in insights if insight.kind == "confirm"]
-        context = self._describe_context(state, conversation, scores, insights)
+        context = self._describe_context(state, scores, insights)
         facts = self._collect_context_facts(conversation, context)
         candidates: list[Revision] = []
 
@@ -161,7 +161,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     def _describe_context(
         self,
         state: StateView,
-        conversation: Conversation,
         scores: Mapping[str, int],
         tool_insights: Sequence[ToolInsight],
     ) -> dict[str, Any]:
@@ -173,25 +172,26 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         insights: list[dict[str, Any]] = []
         for number, insight in enumerate(self._describe_insights(state, tool_insights), start=1):
             insights.append({"id": f"I{number}", **insight})
-        result_ids = [line.id for line in conversation.current_turn_results]
+        result_ids = [line.id for line in state.conversation.current_turn_results]
         return {
             **self.describe_turn(state, {}, {"staged": result_ids}),
             "active_guidelines": active_guidelines,
             "set_aside": list(self._describe_overridden(state)),
-            "tool_descriptions": self._describe_used_tools(state, conversation),
+            "tool_descriptions": self._describe_used_tools(state),
             "insights": insights,
         }
 
-    def _describe_used_tools(self, state: StateView, conversation: Conversation) -> list[dict[str, Any]]:
+    def _describe_used_tools(self, state: StateView) -> list[dict[str, Any]]:
         """Describe the tools that ran or may run this turn: what they cost, and whether they can be undone."""
         names = set(get_granted_tools(self.agent, state))
-        names.update(line.call["name"] for line in conversation.current_turn_results if line.call)
+        results = state.conversation.current_turn_results
+        names.update(line.call["name"] for line in results if line.call)
         toolbox = self.agent.toolbox.items()
         return [{"name": name, "description": tool.description} for name, tool in toolbox if name in names]
 
     def _describe_overridden(self, state: StateView) -> Iterator[dict[str, Any]]:
         """Describe the guidelines that the reply would follow, if another one didn't override them."""
-        matches = current_turn_matches(state)
+        matches = state.current_turn_matches
         active = [self.agent.get_guideline(match.guideline) for match in matches if match.active]
         for match in matches:
             overriding = [guideline.id for guideline in active if match.guideline in guideline.overrides]
@@ -210,7 +210,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         pending = [insight for insight in tool_insights if insight.kind == "confirm"]
         if pending:
             yield {"kind": "confirm", "question": format_question(self.agent, pending)}
-        for match in current_turn_matches(state):
+        for match in state.current_turn_matches:
             if match.missing_information and not match.active:
                 guideline = self.agent.get_guideline(match.guideline)
                 yield {
