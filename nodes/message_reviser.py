@@ -172,22 +172,21 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         insights: list[dict[str, Any]] = []
         for number, insight in enumerate(self._describe_insights(state, tool_insights), start=1):
             insights.append({"id": f"I{number}", **insight})
-        result_ids = [line.id for line in state.conversation.current_turn_results]
+        results = state.conversation.current_turn_results
+        # The tools that ran or may run this turn: what they cost, and whether they can be undone.
+        names = set(get_granted_tools(self.agent, state))
+        names.update(line.call["name"] for line in results if line.call)
+        used_tools: list[dict[str, Any]] = []
+        for name, tool in self.agent.toolbox.items():
+            if name in names:
+                used_tools.append({"name": name, "description": tool.description})
         return {
-            **self.describe_turn(state, {}, {"staged": result_ids}),
+            **self.describe_turn(state, {}, {"staged": [line.id for line in results]}),
             "active_guidelines": active_guidelines,
             "set_aside": list(self._describe_overridden(state)),
-            "tool_descriptions": self._describe_used_tools(state),
+            "tool_descriptions": used_tools,
             "insights": insights,
         }
-
-    def _describe_used_tools(self, state: StateView) -> list[dict[str, Any]]:
-        """Describe the tools that ran or may run this turn: what they cost, and whether they can be undone."""
-        names = set(get_granted_tools(self.agent, state))
-        results = state.conversation.current_turn_results
-        names.update(line.call["name"] for line in results if line.call)
-        toolbox = self.agent.toolbox.items()
-        return [{"name": name, "description": tool.description} for name, tool in toolbox if name in names]
 
     def _describe_overridden(self, state: StateView) -> Iterator[dict[str, Any]]:
         """Describe the guidelines that the reply would follow, if another one didn't override them."""

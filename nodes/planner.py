@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from langchain_core.messages import BaseMessage
@@ -39,7 +40,7 @@ from arq_graph.nodes.proposed_calls import (
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import collect_facts, find_leaks, split_words
-from arq_graph.reasoning.answer import Answer, Complaint
+from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
 
 
@@ -103,16 +104,8 @@ class Planner(Strategy):
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
         context = PlanningContext(gate, outcome, self.max_steps)
-
-        def check(value: Any) -> list[Complaint]:
-            return self._review(value, context).make_complaints(type(value))
-
-        def add_proposal(value: Any, _: Sequence[Complaint]) -> None:
-            # A refused answer counts, too: the call that it proposed may need the customer's agreement.
-            context.proposals.append(self._review(value, context))
-
         sections = self._describe_plan_context(context)
-        question = self.make_question(gate.conversation, sections, check, add_proposal)
+        question = self.make_question(context, sections, partial(self._review, context=context))
         (answer,) = yield from self.ask_questions(question)
         return self._take_action(context, answer)
 

@@ -17,10 +17,10 @@ from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agree
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message
+from arq_graph.nodes.proposed_calls import DecisionContext, P
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike
 
 
@@ -120,16 +120,23 @@ class Strategy(AgentNode[ARQ]):
         }
 
     def make_question(
-        self,
-        conversation: Conversation,
-        context: Mapping[str, Any],
-        check: Callable[[Any], Sequence[Complaint]],
-        on_candidate: Callable[[Any, Sequence[Complaint]], None],
+        self, context: DecisionContext[P], sections: Mapping[str, Any], review: Callable[[Any], P]
     ) -> Question[Any]:
-        """Return the question what to do now, with the context in the prompt's tail."""
-        prompt = self.build_prompt(conversation, context, head=self.head)
-        active_ids = tuple(context["now"].get("active", ()))
-        return Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=on_candidate)
+        """Return the question what to do now, with the sections in the prompt's tail.
+
+        `review` returns what an answer proposes. Each proposal is added to the context, also if code objects to it: the
+        call in it may need the customer's agreement.
+        """
+
+        def check(value: Any) -> list[Complaint]:
+            return review(value).make_complaints(type(value))
+
+        def add_proposal(value: Any, _: Sequence[Complaint]) -> None:
+            context.proposals.append(review(value))
+
+        prompt = self.build_prompt(context.gate.conversation, sections, head=self.head)
+        active_ids = tuple(sections["now"].get("active", ()))
+        return Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=add_proposal)
 
     def make_update(
         self, gate: Gate, decisions: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()

@@ -27,7 +27,7 @@ from arq_graph.nodes.speaking.speech import SPEECH, classify_speech, find_task_m
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import collect_facts
-from arq_graph.reasoning.answer import Answer, Complaint
+from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
 
 
@@ -172,17 +172,9 @@ class Speaker(Strategy):
         sources = [*get_active_scores(self.agent, gate.state), *self.tools, *outcome.pending]
         facts = collect_facts(self.agent, gate.conversation, variables, sources)
         context = SpeakingContext(gate, outcome, self.rules, variables, facts)
-
-        def check(value: Any) -> list[Complaint]:
-            return self._review(value, context).make_complaints(type(value))
-
-        def add_move(value: Any, _: Sequence[Complaint]) -> None:
-            # A refused move counts, too: the call that it proposed may need the customer's agreement.
-            context.proposals.append(self._review(value, context))
-
+        review = partial(self._review, context=context)
         while True:
-            sections = self._describe_move_context(context)
-            question = self.make_question(gate.conversation, sections, check, add_move)
+            question = self.make_question(context, self._describe_move_context(context), review)
             (answer,) = yield from self.ask_questions(question)
             move = context.proposals[-1]
             if move.kind != THINK or move.refusals:
