@@ -1,4 +1,4 @@
-"""Every piece of code in the README and in the pages of docs/ runs, in the order in which it stands there."""
+"""The code of the README and of docs/ runs, in its order, and everything that they name exists."""
 
 import re
 import tomllib
@@ -31,12 +31,12 @@ def cancel_order(order_id: str) -> str:
 '''
 
 
-def blocks(page: Path, language: str) -> list[str]:
+def find_blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def run(page: Path, names: dict[str, Any]) -> None:
-    for piece in blocks(page, "python"):
+def run_page(page: Path, names: dict[str, Any]) -> None:
+    for piece in find_blocks(page, "python"):
         exec(compile(piece.replace("openai:gpt-4o", "offline"), str(page), "exec"), names)
 
 
@@ -47,45 +47,47 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "orders.py").write_text(ORDERS)
-    for name, text in zip(("desk.yaml", "goals.yaml", "suite.yaml"), blocks(README, "yaml"), strict=True):
+    for name, text in zip(
+        ("desk.yaml", "goals.yaml", "suite.yaml"), find_blocks(README, "yaml"), strict=True
+    ):
         (tmp_path / name).write_text(text)
     return tmp_path
 
 
-def test_the_code_of_the_readme_runs_and_says_what_it_promises(
+def test_the_code_of_the_readme_prints_what_it_promises(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(README, {"__name__": "readme"})
-    said = capsys.readouterr().out
-    assert "delayed" in said
-    assert "Reply yes to go ahead." in said
-    assert "ORD-1001 is cancelled" in said
+    run_page(README, {"__name__": "readme"})
+    output = capsys.readouterr().out
+    assert "delayed" in output
+    assert "Reply yes to go ahead." in output
+    assert "ORD-1001 is cancelled" in output
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs(page: Path, folder: Path) -> None:
-    run(page, {"__name__": page.stem})
+    run_page(page, {"__name__": page.stem})
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
-def test_every_file_and_page_that_is_named_is_there(page: Path) -> None:
+def test_every_named_file_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = [ROOT / path for path in re.findall(r"`((?:examples|nodes|milestones)/[\w./]*)`", text)]
     named += [page.parent / path for path in re.findall(r"\]\((?!https?:)([\w./-]+)\)", text)]
     assert [str(path) for path in named if not path.exists()] == []
 
 
-def headings(page: Path) -> set[str]:
+def find_headings(page: Path) -> set[str]:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     lines = re.findall(r"^#+ (.*)", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
-def test_every_heading_that_is_linked_is_there(page: Path) -> None:
+def test_every_linked_heading_exists(page: Path) -> None:
     links = re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", page.read_text(encoding="utf-8"))
     named = [(page.parent / file if file else page, heading) for file, heading in links]
-    assert [(str(file), heading) for file, heading in named if heading not in headings(file)] == []
+    assert [(str(file), heading) for file, heading in named if heading not in find_headings(file)] == []
 
 
 def test_every_extra_is_explained_once() -> None:
@@ -103,9 +105,9 @@ def test_every_extra_is_named_with_a_command_that_installs_it() -> None:
         for path in (ROOT / folder).rglob("*.py")
     ]
     texts = "".join(path.read_text(encoding="utf-8") for path in (README, *PAGES, *code))
-    told = re.findall(r"pip install \\?[\"'](\S*)\[(\w+)\]", texts)
-    assert {extra for _, extra in told} == set(project["optional-dependencies"])
-    assert {name for name, _ in told} == {project["name"], "."}  # "." is a checkout
+    commands = re.findall(r"pip install \\?[\"'](\S*)\[(\w+)\]", texts)
+    assert {extra for _, extra in commands} == set(project["optional-dependencies"])
+    assert {name for name, _ in commands} == {project["name"], "."}  # "." is a checkout
 
 
 def test_every_make_target_the_readme_names_exists() -> None:

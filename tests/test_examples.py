@@ -31,7 +31,7 @@ def run_turns(app: Any, turns: list[str]) -> list[dict[str, Any]]:
     return [app.invoke({"messages": [("user", text)]}, thread) for text in turns]
 
 
-def active(state: dict[str, Any]) -> set[str]:
+def get_active(state: dict[str, Any]) -> set[str]:
     return {match["guideline"] for match in state["guideline_matches"] if match["active"]}
 
 
@@ -44,8 +44,8 @@ def desk() -> list[dict[str, Any]]:
 
 
 def test_the_desk_welcomes_once_and_keeps_to_plain_words_throughout(desk: list[dict[str, Any]]) -> None:
-    assert ["welcome" in active(state) for state in desk] == [True] + [False] * (len(desk) - 1)
-    assert all("plain-words" in active(state) for state in desk)
+    assert ["welcome" in get_active(state) for state in desk] == [True] + [False] * (len(desk) - 1)
+    assert all("plain-words" in get_active(state) for state in desk)
     replies = [message.text for message in desk[-1]["messages"] if isinstance(message, AIMessage)]
     assert sum("thank you for writing to Northwind Outdoor" in reply for reply in replies) == 1
     assert not any("get_order_details" in reply for reply in replies)
@@ -57,7 +57,7 @@ def test_the_desk_asks_looks_up_and_acts_on_what_it_finds(desk: list[dict[str, A
     assert [(call["name"], call["args"]) for call in called] == [
         ("get_order_details", {"order_id": "ORD-1002"})
     ]
-    assert "at-warehouse" in active(desk[1])  # what a tool found activates it in the same turn
+    assert "at-warehouse" in get_active(desk[1])  # what a tool found activates it in the same turn
     assert "expedited shipping" in desk[1]["messages"][-1].text
     done = [m for m in desk[-1]["messages"] if isinstance(m, ToolMessage) and m.name == "expedite_shipping"]
     assert [m.status for m in done] == ["success"]
@@ -68,14 +68,14 @@ LATE = "My order ORD-1004 is late, where is it?"
 
 
 @pytest.mark.parametrize(
-    ("turns", "through"),
+    ("turns", "milestone"),
     [
         ([LATE, "Yes, I take the discount.", "Goodbye!"], "apply_discount"),
         ([LATE, "No, thanks, not necessary.", "Goodbye!"], "Goodwill Declined"),
         (["I want to cancel my order.", "Then I want to speak to a human."], "hand_over_to_human"),
         *(
-            pytest.param(turns, through, marks=pytest.mark.slow)
-            for turns, through in (
+            pytest.param(turns, milestone, marks=pytest.mark.slow)
+            for turns, milestone in (
                 (["Where is my order ORD-1001?", "Thanks, goodbye!"], "Delivery Day Told"),
                 (["Where is my order ORD-1003?", "Yes, it did. Goodbye!"], "Condition Asked"),
                 (["Where is my order ORD-1004?", "I am angry! Give me a human!"], "hand_over_to_human"),
@@ -83,7 +83,7 @@ LATE = "My order ORD-1004 is late, where is it?"
         ),
     ],
 )
-def test_each_goal_of_a_customer_of_the_desk_has_a_road_of_its_own(turns: list[str], through: str) -> None:
+def test_each_goal_of_the_desk_is_reached_on_its_own_path(turns: list[str], milestone: str) -> None:
     agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
     graph = read_milestones(EXAMPLES / "order_desk" / "milestones.yaml")
     tools = list(agent.toolbox.values())
@@ -91,17 +91,17 @@ def test_each_goal_of_a_customer_of_the_desk_has_a_road_of_its_own(turns: list[s
     state = run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)[-1]
     reached = score(graph, read_transcript(state["messages"]), tools=tools)
     assert (reached.goal_completed, reached.progress_rate) == (True, 1)
-    assert through in reached.path_taken
+    assert milestone in reached.path_taken
 
 
 def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_own() -> None:
     suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
     assert len(suite.scenarios) == 15
-    assert {one.user.kind for one in suite.scenarios} == {"helpful", "perturbed", "unhelpful"}
-    for one in suite.scenarios:
-        assert one.goal in one.milestones
-        assert one.world is not None
-        first, second = one.world(), one.world()
+    assert {scenario.user.kind for scenario in suite.scenarios} == {"helpful", "perturbed", "unhelpful"}
+    for scenario in suite.scenarios:
+        assert scenario.goal in scenario.milestones
+        assert scenario.world is not None
+        first, second = scenario.world(), scenario.world()
         first.expedite_shipping("ORD-1002")
         assert first.get_order_details("ORD-1002")["shipping"] == "expedited"
         assert second.get_order_details("ORD-1002")["shipping"] == "standard"
@@ -109,9 +109,9 @@ def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_
 
 def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:
     app = load("drop_in_nodes").build()
-    asked = {"When are you open on Monday?": "9 to 18", "How long is my loan?": "due on Friday"}
-    for text, said in asked.items():
-        assert said in app.invoke({"messages": [("user", text)]})["messages"][-1].text
+    answers = {"When are you open on Monday?": "9 to 18", "How long is my loan?": "due on Friday"}
+    for text, answer in answers.items():
+        assert answer in app.invoke({"messages": [("user", text)]})["messages"][-1].text
 
 
 def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
@@ -120,7 +120,7 @@ def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
     by_hand = run_turns(load("wired_by_hand").build("offline", agent), turns)
     compiled = run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
     assert [m.text for m in by_hand[-1]["messages"]] == [m.text for m in compiled[-1]["messages"]]
-    assert active(by_hand[-1]) == active(compiled[-1])
+    assert get_active(by_hand[-1]) == get_active(compiled[-1])
 
 
 def test_an_agent_of_create_agent_follows_the_guidelines_and_rents_the_bike_after_a_yes() -> None:
@@ -151,7 +151,7 @@ def test_a_blueprint_node_writes_its_channel() -> None:
     assert load("sentiment_node").build().invoke(angry)["mood"] in {"calm", "annoyed", "angry"}
 
 
-TOLD = """
+SCORES = """
 picked up            goal reached     progress 100%
 delivered            goal reached     progress 100%
 stopped half-way     goal missed      progress 25%
@@ -171,7 +171,7 @@ same look-up again   goal reached     progress 100%
 
 def test_any_agents_conversations_are_scored_from_two_files(capsys: pytest.CaptureFixture[str]) -> None:
     load("score_any_agent/score_any_agent").main()
-    assert capsys.readouterr().out == TOLD.lstrip()
+    assert capsys.readouterr().out == SCORES.lstrip()
 
 
 def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_agrees() -> None:
@@ -182,6 +182,6 @@ def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_ag
         ran = [[m.name for m in state["messages"] if isinstance(m, ToolMessage)] for state in states]
         assert ran == [["find_boat"], ["find_boat"], ["find_boat", "tow_boat"]]
         assert "B4" in states[0]["messages"][-1].text
-        kept = app.get_state({"configurable": {"thread_id": "1"}}).values
-        if "progress" in kept:
-            assert set(kept["progress"][-1]["reached"]) == {"Start", "find_boat", "tow_boat", "End"}
+        values = app.get_state({"configurable": {"thread_id": "1"}}).values
+        if "progress" in values:
+            assert set(values["progress"][-1]["reached"]) == {"Start", "find_boat", "tow_boat", "End"}

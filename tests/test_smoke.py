@@ -43,7 +43,7 @@ print(len(evaluate(Suite([Scenario("lamp", user, graph)]), {"app": App()}, runs=
 """
 
 
-def arq_graph_command(folder: Path, *arguments: str) -> str:
+def run_command(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "arq_graph", *arguments],
         cwd=folder,
@@ -95,7 +95,7 @@ def test_data_is_packed_with_the_code(file: str) -> None:
     assert resources.files(package).joinpath(path).is_file()
 
 
-def test_a_guided_turn_is_taken() -> None:
+def test_a_guided_turn_runs() -> None:
     agent = Agent("Desk", "You help.", [Guideline(None, 'greet them with "Welcome!"')])
     state = create_guided_agent("offline", agent).invoke({"messages": [("user", "Hello")]})
     assert "Welcome!" in state["messages"][-1].text
@@ -108,13 +108,13 @@ def open_door() -> str:
     return "The door is open."
 
 
-def test_an_operator_is_asked_and_a_bad_answer_can_be_given_again() -> None:
+def test_an_operator_decides_and_an_unfit_answer_can_be_repeated() -> None:
     rule = Guideline("the customer asks to open the door", "open it", tools=[open_door])
     porter = Agent("Porter", "You open doors.", [rule], confirm={"open_door": "operator"})
     app = create_guided_agent("offline", porter, checkpointer=MemorySaver())
     thread: RunnableConfig = {"configurable": {"thread_id": "1"}}
-    (asked,) = app.invoke({"messages": [("user", "Please open the door.")]}, thread)["__interrupt__"]
-    assert asked.value["action_requests"][0]["name"] == "open_door"
+    (interrupt,) = app.invoke({"messages": [("user", "Please open the door.")]}, thread)["__interrupt__"]
+    assert interrupt.value["action_requests"][0]["name"] == "open_door"
     with pytest.raises(Exception, match="does not fit"):
         app.invoke(Command(resume="yes"), thread)
     messages = app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)["messages"]
@@ -130,13 +130,13 @@ def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_is_held_and_explained(tmp_path: Path) -> None:
-    assert "Thanks, that is all. Goodbye!" in arq_graph_command(tmp_path, "demo", "--no-evaluation")
-    assert "wrap-up" in arq_graph_command(tmp_path, "explain")
+def test_the_demo_runs_and_is_explained(tmp_path: Path) -> None:
+    assert "Thanks, that is all. Goodbye!" in run_command(tmp_path, "demo", "--no-evaluation")
+    assert "wrap-up" in run_command(tmp_path, "explain")
 
 
 @pytest.mark.slow
-def test_an_evaluation_ends_without_a_word(tmp_path: Path) -> None:
+def test_an_evaluation_prints_no_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", EVALUATION]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
@@ -144,4 +144,4 @@ def test_an_evaluation_ends_without_a_word(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_files_have_schemas_for_editors(tmp_path: Path) -> None:
-    assert '"properties"' in arq_graph_command(tmp_path, "schema", "suite")
+    assert '"properties"' in run_command(tmp_path, "schema", "suite")

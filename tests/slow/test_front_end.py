@@ -41,17 +41,17 @@ class Stepwise(ScriptedChatModel):
 
 
 @pytest.fixture
-def opened(browser: Any) -> Any:
+def open_front_end(browser: Any) -> Any:
     """Opens the example's page with an app behind it; none may show an error or a dialog."""
-    servers, windows, wrong = [], [], []
+    servers, windows, problems = [], [], []
 
     def open_page(app: Any, viewport: Any = DESK, **context: Any) -> Any:
         servers.append(load("front_end/serve").server(app))
         threading.Thread(target=servers[-1].serve_forever, args=(0.01,), daemon=True).start()
         windows.append(browser.new_context(viewport=viewport, **context))
         page = windows[-1].new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
         page.goto(f"http://127.0.0.1:{servers[-1].server_port}")
         return page
 
@@ -60,7 +60,7 @@ def opened(browser: Any) -> Any:
         each.close() if hasattr(each, "close") else each.shutdown()
     for each in servers:
         each.server_close()
-    assert wrong == []
+    assert problems == []
 
 
 def say(page: Any, text: str) -> None:
@@ -68,26 +68,26 @@ def say(page: Any, text: str) -> None:
     page.locator("form button").click()
 
 
-def shows(page: Any, text: str, kind: str = "agent") -> None:
+def wait_for(page: Any, text: str, kind: str = "agent") -> None:
     """Wait until the last thing of a kind is this text."""
     last = "([text, kind]) => [...document.getElementsByClassName(kind)].at(-1)?.textContent === text"
     page.wait_for_function(last, arg=[text, kind])
 
 
-def test_a_reply_grows_and_is_replaced_by_its_revision(opened: Any, tmp_path: Any) -> None:
+def test_a_reply_grows_and_is_replaced_by_its_revision(open_front_end: Any, tmp_path: Any) -> None:
     agent = Agent("Desk", "You help.", [Guideline(None, "be brief")])
     model = Stepwise(Brain(reply=[{"content": FIRST, **UNSOURCED}, SECOND]))
-    page = opened(
+    page = open_front_end(
         create_guided_agent(model, agent, stream=True, checkpointer=MemorySaver()), color_scheme="light"
     )
     say(page, "Where is my order?")
-    shows(page, BEFORE, "writing")
+    wait_for(page, BEFORE, "writing")
     page.screenshot(path=tmp_path / "1-growing.png")
     GO.release()
-    shows(page, FIRST, "writing")
+    wait_for(page, FIRST, "writing")
     page.screenshot(path=tmp_path / "2-first-revision.png")
     GO.release()
-    shows(page, SECOND)
+    wait_for(page, SECOND)
     page.locator("form button:enabled").wait_for()
     page.screenshot(path=tmp_path / "3-accepted.png")
     assert page.locator(".writing, b").count() == 0
@@ -95,10 +95,12 @@ def test_a_reply_grows_and_is_replaced_by_its_revision(opened: Any, tmp_path: An
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_order_desk_asks_with_a_button_that_is_a_yes(opened: Any, scheme: str, tmp_path: Any) -> None:
+def test_the_order_desk_asks_with_a_button_that_is_a_yes(
+    open_front_end: Any, scheme: str, tmp_path: Any
+) -> None:
     desk = load("front_end/serve").desk()
     app = create_guided_agent("offline", desk, stream=True, checkpointer=MemorySaver())
-    page = opened(app, viewport=PHONE, color_scheme=scheme)
+    page = open_front_end(app, viewport=PHONE, color_scheme=scheme)
     for text in ("Hello, where is my order ORD-1002?", "Yes, please, expedited shipping!"):
         say(page, text)
         page.locator("form button:enabled").wait_for()
@@ -107,18 +109,18 @@ def test_the_order_desk_asks_with_a_button_that_is_a_yes(opened: Any, scheme: st
     assert page.evaluate(FAINT) == []
     page.screenshot(path=tmp_path / "4-question.png")
     question.locator("button").click()
-    shows(page, "Your order ORD-1002 now goes out with expedited shipping, at no cost.")
+    wait_for(page, "Your order ORD-1002 now goes out with expedited shipping, at no cost.")
     assert question.locator("button").is_disabled()
     width, screen = page.evaluate(WIDTHS)
     assert width <= screen
 
 
-def test_a_turn_that_fails_says_so_and_the_next_one_goes_on(opened: Any) -> None:
+def test_a_failed_turn_is_reported_and_the_next_one_works(open_front_end: Any) -> None:
     agent = Agent("Desk", "You help.", [Guideline(None, "be brief")])
     answers = iter([RuntimeError("down")])
     model = ScriptedChatModel(lambda call: next(answers, None) or Brain(reply="Hello!")(call))
-    page = opened(create_guided_agent(model, agent, stream=True, checkpointer=MemorySaver()))
+    page = open_front_end(create_guided_agent(model, agent, stream=True, checkpointer=MemorySaver()))
     say(page, "Hi")
-    shows(page, "That did not work. Please try again.")
+    wait_for(page, "That did not work. Please try again.")
     say(page, "Hi")
-    shows(page, "Hello!")
+    wait_for(page, "Hello!")

@@ -42,35 +42,35 @@ FAINT = """() => {
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
+def open_report(browser, tmp_path):
     """Opens the page of a report as a double click does; none may show an error or a dialog, or ask for a file."""
-    file, windows, said, asked = tmp_path / "report.html", [], [], []
+    file, windows, problems, requested = tmp_path / "report.html", [], [], []
 
     def open_page(report=None, talks=(), link="", title="Refunds", viewport=DESK, tables=None, **context):
         if report is not None:
             write_html(file, report, talks, title=title, tables=tables)
         windows.append(browser.new_context(viewport=viewport, **context))
         page = windows[-1].new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: requested.append(request.url.partition("#")[0]))
         page.goto(file.as_uri() + link)
         return page
 
     yield open_page
     for window in windows:
         window.close()
-    assert (said, set(asked)) == ([], {file.as_uri()})
+    assert (problems, set(requested)) == ([], {file.as_uri()})
 
 
 @pytest.fixture
-def refunds(opened):
+def open_refunds(open_report):
     """Opens the page of the sample report."""
     talks = [replace(talk, extra={"reward": at % 2}) for at, talk in enumerate(refund_talks())]
 
     def open_page(link="", **context):
-        return opened(make_sample_report(talks), talks, link, **context)
+        return open_report(make_sample_report(talks), talks, link, **context)
 
     return open_page
 
@@ -81,7 +81,7 @@ ANSWERS = {
     ("booking", "arq"): [called("look", id=7), agent("It is done.")],
     ("booking", "direct"): [called("look", id=7), agent("It is done.")],
 }
-WANTED = {
+EXPECTED = {
     "again": Expectation.model_validate({"active": ["hours"]}),
     "booking": Expectation.model_validate(
         {
@@ -94,7 +94,7 @@ WANTED = {
 
 
 @pytest.fixture
-def experiment(opened):
+def open_experiment(open_report):
     """Opens the page of two cases in two arms: of active guidelines, in which the arms differ, and of a turn."""
 
     def open_page(link="", **context):
@@ -104,7 +104,7 @@ def experiment(opened):
             conversation(user("Hello?"), *events, id=f"{case} / {arm}", use_case=case, extra=extra)
             for (case, arm), events in ANSWERS.items()
         ]
-        graphs = {case: wanted.graph(["look"]) for case, wanted in WANTED.items()}
+        graphs = {case: wanted.graph(["look"]) for case, wanted in EXPECTED.items()}
         report = score_transcripts(graphs, talks).report()
         about = [
             {
@@ -112,7 +112,7 @@ def experiment(opened):
                 "arm": arm,
                 "run": 1,
                 "twin": "booking",
-                "expected": WANTED[case].model_dump(mode="json", exclude_defaults=True),
+                "expected": EXPECTED[case].model_dump(mode="json", exclude_defaults=True),
             }
             for case, arm in ANSWERS
         ]
@@ -120,21 +120,21 @@ def experiment(opened):
         row = Row(name="booking", cells=("100%", "100%"))
         table = Table(title="success by category", columns=("arq", "direct"), rows=(row,))
         report = Report(conversations=tuple(told), graphs=report.graphs)
-        return opened(report, talks, link, tables=[table], **context)
+        return open_report(report, talks, link, tables=[table], **context)
 
     return open_page
 
 
-def node(page, name):
+def find_node(page, name):
     return page.locator(f'[data-milestone="{name}"]')
 
 
-def texts(page, selector):
+def get_texts(page, selector):
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
 
 
-def test_the_graph_shows_each_milestone_with_its_numbers(refunds):
-    page = refunds()
+def test_the_graph_shows_each_milestone_with_its_numbers(open_refunds):
+    page = open_refunds()
     assert page.title() == "Refunds"
     nodes, edges = page.locator(".node").all(), page.locator(".edge").all()
     labels = [each.get_attribute("aria-label") for each in nodes]
@@ -152,60 +152,62 @@ def test_the_graph_shows_each_milestone_with_its_numbers(refunds):
         assert page.evaluate(covering, middle) == each.get_attribute("data-milestone")
 
 
-def test_the_figures_lead_to_the_conversations_to_look_at(refunds):
-    page = refunds()
-    cards = texts(page, ".card")
+def test_the_figures_lead_to_the_conversations_to_look_at(open_refunds):
+    page = open_refunds()
+    cards = get_texts(page, ".card")
     assert cards[0].startswith("Goal completion\n\n25%\n\n1 of 4")
     assert cards[2].startswith("Agrees with the reward\n\n25%")
     page.locator(".tables tr:has-text('others') button").first.click()
-    assert texts(page, ".row .id") == ["kettle"]
+    assert get_texts(page, ".row .id") == ["kettle"]
     page.locator("#broken summary", has_text="1 broken record").click()
     assert "the conversation is empty" in page.locator("#broken").inner_text()
 
 
-def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(opened):
+def test_the_figures_of_several_arms_are_shown_for_each_and_not_over_all(open_report):
     arms = [("shop", True), ("shop", False)] * 2 + [("closed", False)] * 4
-    page = opened(report_on(*(make_talk("x", goal, about={"arm": arm, "goal": "pay"}) for arm, goal in arms)))
+    page = open_report(
+        report_on(*(make_talk("x", goal, about={"arm": arm, "goal": "pay"}) for arm, goal in arms))
+    )
     assert page.locator("#figures").is_hidden()
     table = page.locator(".tables details", has_text="customer's goal")
-    assert texts(table.first, "thead th")[-2:] == ["shop", "closed"]
-    reached = [cell.split()[0] for cell in texts(table.first, "tbody tr:last-child button")]
+    assert get_texts(table.first, "thead th")[-2:] == ["shop", "closed"]
+    reached = [cell.split()[0] for cell in get_texts(table.first, "tbody tr:last-child button")]
     assert reached == ["50%", "0%"]
     mean = page.locator(".tables details", has_text="a conversation, mean")
-    assert texts(mean, "tbody th") == ["turns", "tool calls"]
+    assert get_texts(mean, "tbody th") == ["turns", "tool calls"]
     assert (
         "0 everywhere: served no milestone, repeated an earlier one, something forbidden."
         in mean.inner_text()
     )
 
 
-def compared(page):
+def get_comparison(page):
     return [" ".join(text.split()) for text in page.locator(".compared tbody tr").all_inner_texts()]
 
 
-def test_the_cases_in_which_arms_differ_are_found_and_compared(experiment):
-    page = experiment()
-    assert texts(page, ".case .id") == ["again", "booking"]
+def test_the_cases_in_which_arms_differ_are_found_and_compared(open_experiment):
+    page = open_experiment()
+    assert get_texts(page, ".case .id") == ["again", "booking"]
     page.locator("#differ").check()
-    assert texts(page, ".case .id") == ["again"]
+    assert get_texts(page, ".case .id") == ["again"]
     page.locator(".case .row").click()
-    assert compared(page)[:2] == ["active hours ✓ ✕", "active, not expected fees ✕"]
+    assert get_comparison(page)[:2] == ["active hours ✓ ✕", "active, not expected fees ✕"]
     page.locator(".compared button", has_text="direct").click()
     page.wait_for_selector(".compared .missed[aria-current=true]")
     page.locator(".answers summary").click()
-    assert texts(page, ".answers .tag") == ["expected active"]
+    assert get_texts(page, ".answers .tag") == ["expected active"]
     page.locator(".twin button").click()
     page.wait_for_selector(".compared tr:has-text('never says')")
-    assert compared(page)[:3] == [
+    assert get_comparison(page)[:3] == [
         "calls look(id: 7) ✓ ✓ event 2",
         "says /done/ ✓ ✓ event 4",
         "never says /sorry/ ✓ ✓",
     ]
-    assert "called look(id: 7) look(id: 7)" in compared(page)
+    assert "called look(id: 7) look(id: 7)" in get_comparison(page)
 
 
-def test_what_the_list_is_filtered_by_stands_in_the_address(experiment):
-    page = experiment()
+def test_what_the_list_is_filtered_by_stands_in_the_address(open_experiment):
+    page = open_experiment()
     page.locator(".tables button").nth(1).click()
     assert page.evaluate("location.hash") == "#arm=direct&use=booking"
     for link, names in (
@@ -215,33 +217,33 @@ def test_what_the_list_is_filtered_by_stands_in_the_address(experiment):
         ("#differ=1&c=3", ["again"]),
         ("#state=nonsense&sort=x", ["again", "booking"]),
     ):
-        assert texts(experiment(link), ".case .id") == names
+        assert get_texts(open_experiment(link), ".case .id") == names
     page.locator("#arm").select_option("")
     page.locator("#use").select_option("again")
-    assert texts(page, ".case .id") == ["again"]
+    assert get_texts(page, ".case .id") == ["again"]
 
 
 @pytest.mark.parametrize("how", ["click", "Enter"])
-def test_a_milestone_shows_who_reached_it_and_who_stopped_there(refunds, how):
-    page = refunds()
+def test_a_milestone_shows_who_reached_it_and_who_stopped_there(open_refunds, how):
+    page = open_refunds()
     if how == "click":
-        node(page, "find_by_number").click()
+        find_node(page, "find_by_number").click()
     else:
-        node(page, "find_by_number").press(how)
+        find_node(page, "find_by_number").press(how)
     page.wait_for_selector("#inspector [data-who=reached]")
-    assert texts(page, "#inspector [data-who=reached] li") == ["mug", "lamp", "kettle"]
+    assert get_texts(page, "#inspector [data-who=reached] li") == ["mug", "lamp", "kettle"]
     page.locator("#inspector [data-who=stopped] button", has_text="Show in the list").click()
-    assert texts(page, ".row .id") == ["lamp"]
+    assert get_texts(page, ".row .id") == ["lamp"]
     page.locator("#inspector [data-who=stopped] li button").click()
     page.wait_for_selector("#reader .event")
     assert page.locator("#reader h2").inner_text() == "lamp"
 
 
-def test_a_conversation_has_its_milestones_and_faults_at_their_events(refunds):
-    page = refunds()
+def test_a_conversation_has_its_milestones_and_faults_at_their_events(open_refunds):
+    page = open_refunds()
     page.locator(".row", has_text="mug").click()
     page.wait_for_selector("#reader .event")
-    marks = {step: texts(page, f"#event-{step} .marks .badge") for step in range(1, 7)}
+    marks = {step: get_texts(page, f"#event-{step} .marks .badge") for step in range(1, 7)}
     assert {step: names for step, names in marks.items() if names} == {
         2: ["◆ find_by_number"],
         4: ["◆ Comforted"],
@@ -259,38 +261,38 @@ def test_a_conversation_has_its_milestones_and_faults_at_their_events(refunds):
     assert len(long.locator("pre").inner_text()) == 900
 
 
-def test_a_link_leads_to_a_conversation_and_a_milestone(refunds):
-    page = refunds("#c=2&n=refund")
+def test_a_link_leads_to_a_conversation_and_a_milestone(open_refunds):
+    page = open_refunds("#c=2&n=refund")
     assert page.locator("#reader h2").inner_text() == "kettle"
     assert page.locator("#inspector h2").inner_text() == "refund"
     for wrong in ("#c=99&n=nothing", "#c=-1", "#c=%FF&n", "#g=x"):
-        assert refunds(wrong).locator(".row").count() == 4
+        assert open_refunds(wrong).locator(".row").count() == 4
 
 
-def test_the_list_is_filtered_searched_and_sorted(refunds):
-    page = refunds()
+def test_the_list_is_filtered_searched_and_sorted(open_refunds):
+    page = open_refunds()
     for state, names in (
         ("completed", ["mug"]),
         ("forbidden", ["kettle"]),
         ("missed", ["lamp", "kettle", "lamp"]),
     ):
         page.locator(f'[data-state="{state}"]').click()
-        assert texts(page, ".row .id") == names
+        assert get_texts(page, ".row .id") == names
     page.locator('[data-state="all"]').click()
     page.locator("#sort").select_option("least")
-    assert texts(page, ".row .id")[-2:] == ["mug", "kettle"]
+    assert get_texts(page, ".row .id")[-2:] == ["mug", "kettle"]
     page.locator("#search").fill("OTHERS")
-    assert texts(page, ".row .id") == ["kettle"]
+    assert get_texts(page, ".row .id") == ["kettle"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read_against_what_is_behind_it(refunds, scheme):
+def test_every_text_can_be_read_against_what_is_behind_it(open_refunds, scheme):
     for link in ("", "#c=1&n=refund", "#c=2&n=End"):
-        assert refunds(link, color_scheme=scheme).evaluate(FAINT) == []
+        assert open_refunds(link, color_scheme=scheme).evaluate(FAINT) == []
 
 
-def test_a_comparison_of_arms_can_be_read_in_the_dark_and_on_a_phone(experiment):
-    page = experiment("#c=1", viewport=PHONE, color_scheme="dark")
+def test_a_comparison_of_arms_can_be_read_in_the_dark_and_on_a_phone(open_experiment):
+    page = open_experiment("#c=1", viewport=PHONE, color_scheme="dark")
     page.locator(".answers").evaluate("element => { element.open = true; }")
     assert page.evaluate(FAINT) == []
     width, screen = page.evaluate(WIDTHS)
@@ -298,19 +300,19 @@ def test_a_comparison_of_arms_can_be_read_in_the_dark_and_on_a_phone(experiment)
 
 
 @pytest.mark.parametrize("link", ["", "#n=find_by_number", "#c=2&n=End"])
-def test_on_a_phone_nothing_is_wider_than_the_screen(refunds, link):
-    page = refunds(link, viewport=PHONE, has_touch=True)
+def test_on_a_phone_nothing_is_wider_than_the_screen(open_refunds, link):
+    page = open_refunds(link, viewport=PHONE, has_touch=True)
     width, screen = page.evaluate(WIDTHS)
     assert width <= screen
     if "c=" in link:
         assert page.locator("#reader").bounding_box()["width"] == screen
         page.locator("#close").click()
     assert page.locator("#reader").is_hidden()
-    assert texts(node(page, "refund"), ".caption") == ["refund\n2 of 4"]
+    assert get_texts(find_node(page, "refund"), ".caption") == ["refund\n2 of 4"]
 
 
-def test_hostile_words_stay_words(opened):
-    page = opened(*hostile_report(), "#c=0", "<script>window.harmed=1</script>", viewport=PHONE)
+def test_hostile_text_stays_text(open_report):
+    page = open_report(*hostile_report(), "#c=0", "<script>window.harmed=1</script>", viewport=PHONE)
     page.wait_for_selector("#event-5")
     for each in page.locator(".event details").all():
         each.evaluate("element => { element.open = true; }")
@@ -322,12 +324,12 @@ def test_hostile_words_stay_words(opened):
     assert width <= screen
 
 
-def test_thousands_of_conversations_are_listed_a_page_at_a_time(opened):
+def test_thousands_of_conversations_are_listed_a_page_at_a_time(open_report):
     talks = [conversation(user(f"words of {at}"), id=f"talk {at}") for at in range(3_000)]
-    page = opened(make_sample_report(talks), talks)
+    page = open_report(make_sample_report(talks), talks)
     assert page.locator("#notices").inner_text() == ""
     assert page.locator(".row").count() == 100
     page.locator("#pages button", has_text="Next").click()
-    assert texts(page, ".row .id")[0] == "talk 100"
+    assert get_texts(page, ".row .id")[0] == "talk 100"
     page.locator("#search").fill("talk 2999")
-    assert texts(page, ".row .id") == ["talk 2999"]
+    assert get_texts(page, ".row .id") == ["talk 2999"]
