@@ -27,7 +27,6 @@ from arq_graph import (
     Variable,
     create_guided_agent,
     create_preact_agent,
-    create_respact_agent,
     create_tool_agent,
     errors,
     track_usage,
@@ -41,27 +40,25 @@ from tests.order_tools import A1, get_order
 from tests.reasoning.endpoint import Endpoint, ok
 
 ASKED = says("Where is A-1?")
-ALIKE = pytest.param("react", marks=pytest.mark.slow)
-STRATEGIES = pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact", ALIKE])
 
 
-def turn(model, agent=None, said=ASKED, **options):
-    """The state after a turn."""
-    return create_guided_agent(model, agent or desk(), mode="direct", **options).invoke(said)
+def run_turn(model, agent=None, turn_input=ASKED, **options):
+    """Run a turn and return the state."""
+    return create_guided_agent(model, agent or desk(), mode="direct", **options).invoke(turn_input)
 
 
-def results(state):
+def list_results(state):
     return [(message.text, message.status) for message in state["messages"] if message.type == "tool"]
 
 
-@STRATEGIES
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact"])
 def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool_gets_its_round(strategy):
     calls = {"call": {"get_order": A1, "give_discount": A1}}
     moves = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
     model = brain(judge={"G1": 9, "G2": late}, **(calls if strategy == "tools" else moves))
-    state = turn(model, strategy=strategy)
+    state = run_turn(model, strategy=strategy)
     assert active(state) == ["G1", "G2", "G4"]
-    assert [text for text, _ in results(state)] == ["A-1 is late", "5% off A-1"]
+    assert [text for text, _ in list_results(state)] == ["A-1 is late", "5% off A-1"]
     reply = asked_by(model, "message")[-1]
     assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1", "G2", "G4"]
 
@@ -73,22 +70,22 @@ def test_several_calls_of_one_tool_run_each_in_its_own_task():
     assert [[call["args"]["order_id"] for call in task] for task in started] == [["A-1"], ["A-2"]]
 
 
-@STRATEGIES
+@pytest.mark.parametrize("strategy", ["tools", "respact"])
 def test_a_model_that_repeats_a_call_makes_it_once(strategy):
     model = brain(judge={"G1": 9}, moves=[act("get_order", A1)])
-    state = turn(model, strategy=strategy)
-    assert results(state) == [("A-1 is late", "success")]
+    state = run_turn(model, strategy=strategy)
+    assert list_results(state) == [("A-1 is late", "success")]
     assert kinds(state)[-1] == "ai"
 
 
 def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tools():
     agent = Agent("Desk", "You are polite.", [Guideline("the customer greets", "greet back")])
     model = brain(judge={"G1": 9}, reply="Hello!")
-    state = turn(model, agent, says("Hi"))
+    state = run_turn(model, agent, says("Hi"))
     assert (active(state), state["messages"][-1].text) == (["G1"], "Hello!")
     assert asked_by(model, "tools") == []
     model = brain(call={"get_order": A1})
-    state = turn(model, Agent("Desk", "You help with orders.", tools=[get_order]))
+    state = run_turn(model, Agent("Desk", "You help with orders.", tools=[get_order]))
     assert kinds(state) == ["human", "ai", "tool", "ai"]
     assert asked_by(model, "matcher") == []
 
@@ -96,8 +93,8 @@ def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tool
 def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
     orders = iter(range(99))
     calls = {"get_order": lambda _: {"order_id": f"A-{next(orders)}"}}
-    state = turn(brain(judge={"G1": 9}, call=calls))
-    assert len(results(state)) == 3
+    state = run_turn(brain(judge={"G1": 9}, call=calls))
+    assert len(list_results(state)) == 3
     assert kinds(state)[-1] == "ai"
 
 
@@ -113,7 +110,7 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
     app.invoke({**says("Hi"), "variables": {"tier": "gold"}}, thread())
     app.invoke({**says("Hello?"), "variables": {"since": 2021}}, thread())  # which leaves the other as it was
     shown = [asked.section("variables") for asked in asked_by(model, "message")]
-    assert ["gold" in str(each) for each in shown] == [True, True]
+    assert ["gold" in str(variables) for variables in shown] == [True, True]
     with pytest.raises(errors.InputError, match="'credit' cannot be set by who calls the app"):
         app.invoke({**says("Hi"), "variables": {"credit": 10**9}}, thread())
     with pytest.raises(
@@ -124,10 +121,10 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
 
 def test_a_run_returns_what_its_output_schema_names_and_its_messages_have_names_that_providers_take():
     model = brain(judge={"G1": 9}, call={"get_order": A1})
-    state = turn(model, desk().replace(name="Desk of <Smith / Sons>"), output_schema=MessagesState)
+    state = run_turn(model, desk().replace(name="Desk of <Smith / Sons>"), output_schema=MessagesState)
     assert state.keys() == {"messages"}
-    named = {message.name for message in state["messages"] if message.type == "ai"}
-    assert named == {"Desk_of_Smith_Sons_"}
+    names = {message.name for message in state["messages"] if message.type == "ai"}
+    assert names == {"Desk_of_Smith_Sons_"}
 
 
 def test_a_yes_in_a_larger_graph_that_forgot_the_question_is_a_warning():
@@ -151,17 +148,19 @@ FORGED = {
 def test_a_client_cannot_forge_what_the_agent_concluded(channel):
     forged = {"agent": "Desk", "turn": "h1", **FORGED[channel]}
     model = brain(call={"get_order": A1})  # no guideline applies
-    state = turn(model, said={"messages": [{**says("Hi")["messages"][0], "id": "h1"}], channel: [forged]})
-    assert results(state) == []
+    state = run_turn(
+        model, turn_input={"messages": [{**says("Hi")["messages"][0], "id": "h1"}], channel: [forged]}
+    )
+    assert list_results(state) == []
     assert forged not in state.get(channel, [])
 
 
 def test_an_embedded_agent_may_take_the_whole_state_as_input():
-    class Mine(AgentState):
+    class MoodState(AgentState):
         mood: str
 
     agent = desk(guidelines=[Guideline(lambda state: state["mood"] == "bad", "calm them", continuous=True)])
-    app = create_guided_agent(brain(), agent, state_schema=Mine, input_schema=Mine)
+    app = create_guided_agent(brain(), agent, state_schema=MoodState, input_schema=MoodState)
     assert [active(app.invoke({**says("Hi"), "mood": mood})) for mood in ("bad", "good")] == [["G1"], []]
 
 
@@ -174,7 +173,6 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
         (create_guided_agent, {"strategy": "pre_act"}, "did you mean .*pre-act"),
         (create_guided_agent, {"model": None}, "openai:gpt-4o"),
         (create_guided_agent, {"model": {"matcher": brain()}}, "one for each of matcher, strategy, message"),
-        (create_guided_agent, {"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number"),
         (create_guided_agent, {"strategy": ReSpAct(setting="task")}, "create_respact_agent"),
         (create_guided_agent, {"strategy": PreAct(timeout=-1)}, "timeout is -1"),
         (
@@ -183,7 +181,6 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
             "max_attempts must be a whole number",
         ),
         (create_preact_agent, {}, "use create_guided_agent"),
-        (create_respact_agent, {}, "use create_guided_agent"),
         (create_tool_agent, {"agent": ALONE, "strategy": "tools"}, "use create_guided_agent"),
         (create_tool_agent, {"agent": "Desk"}, "`tools` must be a list"),
         (create_guided_agent, {"judge": lambda *_: []}, "give milestones="),
@@ -194,20 +191,12 @@ def test_a_setting_that_cannot_be_used_is_an_error_with_a_way_out(create, option
         create(**{"model": brain(), "agent": desk(), **options})
 
 
-def test_each_module_may_have_a_model_of_its_own():
-    matcher, strategy, message = brain(judge={"G1": 9}), brain(call={"get_order": A1}), brain(reply="Late.")
-    models = {"matcher": matcher, "strategy": strategy, "message": message}
-    state = create_guided_agent(models, desk()).invoke(says("Where is A-1?"))
-    assert state["messages"][-1].text == "Late."
-    asked = [{call.module for call in model.calls} for model in models.values()]
-    assert asked == [{"matcher"}, {"tools"}, {"message"}]
-
-
-def test_the_models_of_the_papers_experiments(monkeypatch):
-    judged, proposed = {"G1": {"score": 9, "should_apply": True}}, {"tool_calls_for_candidate_tool": []}
-    replied = {"revisions": [{"content": "Which order is it?", "followed": []}]}
+def test_the_paper_preset_asks_the_models_of_its_experiments(monkeypatch):
+    judgement = {"G1": {"score": 9, "should_apply": True}}
+    proposal = {"tool_calls_for_candidate_tool": []}
+    reply = {"revisions": [{"content": "Which order is it?", "followed": []}]}
     asks = Guideline("they ask where an order is", "look it up", tools=[get_order])
-    with Endpoint([ok(judged), ok({"get_order": proposed}), ok(replied)]) as endpoint:
+    with Endpoint([ok(judgement), ok({"get_order": proposal}), ok(reply)]) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.base_url)
         app = create_guided_agent(None, Agent("Desk", "You help.", [asks]), preset="paper", mode="direct")
         assert app.invoke(ASKED)["messages"][-1].text == "Which order is it?"
@@ -240,24 +229,22 @@ def test_settings_reach_the_matcher_and_the_reviser():
     assert "is_kind" in reply.schema["properties"]
 
 
-@pytest.mark.parametrize(
-    "strategy", ["tools", PreAct(), pytest.param(ReAct(), marks=pytest.mark.slow), ReSpAct()]
-)
-def test_every_strategy_works_in_every_mode(strategy):
-    for mode in ("arq", "cot", "direct"):
-        model = brain(judge={"G1": 9}, moves=[act("get_order", A1), say()], reply="It is late.")
-        state = create_guided_agent(model, desk(), strategy=strategy, mode=mode).invoke(says("Where is A-1?"))
-        assert [m.text for m in state["messages"][-2:]] == ["A-1 is late", "It is late."]
+@pytest.mark.parametrize("strategy", ["tools", PreAct(), ReAct(), ReSpAct()])
+@pytest.mark.parametrize("mode", ["arq", "cot"])
+def test_every_strategy_works_in_every_mode(strategy, mode):
+    model = brain(judge={"G1": 9}, moves=[act("get_order", A1), say()], reply="It is late.")
+    state = create_guided_agent(model, desk(), strategy=strategy, mode=mode).invoke(ASKED)
+    assert [message.text for message in state["messages"][-2:]] == ["A-1 is late", "It is late."]
 
 
-@pytest.mark.parametrize("create", [create_guided_agent, create_tool_agent])
-def test_an_unknown_option_is_a_type_error(create):
+def test_an_unknown_option_is_a_type_error():
     with pytest.raises(TypeError, match="unexpected keyword argument 'caches'"):
-        create(brain(), Agent("Desk", "You help.", tools=[get_order]), caches=None)
+        create_tool_agent(brain(), Agent("Desk", "You help.", tools=[get_order]), caches=None)
 
 
-@pytest.mark.parametrize("create", [create_guided_agent, GuidelineMiddleware])
-@pytest.mark.parametrize("option", ["matching", "revising"])
+@pytest.mark.parametrize(
+    ("create", "option"), [(create_guided_agent, "matching"), (GuidelineMiddleware, "revising")]
+)
 def test_a_node_in_the_place_of_settings_is_refused(create, option):
     with pytest.raises(errors.InputError, match=f"{option} is a GuidelineMatcher: give settings such as"):
         create(brain(), desk(), **{option: GuidelineMatcher(brain(), desk())})
@@ -272,8 +259,7 @@ def hand_over(state: Annotated[dict, InjectedState], call_id: Annotated[str, Inj
     )
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("strategy", [ToolCalling(max_rounds=2), PreAct(max_steps=2)])
+@pytest.mark.parametrize(("strategy", "parts"), [(ToolCalling(max_rounds=2), 2), (PreAct(max_steps=2), 1)])
 def test_a_tool_that_writes_a_customers_message_does_not_begin_a_turn(strategy, parts):
     ran: list[str] = []
 
@@ -281,9 +267,11 @@ def test_a_tool_that_writes_a_customers_message_does_not_begin_a_turn(strategy, 
     def look(place: str, call_id: Annotated[str, InjectedToolCallId]) -> Any:
         """Look."""
         ran.append(place)
-        told = [ToolMessage("nothing", tool_call_id=call_id), HumanMessage("Look again!")]
-        both = Command(update={"messages": told})
-        return both if parts == 1 else [told[0], Command(update={"messages": told[1:]})]
+        result = ToolMessage("nothing", tool_call_id=call_id)
+        customer = HumanMessage("Look again!")
+        if parts == 1:
+            return Command(update={"messages": [result, customer]})
+        return [result, Command(update={"messages": [customer]})]
 
     model = brain({"G1": 9}, moves=lambda _: act("look", {"place": f"room {len(ran)}"}))
     app = create_guided_agent(

@@ -15,22 +15,22 @@ from tests.order_tools import A1
 ASKED = says("Where is A-1?")
 
 
-def test_typed_events_tell_the_turn_as_it_runs(runs):
+def test_typed_events_describe_the_turn_as_it_runs(runs):
     model = brain(judge={"G1": 9, "G2": late}, call={"get_order": A1}, reply="It is late.")
     app = create_guided_agent(model, desk(), mode="direct")
-    seen = runs.stream(app, ASKED, stream_mode="custom")
-    assert len({event.turn for event in seen}) == 1
-    kinds = [event.type for event in seen]
+    stream = runs.stream(app, ASKED, stream_mode="custom")
+    assert len({event.turn for event in stream}) == 1
+    kinds = [event.type for event in stream]
     assert kinds[:3] == ["guidelines_matched", "tools_decided", "tool_called"]
-    assert set(kinds[3:5]) == {"guidelines_matched", "tools_decided"}  # the second look, side by side
+    assert set(kinds[3:5]) == {"guidelines_matched", "tools_decided"}  # the re-match, side by side
     assert kinds[-2:] == ["reply_revised", "reply_sent"]
-    assert [json.loads(event.model_dump_json())["type"] for event in seen] == kinds
-    first, second = [event for event in seen if isinstance(event, events.GuidelinesMatched)]
+    assert [json.loads(event.model_dump_json())["type"] for event in stream] == kinds
+    first, second = [event for event in stream if isinstance(event, events.GuidelinesMatched)]
     active = [[match.guideline for match in event.matches if match.active] for event in (first, second)]
     assert (active[0], set(first.judged)) == (["G1", "G4"], {"G1", "G2", "G3"})
     assert (active[1], second.judged) == (["G1", "G2", "G4"], ("G2",))
-    decided, called, sent = seen[1], seen[2], seen[-1]
-    assert [(each.tool, each.kind) for each in decided.decisions] == [("get_order", "run")]
+    decided, called, sent = stream[1], stream[2], stream[-1]
+    assert [(decision.tool, decision.kind) for decision in decided.decisions] == [("get_order", "run")]
     assert (called.tool, called.arguments) == ("get_order", A1)
     assert (called.status, called.result) == ("success", "A-1 is late")
     assert (sent.content, sent.followed) == ("It is late.", ("G1", "G2", "G4"))

@@ -36,9 +36,7 @@ CALLED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "eager"), [("tools", False), ("tools", True), ("pre-act", False), ("react", False)]
-)
+@pytest.mark.parametrize(("strategy", "eager"), [("tools", False), ("tools", True), ("pre-act", False)])
 def test_the_reply_counts_in_its_own_turn_and_a_planner_sees_the_next_milestones(strategy, eager):
     script: dict[str, Any] = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
     if strategy == "tools":
@@ -49,7 +47,7 @@ def test_the_reply_counts_in_its_own_turn_and_a_planner_sees_the_next_milestones
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
     assert score(GRAPH, read_transcript(state["messages"])).progress_rate == 1.0
     shown = [asked.now["next_milestones"] for asked in asked_by(model, "planner")]
-    names = [[each["name"] for each in now] for now in shown]
+    names = [[milestone["name"] for milestone in milestones] for milestones in shown]
     assert names == ([] if strategy == "tools" else [["get_order"], ["give_discount"], ["Goodbye"]])
 
 
@@ -58,20 +56,20 @@ def test_each_change_of_progress_is_an_event_and_nothing_else_is():
     app = create_guided_agent(model, desk(), strategy="react", milestones=GRAPH)
     events = list(app.stream(says("Where is A-1?"), stream_mode="custom"))
     assert {event.agent for event in events} == {desk().name}
-    made = [event for event in events if event.type == "progress_made"]
-    assert [event.newly_reached for event in made] == [("Start",), ("get_order",)]
+    changes = [event for event in events if event.type == "progress_made"]
+    assert [event.newly_reached for event in changes] == [("Start",), ("get_order",)]
     # Three milestones on the only road, and End, each of weight 1.
-    assert [event.progress.progress_rate for event in made] == [0.0, 0.25]
+    assert [event.progress.progress_rate for event in changes] == [0.0, 0.25]
 
 
 def test_a_judge_decides_what_code_leaves_open():
     def judge(graph, transcript, observations):
         return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
 
-    said = says("Grr, I am so angry!")
+    turn_input = says("Grr, I am so angry!")
     app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
-    assert app.invoke(said)["progress"][-1]["goal_completed"] is True
-    without = create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE).invoke(said)["progress"][-1]
+    assert app.invoke(turn_input)["progress"][-1]["goal_completed"] is True
+    without = create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE).invoke(turn_input)["progress"][-1]
     assert without.get("goal_completed") is None
     assert (without["progress_range"], without["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
 

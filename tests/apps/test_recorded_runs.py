@@ -19,7 +19,7 @@ from tests.brain import Asked, Move, act, brain, say
 
 RECORDED = Path(__file__).parent / "recorded"
 STRATEGIES = ["tools", "pre-act", "react", "respact"]
-SAID = [
+CUSTOMER_TEXTS = [
     "Where is my order A-1?",
     "Then please cancel it.",
     "Is there a fee?",
@@ -38,10 +38,12 @@ def cancel_order(order_id: str, refund: bool = True) -> str:
     return f"{order_id} is cancelled"
 
 
-def held(strategy: str, decided: Callable[[Asked], Move] | None = None, **options: Any) -> list[str]:
-    """The messages and records that each turn leaves, a line each, their ids told by their places.
+def record_run(
+    strategy: str, choose_move: Callable[[Asked], Move] | None = None, **options: Any
+) -> list[str]:
+    """Return the messages and records that each turn leaves, one per line, with places instead of ids.
 
-    What is decided may hang on what was said; else it is one thing after the other.
+    Without `choose_move`, the moves are made in a fixed order.
     """
     desk = Agent(
         "Desk",
@@ -64,29 +66,28 @@ def held(strategy: str, decided: Callable[[Asked], Move] | None = None, **option
         say("You are welcome."),
     ]
     judge: dict[str, Any] = {"find": 9, "cancel": 2}
-    decided = decided or (lambda _: moves.pop(0) if moves else say())
-    model = brain(judge, moves=decided, wants=lambda: True)
+    choose_move = choose_move or (lambda _: moves.pop(0) if moves else say())
+    model = brain(judge, moves=choose_move, wants=lambda: True)
     app = create_guided_agent(
         model, desk, strategy=strategy, mode="direct", checkpointer=MemorySaver(), **options
     )
     lines: list[str] = []
     names: dict[str, str] = {}
-    seen = 0
-    for said in SAID:
-        if said == SAID[1]:
+    seen_messages = 0
+    for text in CUSTOMER_TEXTS:
+        if text == CUSTOMER_TEXTS[1]:
             judge |= {"find": 2, "cancel": 9}
-        state = app.invoke({"messages": [("user", said)]}, {"configurable": {"thread_id": "1"}})
+        state = app.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "1"}})
         for number, message in enumerate(state["messages"], start=1):
             names[message.id] = f"message {number}"
             names |= {call["id"]: f"call of message {number}" for call in getattr(message, "tool_calls", ())}
         names |= {record["id"]: "the question" for record in state.get("agreements", ())}
-        lines += [
-            json.dumps([message.type, message.text, getattr(message, "tool_calls", [])])
-            for message in state["messages"][seen:]
-        ]
-        seen = len(state["messages"])
+        for message in state["messages"][seen_messages:]:
+            lines.append(json.dumps([message.type, message.text, getattr(message, "tool_calls", [])]))
+        seen_messages = len(state["messages"])
         for channel in sorted(state.keys() - {"messages"}):
-            lines += [json.dumps([channel, record], sort_keys=True) for record in state[channel]]
+            for record in state[channel]:
+                lines.append(json.dumps([channel, record], sort_keys=True))
     for id, name in names.items():
         lines = [line.replace(f'"{id}"', f'"{name}"') for line in lines]
     return lines
@@ -97,21 +98,23 @@ ALIKE = [pytest.param(strategy, marks=pytest.mark.slow) for strategy in ("pre-ac
 
 @pytest.mark.parametrize("strategy", ["tools", "respact", *ALIKE])
 def test_a_conversation_leaves_the_records_that_it_left_before(strategy: str) -> None:
-    assert held(strategy) == (RECORDED / f"{strategy}.jsonl").read_text().splitlines()
+    assert record_run(strategy) == (RECORDED / f"{strategy}.jsonl").read_text().splitlines()
 
 
 @pytest.mark.slow
 def test_an_eager_agent_leaves_the_same_records() -> None:
-    def decided(asked: Asked) -> Move:
-        said = [line["text"] for line in asked.lines if line["from"] == "customer"]
-        if said[-1] == SAID[0] and not asked.turn:
+    def choose_move(asked: Asked) -> Move:
+        *_, last_text = (line["text"] for line in asked.lines if line["from"] == "customer")
+        if last_text == CUSTOMER_TEXTS[0] and not asked.turn:
             return act("get_order", {"order_id": "A-1"})
-        return act("cancel_order", {"order_id": "A-1"}) if said[-1] == SAID[1] else say()
+        if last_text == CUSTOMER_TEXTS[1]:
+            return act("cancel_order", {"order_id": "A-1"})
+        return say()
 
     recorded = (RECORDED / "tools.jsonl").read_text().splitlines()
-    assert held("tools", decided, eager=True) == held("tools", decided) == recorded
+    assert record_run("tools", choose_move, eager=True) == recorded
 
 
 if __name__ == "__main__":
-    for each in STRATEGIES:
-        (RECORDED / f"{each}.jsonl").write_text("\n".join(held(each)) + "\n")
+    for strategy in STRATEGIES:
+        (RECORDED / f"{strategy}.jsonl").write_text("\n".join(record_run(strategy)) + "\n")

@@ -44,7 +44,7 @@ class Desk:
         agent = desk(guidelines=[Guideline("they ask", "look it up", tools=[get_order])], **fields)
         self.app = create_guided_agent(self.model, agent, mode="direct", checkpointer=MemorySaver())
 
-    def breaks_off(self):
+    def break_off(self):
         with pytest.raises(Broken):
             self.app.invoke(ASKED, thread(), durability="sync")
         self.broken = ""
@@ -55,9 +55,9 @@ class Desk:
 
 def test_an_interrupted_turn_is_finished_before_the_next_one_begins(runs):
     desk = Desk("message")
-    desk.breaks_off()
-    said = says("Thanks")
-    state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread(), durability="sync")
+    desk.break_off()
+    turn_input = says("Thanks")
+    state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, turn_input, thread(), durability="sync")
     assert kinds(state) == ["human", "ai", "tool", "ai"] * 2
     assert [m.text for m in state["messages"] if m.type == "human"] == ["Where is A-1?", "Thanks"]
     assert desk.ran == ["A-1", "A-1"]  # once in each turn: what was committed is not repeated
@@ -75,9 +75,9 @@ def test_a_message_that_no_model_can_read_does_not_block_the_thread(runs):
 
 def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_continued(runs):
     desk = Desk("message")
-    desk.breaks_off()
-    for said, messages in ((None, 4), (None, 4), (says("Thanks"), 8)):
-        state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
+    desk.break_off()
+    for turn_input, messages in ((None, 4), (None, 4), (says("Thanks"), 8)):
+        state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, turn_input, thread())
         assert len(state["messages"]) == messages
     assert desk.ran == ["A-1", "A-1"]
 
@@ -114,18 +114,17 @@ def test_an_input_of_variables_alone_is_new():
     assert desk.resume({"variables": {"credit": 9}})["variables"] == {"credit": 9}
 
 
-@pytest.mark.parametrize("durability", ["sync", "exit"])
-def test_a_refused_input_does_not_block_the_next_one(durability):
+def test_a_refused_input_does_not_block_the_next_one():
     desk = Desk(variables=[Variable("credit", "what we owe them")])
     with pytest.raises(errors.InputError, match="credit"):
-        desk.resume({**ASKED, "variables": {"credit": 9}}, durability=durability)
+        desk.resume({**ASKED, "variables": {"credit": 9}}, durability="exit")
     assert desk.resume(None).get("messages", []) == []
     assert kinds(desk.resume(says("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
 
 
 def test_a_new_message_on_an_interrupted_turn_keeps_what_was_committed():
     desk = Desk("message")
-    desk.breaks_off()
+    desk.break_off()
     state = desk.app.invoke(says("Hello?"), thread())
     assert kinds(state)[:4] == ["human", "ai", "tool", "human"]
     assert state["messages"][2].status == "success"
@@ -136,9 +135,9 @@ def test_a_call_that_waits_for_an_operator_still_waits_after_other_inputs_and_ba
     desk.app.invoke(SENT, thread())
     assert desk.resume(SENT)["__interrupt__"]
     bad = Command(resume={"decisions": []})
-    for said, problem in ((says("Hello?"), "waits for an answer"), (bad, "got 0")):
+    for turn_input, problem in ((says("Hello?"), "waits for an answer"), (bad, "got 0")):
         with pytest.raises(errors.InputError, match=problem):
-            desk.resume(said)
+            desk.resume(turn_input)
         assert desk.resume(None)["__interrupt__"]
     assert desk.ran == []
     assert kinds(desk.resume(APPROVE)) == ["human", "ai", "tool", "ai"]
@@ -149,7 +148,7 @@ def test_a_call_that_waits_for_an_operator_still_waits_after_other_inputs_and_ba
 
 def test_an_interrupt_while_resuming_is_noticed_in_every_stream_mode():
     desk = Desk("matcher", confirm={"get_order": "operator"})
-    desk.breaks_off()
+    desk.break_off()
     with pytest.raises(errors.InputError, match="waits for an answer"):
         desk.resume(says("Hello?"), stream_mode="updates")
 

@@ -129,25 +129,25 @@ def journal(shop: Path) -> list[str]:
 def clerk(**changes: Any) -> BaseChatModel:
     """A model that looks up and cancels orders when a customer says so."""
     settings: dict[str, Any] = {
-        "judge": {"look-up": _if_said("where"), "cancel": _if_said("cancel")},
-        "call": {"get_order": _with_number, "cancel_order": _with_number},
-        "reply": lambda asked: f"You said: {_last(asked)[:60]} ({len(asked.lines)})",
+        "judge": {"look-up": _score_word("where"), "cancel": _score_word("cancel")},
+        "call": {"get_order": _find_numbers, "cancel_order": _find_numbers},
+        "reply": lambda asked: f"You said: {_get_last_text(asked)[:60]} ({len(asked.lines)})",
     }
     return brain(**{**settings, **changes})
 
 
-def _last(asked: Asked) -> str:
+def _get_last_text(asked: Asked) -> str:
     return str(next(line["text"] for line in reversed(asked.lines) if line.get("from") == "customer"))
 
 
-def _if_said(word: str) -> Callable[[Asked], int]:
-    return lambda asked: 9 if word in _last(asked).lower() else 2
+def _score_word(word: str) -> Callable[[Asked], int]:
+    return lambda asked: 9 if word in _get_last_text(asked).lower() else 2
 
 
-def _with_number(asked: Asked) -> Any:
+def _find_numbers(asked: Asked) -> Any:
     if any(line.get("from") == "tool" for line in asked.turn):
         return []
-    numbers = [word.strip(".?!") for word in _last(asked).split() if word.startswith("B-")]
+    numbers = [word.strip(".?!") for word in _get_last_text(asked).split() if word.startswith("B-")]
     return [{"order_id": number} for number in numbers] or {}
 
 

@@ -49,11 +49,11 @@ def test_graph_prints_mermaid_and_nothing_else(cli, shop):
 
 
 def test_prepare_asks_once_and_saves_the_answers_beside_the_file(cli, shop):
-    def settled(id: str) -> dict[str, object]:
+    def make_answer(id: str) -> dict[str, object]:
         reasons = {"continuous_rationale": "…", "sensitive_to_tools_rationale": "…"}
         return {**reasons, "continuous": id == "cancel", "sensitive_to_tools": False}
 
-    with Endpoint(lambda asked: ok({id: settled(id) for id in asked.schema["properties"]})) as endpoint:
+    with Endpoint(lambda asked: ok({id: make_answer(id) for id in asked.schema["properties"]})) as endpoint:
         result = cli("prepare", shop, *options(endpoint))
         assert result.code == 0
         assert "2 of 3 guidelines were asked about" in result.words

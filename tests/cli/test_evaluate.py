@@ -16,8 +16,8 @@ def evaluate(cli, shop):
     return lambda arms, *more: cli("evaluate", "suite.yaml", "--model", "offline", "--arms", arms, *more)
 
 
-def test_two_arms_are_compared_and_their_results_can_be_scored_again(evaluate, cli, folder):
-    result = evaluate("direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
+def test_two_arms_are_compared(evaluate, folder):
+    result = evaluate("direct,desk:echo", "--json", "out.json", "--html", "out.html")
     assert result.code == 0
     assert "customer's goal n direct desk:echo helpful 1 100% [" in result.words
     assert "direct → desk:echo" in result.words
@@ -27,19 +27,14 @@ def test_two_arms_are_compared_and_their_results_can_be_scored_again(evaluate, c
     assert "\x1b[31m" not in result.out
     assert result.words.startswith("No evidence: the agent's model was a stand-in.")
     report = read_report(folder / "out.json")
-    assert len(report.conversations) == 8
+    assert len(report.conversations) == 4
     cells = report.summary.arms_by_user
     assert cells["direct"]["helpful"].goal_completion.rate == 1
     assert cells["desk:echo"]["helpful"].goal_completion.rate == 0
-    assert cells["direct"]["helpful"].goal_reached.count == 2
+    assert cells["direct"]["helpful"].goal_reached.count == 1
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
     assert "in the workshop" in page
-    again = cli("score", "suite.results.jsonl", "--milestones", "milestones.yaml", "--json", "again.json")
-    assert again.code == 0
-    rates = {one.id: one.progress_rate for one in report.conversations}
-    scored = read_report(folder / "again.json").conversations
-    assert {one.id: one.progress_rate for one in scored} == rates
 
 
 def test_compressed_results_are_scored_but_not_continued(evaluate, cli, folder):
@@ -49,8 +44,8 @@ def test_compressed_results_are_scored_but_not_continued(evaluate, cli, folder):
     plain.unlink()
     assert cli("score", packed.name, "--milestones", "milestones.yaml", "--json", "scored.json").code == 0
     reports = [read_report(folder / name).conversations for name in ("out.json", "scored.json")]
-    rates = [{one.id: one.progress_rate for one in report} for report in reports]
-    assert rates[0] == rates[1]
+    evaluated, scored = [{record.id: record.progress_rate for record in report} for report in reports]
+    assert evaluated == scored
     more = evaluate("direct,react", "--results", packed.name, "--resume")
     assert "suite.results.jsonl.gz is compressed: unpack it" in more.words
 
@@ -80,7 +75,7 @@ def test_errors_are_named_and_the_other_conversations_are_run(evaluate, folder):
     assert "\x1b" not in result.out
     report = read_report(folder / "out.json")
     assert report.broken == ()
-    assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 4
+    assert [record.ended for record in report.conversations if record.arm == "desk:echo"] == ["user"] * 4
 
 
 def test_exceptions_of_tools_are_counted_by_kind(evaluate, cli, shop, folder):
@@ -92,12 +87,9 @@ def test_exceptions_of_tools_are_counted_by_kind(evaluate, cli, shop, folder):
         "exceptions of tools failed get_order: KeyError 1 of 2 get_order: ValueError 1 of 2" in result.words
     )
     assert "get_order: KeyError" in (folder / "out.html").read_text()
-    assert (
-        cli("experiment", "suite.yaml", "--model", "offline", "--arms", "direct", "--record", "kept").code
-        == 0
-    )
-    written = next((folder / "kept").glob("*.json")).read_text()
-    assert [one["title"] for one in json.loads(written)["tables"]][-1] == "exceptions of tools"
+    cli("experiment", "suite.yaml", "--model", "offline", "--arms", "direct", "--record", "record")
+    [figures] = (folder / "record").glob("*.json")
+    assert json.loads(figures.read_text())["tables"][-1]["title"] == "exceptions of tools"
 
 
 def test_no_page_is_written_if_nothing_could_be_measured(evaluate, shop, folder):
@@ -117,15 +109,6 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_the_run_can_be_res
     some = evaluate("desk:unreached,desk:echo", "--results", "some.jsonl")
     assert some.code == 1
     assert "--resume continues from there" in some.words
-
-
-def test_an_arm_whose_code_changed_is_not_resumed(evaluate, shop):
-    assert evaluate("desk:echo").code == 0
-    tools = shop.with_name("desk.py")
-    tools.write_text(tools.read_text().replace("You said", "You wrote"))
-    result = evaluate("desk:echo", "--runs", "2", "--resume")
-    assert result.code == 1
-    assert "the code of the arm 'desk:echo'" in result.words
 
 
 def test_a_run_at_its_limit_is_resumed_with_a_higher_one(evaluate, folder):

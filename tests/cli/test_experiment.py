@@ -58,15 +58,8 @@ class Says:
     def invoke(self, given, config=None):
         return {"messages": [*given["messages"], AIMessage(self.text)]}
 
-class Breaks(Says):
-    def invoke(self, given, config=None):
-        raise RuntimeError("kaputt")
-
 def knows(scenario, agent, model, matcher_only):
     return Says({"tulips": "active: card", "lilies": "active: roses"}.get(scenario.name, "We have red roses."))
-
-def breaks(scenario, agent, model, matcher_only):
-    return Breaks("")
 
 def speaks(scenario, agent, model):
     return Says("We have red roses.")
@@ -74,6 +67,7 @@ def speaks(scenario, agent, model):
 def guesses(scenario, agent, model, matcher_only):
     return Says("active: card")
 """
+BOTH = ("--arms", "arms:knows,arms:guesses")
 
 
 @pytest.fixture
@@ -95,14 +89,37 @@ def run_experiment(cli, suite):
     return run
 
 
+@pytest.fixture
+def second_suite(folder: Path, suite: Path) -> Path:
+    """Another suite beside the florist's."""
+    file = folder / "second.yaml"
+    file.write_text(f"defaults: {{agent: agent.yaml, use_case: more}}\nscenarios:{ROSES}")
+    return file
+
+
 def read_table(file: Path, title: str) -> dict[str, list[str]]:
-    """The rows of a table, without how many cases each is of."""
-    table = {table["title"]: table for table in json.loads(file.read_text())["tables"]}[title]
-    first = table["columns"][0] == "n"
-    return {row["name"]: row["cells"][first:] for row in table["rows"]}
+    """Return the rows of a table by name, without the column that counts the cases."""
+    for table in json.loads(file.read_text())["tables"]:
+        if table["title"] == title:
+            first = 1 if table["columns"][0] == "n" else 0
+            return {row["name"]: row["cells"][first:] for row in table["rows"]}
+    raise KeyError(title)
 
 
-BOTH = ("--arms", "arms:knows,arms:guesses")
+def list_tables(file: Path) -> list[str]:
+    return [table["title"] for table in json.loads(file.read_text())["tables"]]
+
+
+def count_model_calls(file: Path) -> int:
+    conversations = json.loads(file.read_text())["report"]["conversations"]
+    return sum(conversation["model_calls"] for conversation in conversations)
+
+
+def read_without_times(file: Path) -> Any:
+    figures = json.loads(file.read_text())
+    for conversation in figures["report"]["conversations"]:
+        del conversation["turn_seconds"]
+    return figures
 
 
 def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
@@ -111,35 +128,21 @@ def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
     figures = folder / "out" / "florist.json"
     success = read_table(figures, "goal completion")
     assert [cell.partition(" [")[0] for cell in success["matcher alone"]] == ["100%", "50%"]
-    # One of two turns is only a judge's to decide.
+    # Only a judge can decide one of the two turns.
     assert success["whole turn"] == ["50% to 100%", "0% to 50%"]
     assert list(read_table(figures, "goal completion by category")) == ["orders", "questions", "all"]
     assert "arms:knows → arms:guesses" in read_table(figures, "arms in pairs")
     assert list(read_table(figures, "where arms:knows and arms:guesses differ")) == ["questions"]
     assert "4 conversations undecided; give --judge to have them decided." in result.words
-    assert "matcher alone 2 100%" in result.words and "questions 3 " in result.words
+    assert "matcher alone 2 100%" in result.words
+    assert "questions 3 " in result.words
 
 
-def test_the_page_shows_what_a_case_is_for_what_it_expects_and_what_the_model_answered(
-    run_experiment, folder
-):
-    result = run_experiment("--arms", "arq")
-    assert "No evidence: the agent's model was a stand-in." in result.words
-    page = (folder / "out" / "florist.html").read_text()
-    for shown in (
-        "An order makes one of two guidelines active.",
-        '"twin":"lilies"',
-        '"expected":{"active":["card"]}',
-        '"expected":{"says":[{"pattern":"red roses"}],"never":["card"]}',
-        "condition_application_rationale",
-    ):
-        assert shown in page, shown
-
-
-def test_a_run_that_is_resumed_reaches_the_same_figures_and_refuses_fewer_runs(run_experiment, folder):
+def test_a_resumed_run_reaches_the_same_figures_and_refuses_fewer_runs(run_experiment, folder):
     run_experiment(*BOTH, "--runs", "2", record="whole")
     run_experiment(*BOTH, record="parts")
-    run_experiment(*BOTH, "--runs", "2", record="parts", code=1)
+    refused = run_experiment(*BOTH, "--runs", "2", record="parts", code=1)
+    assert "(for `experiment`, another folder with --record)" in refused.words
     run_experiment(*BOTH, "--runs", "2", "--resume", record="parts")
     whole, parts = (json.loads((folder / name / "florist.json").read_text()) for name in ("whole", "parts"))
     assert whole["tables"] == parts["tables"]
@@ -147,34 +150,32 @@ def test_a_run_that_is_resumed_reaches_the_same_figures_and_refuses_fewer_runs(r
     assert "8 of the stored conversations are outside this plan: pass at least --runs 2" in fewer.words
 
 
-def without_times(file: Path) -> Any:
-    figures = json.loads(file.read_text())
-    for conversation in figures["report"]["conversations"]:
-        del conversation["turn_seconds"]
-    return figures
-
-
 def test_a_replay_asks_no_model_and_reaches_the_same_figures(cli, suite, run_experiment, folder):
-    options = ("--arms", "arq", "--runs", "2", "--votes", "2", "--only", "questions")
-    run_experiment(*options, "--judge", "offline")
+    options = ("--arms", "arq", "--votes", "2", "--only", "questions")
+    first = run_experiment(*options, "--judge", "offline")
+    assert "No evidence: the agent's model and the judge were stand-ins." in first.words
     again = cli("experiment", suite, *options, "--replay", "out", "--record", "again")
     assert again.code == 0, again.words
-    recorded, replayed = (without_times(folder / name / "florist.json") for name in ("out", "again"))
-    assert replayed == recorded
-    assert "condition_application_rationale" in (folder / "again" / "florist.html").read_text()
+    recorded = read_without_times(folder / "out" / "florist.json")
+    assert read_without_times(folder / "again" / "florist.json") == recorded
+    page = (folder / "again" / "florist.html").read_text()
+    expected = '"expected":{"says":[{"pattern":"red roses"}],"never":["card"]}'
+    assert expected in page
+    assert "condition_application_rationale" in page
     nothing = cli("experiment", suite, "--replay", "nowhere", "--record", "changed")
     assert "nowhere holds no recording of the suite 'florist'" in nothing.words
     agent = folder / "agent.yaml"
-    agent.write_text(agent.read_text().replace("asks about roses", "asks about any roses"))
+    agent.write_text(AGENT.replace("asks about roses", "asks about any roses"))
     changed = cli("experiment", suite, *options, "--replay", "out", "--record", "changed")
     assert changed.code == 3
     assert "holds no answer to what the module 'matcher' asks" in changed.words
 
 
 def test_options_that_a_replay_would_ignore_are_refused(cli, suite, run_experiment, folder):
-    run_experiment("--arms", "arms:knows")
-    again = run_experiment("--arms", "arms:knows", code=1)
-    assert "(for `experiment`, another folder with --record)" in again.words
+    run_experiment("--arms", "arms:knows", "--only", "orders")
+    page = (folder / "out" / "florist.html").read_text()
+    for text in ("An order makes one of two guidelines active.", '"twin":"lilies"', '{"active":["card"]}'):
+        assert text in page, text
     results = (folder / "out" / "florist.results.jsonl").read_bytes()
     for options, problem in (
         (
@@ -188,64 +189,56 @@ def test_options_that_a_replay_would_ignore_are_refused(cli, suite, run_experime
     assert (folder / "out" / "florist.results.jsonl").read_bytes() == results
 
 
-@pytest.fixture
-def second(folder: Path, suite: Path) -> Path:
-    """Another suite beside the florist's."""
-    (folder / "second.yaml").write_text(f"defaults: {{agent: agent.yaml, use_case: more}}\nscenarios:{ROSES}")
-    return folder / "second.yaml"
-
-
-def test_several_suites_have_tables_of_their_own_and_one_limit(run_experiment, second, folder):
-    options = (second, "--arms", "direct", "--concurrency", "1")
+def test_several_suites_have_tables_of_their_own_and_one_limit(run_experiment, suite, second_suite, folder):
+    suite.write_text(TULIPS)
+    options = (second_suite, "--arms", "direct", "--concurrency", "1")
     run_experiment(*options, record="whole")
-    most = calls(folder / "whole" / "florist.json")
-    result = run_experiment(*options, "--max-calls", str(most))
-    assert "4 conversations of florist" in result.words and "0 conversations" not in result.words
-    spent = f"max_calls: the limit of {most} for all suites together is reached (model calls so far: "
-    assert f"{spent}{most}). No conversation was finished. Missing: 1 conversation of second." in result.words
-    assert not (folder / "out" / "second.html").exists()
-    on = run_experiment(*options, "--max-calls", str(9 * most), "--resume")
-    assert "1 conversation of second" in on.words
-    assert list(read_table(folder / "out" / "second.json", "goal completion")) == ["all"]
-    # What the second has used counts when the first goes on.
-    more = run_experiment(*options, "--max-calls", str(most), "--resume", "--runs", "2")
-    assert spent in more.words and "Missing below: 4 conversations of florist." in more.words
-
-
-def calls(file: Path) -> int:
-    return sum(one["model_calls"] for one in json.loads(file.read_text())["report"]["conversations"])
-
-
-def test_only_some_categories_are_tried_where_it_is_asked_for(cli, run_experiment, second):
-    result = run_experiment(second, *BOTH, "--only", "questions")
-    assert "6 conversations of florist" in result.words and "conversations of second" not in result.words
-    assert "second is left out: it has no scenario of questions." in result.words
+    limit = count_model_calls(folder / "whole" / "florist.json")
+    result = run_experiment(*options, "--max-calls", str(limit))
+    assert "1 conversation of florist" in result.words
+    assert "0 conversations" not in result.words
+    spent = f"max_calls: the limit of {limit} for all suites together is reached (model calls so far: "
     assert (
-        "2 conversations"
-        in cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "orders").words
+        f"{spent}{limit}). No conversation was finished. Missing: 1 conversation of second." in result.words
     )
-    nothing = cli("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only", "unhelpful")
-    assert (nothing.code, "no scenario is left: --only unhelpful fits none" in nothing.words) == (1, True)
-    wrong = cli("evaluate", "suite.yaml", "--only", "question", "--model", "offline")
+    assert not (folder / "out" / "second.html").exists()
+    resumed = run_experiment(*options, "--max-calls", str(9 * limit), "--resume")
+    assert "1 conversation of second" in resumed.words
+    assert list(read_table(folder / "out" / "second.json", "goal completion")) == ["all"]
+    # The calls of the second suite count when the first one is resumed.
+    more = run_experiment(*options, "--max-calls", str(limit), "--resume", "--runs", "2")
+    assert spent in more.words
+    assert "Missing below: 1 conversation of florist." in more.words
+
+
+def test_only_runs_the_named_categories(cli, run_experiment, second_suite):
+    result = run_experiment(second_suite, *BOTH, "--only", "questions")
+    assert "6 conversations of florist" in result.words
+    assert "conversations of second" not in result.words
+    assert "second is left out: it has no scenario of questions." in result.words
+    evaluate = ("evaluate", "suite.yaml", *BOTH, "--model", "offline", "--only")
+    assert "2 conversations" in cli(*evaluate, "orders").words
+    nothing = cli(*evaluate, "unhelpful")
+    assert nothing.code == 1
+    assert "no scenario is left: --only unhelpful fits none" in nothing.words
+    wrong = cli(*evaluate, "question").words
     assert (
-        "there is no category (`use_case`) and no kind of user 'question'; did you mean `questions`?"
-        in wrong.words
+        "there is no category (`use_case`) and no kind of user 'question'; did you mean `questions`?" in wrong
     )
 
 
 def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_users(cli, folder, suite):
-    def has_published(name: str, *options: str | Path) -> bool:
+    def has_published(name: str, *options: str) -> bool:
         result = cli("experiment", name, "--model", "offline", "--record", "out", *options)
         assert result.code == 0, result.words
-        (figures,) = (folder / "out").glob("*.json")
+        [figures] = (folder / "out").glob("*.json")
         tables = json.loads(figures.read_text())["tables"]
         shutil.rmtree(folder / "out")
-        return "published" in [row["name"] for table in tables for row in table["rows"]]
+        return any(row["name"] == "published" for table in tables for row in table["rows"])
 
     assert has_published("shop", "--arms", "respact", "--only", "helpful")
     assert not has_published("shop", "--arms", "respact", "--only", "near misses")
-    assert not has_published("shop", "--arms", "respact", "--only", "unhelpful")
-    # A suite of one's own is another one, whatever its name.
+    # A user's own suite may have the name of a shipped one.
     own = suite.rename(folder / "guidelines.yaml")
     assert not has_published(own.name, "--arms", "arms:knows")
 
@@ -257,25 +250,26 @@ def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(run_experim
     assert re.search(r"^-insights +\+0 +1\.00 +\d+ +\d+ \(-\d+\)$", result.out, re.MULTILINE), "a cell breaks"
     assert "of whole turns. Gain:" in result.words
     figures = folder / "out" / "florist.json"
-    worth = read_table(figures, "arq without a query of matcher")
-    assert list(worth) == [
+    matcher_rows = read_table(figures, "arq without a query of matcher")
+    assert list(matcher_rows) == [
         "arq",
         "-condition_application_rationale",
         "-guideline_previously_applied_rationale",
         "-action",
     ]
-    all_tokens = int(worth.pop("arq")[-1])
-    for query, (gain, p, _, tokens) in worth.items():
+    all_tokens = int(matcher_rows.pop("arq")[-1])
+    for query, (gain, p, _, tokens) in matcher_rows.items():
         remaining, _, saved = tokens.partition(" ")
-        assert (gain.split()[0], p, int(remaining) < all_tokens) == ("+0", "1.00", True), query
-        # Each is rounded by itself.
+        assert (gain.split()[0], p) == ("+0", "1.00"), query
+        assert int(remaining) < all_tokens, query
+        # Both figures are rounded.
         assert abs(int(saved.strip("()")) - (int(remaining) - all_tokens)) <= 1, query
-    # What only the matcher answers says nothing of another step.
-    pairs = [read_table(figures, f"arq without a query of {step}") for step in ("matcher", "message")]
-    assert [list(table.values())[-1][2] for table in pairs] == ["2", "1"]
-    # The arms that leave something out are compared with nothing else, and have no column of their own.
-    titles = [table["title"] for table in json.loads(figures.read_text())["tables"]]
-    assert not [title for title in titles if "pairs" in title or "differ" in title]
+    # A case that only the matcher answers measures nothing of another step.
+    message_rows = read_table(figures, "arq without a query of message")
+    assert matcher_rows["-action"][2] == "2"
+    assert message_rows["-insights"][2] == "1"
+    # Ablated arms are compared with `arq` alone, and have no columns of their own.
+    assert not [title for title in list_tables(figures) if "pairs" in title or "differ" in title]
 
 
 BLUEPRINTS = """
@@ -294,40 +288,43 @@ class Plain:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "code", "problem"),
     [
-        (("--ablate", "matcher:"), "write queries after the colon, or leave out the colon"),
+        (("--ablate", "matcher:"), 2, "write queries after the colon, or leave out the colon"),
         (
             ("--ablate", "matcher:foo"),
+            1,
             "the step matcher cannot be asked without 'foo', which is not one of its queries: condition,",
         ),
-        (("--arms", ""), "it is empty: name at least one"),
-        (("--arms", "arq", "cot"), "'cot' is an arm: separate arms with commas"),
-        (("--arms", "foo"), "there is no arm 'foo'; there are guided,"),
-        (("--blueprint", "Polite"), "--blueprint Polite: it must be written MODULE:CLASS"),
-        (("--blueprint", "own:Plain"), "make it a subclass of MessageBlueprint or of Judgement"),
-        (("--max-cost", "1"), "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
-        (("--max-cost", "0", "--prices", "m=1/1"), "and more than 0"),
+        (("--arms", ""), 2, "it is empty: name at least one"),
+        (("--arms", "arq", "cot"), 1, "'cot' is an arm: separate arms with commas"),
+        (("--arms", "foo"), 1, "there is no arm 'foo'; there are guided,"),
+        (("--blueprint", "Polite"), 2, "--blueprint Polite: it must be written MODULE:CLASS"),
+        (("--blueprint", "own:Plain"), 1, "make it a subclass of MessageBlueprint or of Judgement"),
+        (("--max-cost", "1"), 2, "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
+        (("--max-cost", "0", "--prices", "m=1/1"), 2, "and more than 0"),
         (
             ("--ablate", "matcher:condition", "household"),
+            1,
             "this arm calls tools; react and respact act in it, and so do the arms of `--ablate speaker`",
         ),
-        (("./suite.yaml",), "two suites have the same name"),
+        (("./suite.yaml",), 1, "two suites have the same name"),
+        (("guideline",), 1, "did you mean `guidelines`?"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_an_error_with_a_way_out(cli, suite, folder, options, told):
+def test_an_option_that_cannot_be_used_is_an_error_with_a_way_out(cli, suite, folder, options, code, problem):
     (folder / "own.py").write_text(BLUEPRINTS)
     result = cli("experiment", suite, "--model", "offline", *options)
-    written_wrong = ("it is empty", "after the colon", "must be written", "--max-cost", "more than 0")
-    assert result.code == (2 if any(each in told for each in written_wrong) else 1), result.words
-    assert told in result.words
+    assert result.code == code, result.words
+    assert problem in result.words
     assert not (folder / "experiment").exists()
 
 
-def test_blueprints_of_one_s_own_are_arms(run_experiment, folder):
+def test_the_users_blueprints_are_arms(run_experiment, suite, folder):
+    suite.write_text(TULIPS + ROSES)
     (folder / "own.py").write_text(BLUEPRINTS)
-    own = ("--blueprint", "own:Cautious", "--blueprint", "own:Polite")
-    run_experiment(*own)
+    options = ("--blueprint", "own:Cautious", "--blueprint", "own:Polite")
+    run_experiment(*options)
     figures = folder / "out" / "florist.json"
     tokens = read_table(figures, "output tokens of a call")
     usual, cautious, polite = map(int, tokens["matcher"])
@@ -336,7 +333,7 @@ def test_blueprints_of_one_s_own_are_arms(run_experiment, folder):
     assert polite > usual == cautious
     assert "arq → own:Cautious" in read_table(figures, "arms in pairs")
     (folder / "own.py").write_text(BLUEPRINTS.replace("How", "What"))
-    changed = run_experiment(*own, "--resume", code=1)
+    changed = run_experiment(*options, "--resume", code=1)
     assert "the code of the arm 'own:Cautious'" in changed.words
 
 
@@ -351,80 +348,63 @@ def test_a_changed_agent_or_expectation_is_reported_once_with_a_way_out(run_expe
     assert "--replay" not in changed.words
 
 
-def test_a_case_that_ends_in_an_error_is_named_with_its_arm(run_experiment):
-    result = run_experiment("--arms", "arms:breaks", "--only", "orders", code=1)
-    assert "arms:breaks: 1: RuntimeError: kaputt (line 12 of " in result.words
-    assert "arms.py) (tulips / arms:breaks / 1)" in result.words
-
-
 WORLD = """
-class Shop:
-    def order(self, flower: str):
-        return "ordered"
-"""
-TELLS = """
+def order(flower: str):
+    "Order it."
+
 class Shop:
     order = staticmethod(order)
-    def outcome(self):
-        return {}
 """
 
 
 @pytest.mark.parametrize(
-    ("world", "said", "way"),
+    ("method", "problem", "way_out"),
     [
         (
-            WORLD,
+            "def order(self, flower: str): ...",
             "the method of the world of scenario 'roses' is 'order', which cannot be a tool",
             "A tool has a docstring",
         ),
         (
-            TELLS.replace("{}", "'well'"),
-            "Shop.outcome() gave 'well' (line 6 of",
+            "def outcome(self): return 'well'",
+            "Shop.outcome() gave 'well' (line 7 of",
             "it must return numbers or truth values",
         ),
         (
-            TELLS.replace("{}", "{}['x']"),
+            "def outcome(self): return {}['x']",
             "error: Shop.outcome() fails with KeyError: 'x' (line 7 of",
             "shop.py)",
         ),
         (
-            TELLS.replace("outcome(self)", "__init__(self)").replace("{}", "{}['x']"),
+            "def __init__(self): {}['x']",
             "error: the world of scenario 'tulips' cannot be made: KeyError: 'x' (line 7 of",
             "shop.py)",
         ),
     ],
 )
-def test_a_fault_of_a_world_is_reported_before_the_run(run_experiment, suite, folder, world, said, way):
+def test_a_fault_of_a_world_is_reported_before_the_run(
+    run_experiment, suite, folder, method, problem, way_out
+):
     (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
-    (folder / "shop.py").write_text(f'def order(flower: str):\n    "Order it."\n{world}')
+    (folder / "shop.py").write_text(f"{WORLD}    {method}\n")
     suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
     result = run_experiment("--arms", "direct", code=1)
-    assert said in result.words
-    assert way in result.words
+    assert problem in result.words
+    assert way_out in result.words
 
 
 def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(run_experiment):
     result = run_experiment("--arms", "arms:knows,react", "--arms", "arms:speaks", "--runs", "2")
-    assert (
-        "skipped 2 matcher-only scenarios of florist for all arms, which are compared on the same"
-        in result.words
-    )
+    reason = "skipped 2 matcher-only scenarios of florist for all arms, which are compared on the same"
+    assert reason in result.words
     assert "which guidelines are active, and react, arms:speaks cannot say that" in result.words
     assert "12 conversations of florist" in result.words
     assert "conversing: 11 of 12" in result.words, "a log reports each tenth"
 
 
-def test_an_unknown_suite_is_an_error_with_the_known_ones(cli):
-    result = cli("experiment", "guideline", "--model", "offline")
-    assert result.code == 1
-    assert "did you mean `guidelines`?" in result.words
-    assert "household" in result.words
-
-
-TASK = """
+HOUSEHOLD = """
 name: household
-defaults: {agent: agent.yaml, kinds: [helpful, unhelpful], limits: {turns: 3, calls: 20}}
+defaults: {agent: agent.yaml, kinds: [helpful, unhelpful], limits: {turns: 2, calls: 10}}
 scenarios:
 - name: place pen
   use_case: pick and place
@@ -436,13 +416,14 @@ scenarios:
 
 def test_the_moves_of_speakers_in_a_world_are_counted(cli, folder):
     shutil.copytree(Path(suites.__file__).parent / "household", folder / "house")
-    (folder / "house" / "suite.yaml").write_text(TASK)
+    (folder / "house" / "suite.yaml").write_text(HOUSEHOLD)
     arms = "react,respact+reflexion:2"
     result = cli("experiment", "house/suite.yaml", "--arms", arms, "--model", "offline", "--record", "out")
     assert result.code == 0, result.words
-    file = folder / "out" / "household.json"
-    moves = read_table(file, "moves")
+    figures = folder / "out" / "household.json"
+    moves = read_table(figures, "moves")
     assert list(moves) == ["think", "speak", "act", "invalid", "trials"]
     assert all(cell.endswith("%") for name in ("think", "speak", "act") for cell in moves[name])
     assert moves["trials"] == ["1.0", "2.0"]
-    assert list(read_table(file, "goal completion by kind of user")) == ["helpful", "unhelpful", "all"]
+    users = read_table(figures, "goal completion by kind of user")
+    assert list(users) == ["helpful", "unhelpful", "all"]

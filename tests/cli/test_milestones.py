@@ -42,8 +42,8 @@ def test_errors_and_warnings_stand_apart_each_with_its_line(cli, file):
 
 def test_a_sound_file_passes_with_tools_as_names_definitions_or_schemas(cli, file):
     names = ["get_order", "cancel_order"]
-    defined = {"tools": [{"type": "function", "function": {"name": name}} for name in names]}
-    for tools in (names, defined, {name: {"type": "object"} for name in names}):
+    definitions = {"tools": [{"type": "function", "function": {"name": name}} for name in names]}
+    for tools in (names, definitions, {name: {"type": "object"} for name in names}):
         Path("tools.json").write_text(json.dumps(tools))
         result = cli("milestones", "check", file, "--tools", "tools.json")
         assert result.code == 0
@@ -52,7 +52,8 @@ def test_a_sound_file_passes_with_tools_as_names_definitions_or_schemas(cli, fil
         assert "Errors" not in result.out and "Warnings" not in result.out
 
 
-def drawn(cli, text):
+def draw(cli, text):
+    """Return the lines that `draw` prints, without comments."""
     Path("graph.yaml").write_text(text)
     result = cli("milestones", "draw", "graph.yaml")
     assert result.code == 0, result.err
@@ -62,7 +63,7 @@ def drawn(cli, text):
 def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli, folder):
     text = SOUND.replace("[cancel, Agreed]", "[Both, get_order]")
     text += "- {name: Both, type: Aggregator, dependencies: [cancel, Agreed]}\n"
-    assert [line.strip() for line in drawn(cli, text)] == [
+    assert [line.strip() for line in draw(cli, text)] == [
         "flowchart TD",
         'm0(("Start"))',
         'm1["get_order"]',
@@ -82,7 +83,7 @@ def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli, folder):
 
 
 def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
-    names = [
+    hostile_names = [
         '"]; click m0 "javascript:x"',
         "end\n  m0 --> m0",
         "`*bold*`",
@@ -91,11 +92,11 @@ def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
         "__a__",
         "<b>|{}",
     ]
-    ends = {"Start": (), **dict.fromkeys(names, ()), "End": tuple(names)}
+    dependencies = {"Start": (), **dict.fromkeys(hostile_names, ()), "End": tuple(hostile_names)}
     graph = MilestoneGraph(
-        [Milestone(name=name, type="NFC", dependencies=needed) for name, needed in ends.items()]
+        [Milestone(name=name, type="NFC", dependencies=needs) for name, needs in dependencies.items()]
     )
-    lines = drawn(cli, dump_milestones(graph))
+    lines = draw(cli, dump_milestones(graph))
     label = r'[^"\[\](){}<>|`*\\]+'
     nodes = [line for line in lines if re.fullmatch(rf'  m\d+\(\(?"{label}"\)?\)', line)]
     arrows = [line for line in lines if re.fullmatch(r"  m\d+ (-->|-\.->) m\d+", line)]
@@ -115,8 +116,8 @@ def author(folder: Path) -> list[str]:
     """The options that name a workflow and tools."""
     (folder / "workflow.txt").write_text(WORKFLOW)
     (folder / "tools.json").write_text(json.dumps(TOOLS))
-    named = "--workflow workflow.txt --tools tools.json --out graph.yaml"
-    return ["milestones", "author", *named.split()]
+    options = "--workflow workflow.txt --tools tools.json --out graph.yaml"
+    return ["milestones", "author", *options.split()]
 
 
 def test_author_writes_a_graph_and_shows_the_next_step(cli, author):

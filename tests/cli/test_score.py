@@ -137,22 +137,19 @@ def test_the_tools_may_come_from_the_agent_s_file(cli, shop, chats):
     assert "the agent has no tool" in result.words
 
 
-def test_undecided_milestones_give_a_range_and_a_hint(cli, chats):
+def test_undecided_milestones_give_a_range_and_a_hint_and_the_offline_judge_is_marked(cli, chats):
     result = cli("score", chats, "--milestones", "judged.yaml")
     assert result.code == 0
     # Thanked and End: nothing is reached for certain, everything perhaps.
     assert "0.00 to 1.00" in result.out
     assert "thanked" in result.err
     assert "--judge MODEL or a `check:` in the milestone file decides" in result.words
+    judged = cli("score", chats, "--milestones", "judged.yaml", "--judge", "offline")
+    assert judged.code == 0
+    assert judged.words.startswith("No evidence: the judge was a stand-in.")
 
 
-def test_the_offline_model_as_judge_is_marked(cli, chats):
-    result = cli("score", chats, "--milestones", "judged.yaml", "--judge", "offline")
-    assert result.code == 0
-    assert result.words.startswith("No evidence: the judge was a stand-in.")
-
-
-def judge(endpoint):
+def judge_options(endpoint):
     _, name, option, url = options(endpoint)
     return ["--judge", name, option, url]
 
@@ -163,7 +160,7 @@ def test_scores_are_saved_and_the_same_command_scores_the_rest(cli, chats, folde
     command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
     replies = chain([answers] * 5, repeat(lambda _: status(401, "revoked")))
     with Endpoint(lambda request: next(replies)(request)) as endpoint:
-        broken = cli(*command, *judge(endpoint))
+        broken = cli(*command, *judge_options(endpoint))
         assert (broken.code, endpoint.calls <= 5 + 3) == (3, True)
         assert "revoked" in broken.words
         assert "saved in out.json.partial.jsonl: the same command continues" in broken.words
@@ -171,16 +168,16 @@ def test_scores_are_saved_and_the_same_command_scores_the_rest(cli, chats, folde
 
         replies = chain([lambda _: refusal("no")], repeat(answers))
         before = endpoint.calls
-        refused = cli(*command, *judge(endpoint))
+        refused = cli(*command, *judge_options(endpoint))
         assert "the judge gave no answer about 1 conversation" in refused.words
         assert (len(read_report("out.json").conversations), endpoint.calls - before) == (11, 7)
 
         (folder / "judged.yaml").write_text(JUDGED.replace("thanks", "thanked"))
-        other = cli(*command, *judge(endpoint), "--votes", "3")
+        other = cli(*command, *judge_options(endpoint), "--votes", "3")
         assert (other.code, endpoint.calls - before) == (1, 7)
         assert "the milestones" in other.words and "its votes (was " in other.words
         (folder / "judged.yaml").write_text(JUDGED)
-        assert (cli(*command, *judge(endpoint)).code, endpoint.calls - before) == (0, 8)
+        assert (cli(*command, *judge_options(endpoint)).code, endpoint.calls - before) == (0, 8)
     assert len(read_report("out.json").conversations) == 12
     assert not (folder / "out.json.partial.jsonl").exists()
 

@@ -57,8 +57,8 @@ def test_arguments_of_the_model_reach_each_call_as_text_or_json(cli, shop):
     with Endpoint(make_endpoint_handler(clerk())) as endpoint:
         result = cli("run", shop, "-c", "-", *options(endpoint), *arguments, stdin="Where is B-1?")
     assert result.code == 0
-    wanted = {"reasoning_effort": "low", "temperature": 0.5, "seed": 7}
-    assert all(wanted.items() <= request.body.items() for request in endpoint.requests)
+    expected = {"reasoning_effort": "low", "temperature": 0.5, "seed": 7}
+    assert all(expected.items() <= request.body.items() for request in endpoint.requests)
     assert '(reasoning_effort="low", temperature=0.5' in result.words
 
 
