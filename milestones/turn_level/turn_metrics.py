@@ -15,7 +15,7 @@ from rapidfuzz.distance import Indel
 
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.summary import Mean
-from arq_graph.milestones.turn_level.actions import Action, Text
+from arq_graph.milestones.turn_level.actions import Action, Text, ToolCall
 from arq_graph.milestones.values import is_same_value
 
 # Scripts without spaces between words are taken character by character.
@@ -68,15 +68,19 @@ class StepOutcome(Record):
             return None
         unpaired = list(self.predicted.calls)
         for call in self.truth.calls:
-            # Sameness is an equivalence, so the first that fits is as good as any.
-            for candidate in unpaired:
-                is_same_tool = candidate.tool == call.tool
-                if is_same_tool and is_same_value(call.arguments, candidate.arguments):
-                    unpaired.remove(candidate)
-                    break
-            else:
+            counterpart = _find_same_call(call, unpaired)
+            if counterpart is None:
                 return False
+            unpaired.remove(counterpart)
         return True
+
+
+def _find_same_call(call: ToolCall, candidates: Sequence[ToolCall]) -> ToolCall | None:
+    # Sameness is an equivalence, so the first that fits is as good as any.
+    for candidate in candidates:
+        if candidate.tool == call.tool and is_same_value(call.arguments, candidate.arguments):
+            return candidate
+    return None
 
 
 class Share(Record):
