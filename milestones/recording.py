@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -38,7 +39,7 @@ from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
 from arq_graph.reasoning.replies import is_cut_off
 
 
-class RecordingScope:
+class _RequestCounter:
     """A conversation, with a count of its equal requests."""
 
     def __init__(self, conversation: str) -> None:
@@ -54,7 +55,7 @@ class RecordingScope:
             return self._counts[file, digest] - 1
 
 
-_scope: ContextVar[RecordingScope | None] = ContextVar("arq_graph_recording_scope", default=None)
+_scope: ContextVar[_RequestCounter | None] = ContextVar("arq_graph_recording_scope", default=None)
 
 
 @contextmanager
@@ -62,7 +63,7 @@ def recording_scope(conversation: str) -> Iterator[None]:
     """Record and replay the requests inside the block under this name; names of nested blocks are joined."""
     outer = _scope.get()
     name = f"{outer.conversation} / {conversation}" if outer else conversation
-    token = _scope.set(RecordingScope(name))
+    token = _scope.set(_RequestCounter(name))
     try:
         yield
     finally:
@@ -99,6 +100,18 @@ class RecordedAnswer(BaseModel):
         return message
 
 
+@dataclass(frozen=True)
+class _Request:
+    """A request, recognized by its digest and its occurrence in the conversation."""
+
+    conversation: str
+    attempt: str
+    digest: str
+    occurrence: int
+    method: str
+    module: str
+
+
 class RecordingChatModel(InProcessChatModel):
     """A chat model that records the answers of another one, or replays a recording.
 
@@ -119,7 +132,7 @@ class RecordingChatModel(InProcessChatModel):
     model_name: str = ""
 
     _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
-    _default_scope: RecordingScope = PrivateAttr(default_factory=lambda: RecordingScope(""))
+    _default_scope: _RequestCounter = PrivateAttr(default_factory=lambda: _RequestCounter(""))
 
     def __init__(self, file: str | Path, bound: BaseChatModel | str | None = None, **fields: Any) -> None:
         bound = make_chat_model(bound) if isinstance(bound, str) else bound
@@ -185,25 +198,31 @@ class RecordingChatModel(InProcessChatModel):
 
     def _make_request(
         self, messages: list[BaseMessage], arguments: Mapping[str, Any], run_manager: Any
-    ) -> RecordedAnswer:
-        """Return the line of a request, without its answer."""
+    ) -> _Request:
         metadata = run_manager.metadata if run_manager else {}
         method, digest = _digest_request(messages, arguments, is_reasoner="arq_blueprint" in metadata)
         scope = _scope.get() or self._default_scope
-        return RecordedAnswer(
+        return _Request(
             conversation=scope.conversation,
             attempt=scope.attempt,
-            request=digest,
+            digest=digest,
             occurrence=scope.count_request(self.file, digest),
             method=method,
             module=metadata.get("arq_module") or "other",
-            model=self.model_name,
-            answer={},
         )
 
-    def _record(self, request: RecordedAnswer, result: ChatResult) -> None:
-        request.answer = message_to_dict(result.generations[0].message)
-        line = json.dumps(request.model_dump(exclude_defaults=True), default=str)
+    def _record(self, request: _Request, result: ChatResult) -> None:
+        answer = RecordedAnswer(
+            conversation=request.conversation,
+            attempt=request.attempt,
+            request=request.digest,
+            occurrence=request.occurrence,
+            method=request.method,
+            module=request.module,
+            model=self.model_name,
+            answer=message_to_dict(result.generations[0].message),
+        )
+        line = json.dumps(answer.model_dump(exclude_defaults=True), default=str)
         # One write without a buffer: other processes may append to the file, too.
         with (
             convert_file_errors(f"answers cannot be recorded in {self.file}"),
@@ -211,13 +230,13 @@ class RecordingChatModel(InProcessChatModel):
         ):
             stream.write(line.encode("ascii") + b"\n")
 
-    def _replay(self, request: RecordedAnswer) -> ChatResult:
+    def _replay(self, request: _Request) -> ChatResult:
         answers = self._answers.get(request.conversation)
         if answers is None:
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
             )
-        equal = [answer for answer in answers if answer.request == request.request]
+        equal = [answer for answer in answers if answer.request == request.digest]
         if request.occurrence >= len(equal):
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "

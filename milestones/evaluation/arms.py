@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
@@ -108,13 +108,19 @@ class Arms:
             _require_makes_apps(name, function)
         self._model_or_name = model
         self._shared_apps: dict[tuple[str, str], PreparedApp] = {}
-        self._model  # noqa: B018  # reports a missing key
+        self._model = self._load_model()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to a worker, which makes the model and the apps itself."""
-        state = {name: value for name, value in vars(self).items() if name != "_model"}
+        state = vars(self).copy()
+        del state["_model"]
         state["_shared_apps"] = {}
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the arms in a worker, with a model of its own."""
+        vars(self).update(state)
+        self._model = self._load_model()
 
     def compute_fingerprints(self) -> dict[str, str]:
         """Return a fingerprint of the code of each arm, by its name in messages.
@@ -196,8 +202,7 @@ class Arms:
         )
         return next_factory
 
-    @cached_property
-    def _model(self) -> Any:
+    def _load_model(self) -> Any:
         if self._factories and isinstance(self._model_or_name, str):
             return make_chat_model(self._model_or_name)
         return self._model_or_name

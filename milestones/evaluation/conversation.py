@@ -186,7 +186,9 @@ class _Dialogue:
                 self._end_if_stopped()
             text = await self._ask_user()
             self._end_if_stopped()
-            self.turn = AppTurn(self.conversation.messages, HumanMessage(text, id=str(uuid4())))
+            user_message = HumanMessage(text, id=str(uuid4()))
+            self.conversation.messages.append(user_message)
+            self.turn = AppTurn(self.conversation.messages, user_message)
             await self._run_turn(self.turn)
             # An agent that asks its guide within the turn asks nothing at its end.
             if is_guide and (self.turn.has_questions or not self._agent_asks()):

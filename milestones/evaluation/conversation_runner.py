@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from arq_graph.agent.modules import describe_error
@@ -15,7 +15,6 @@ from arq_graph.milestones.evaluation.arms import AppFactory, Arms, PreparedApp, 
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_model_failure
 from arq_graph.milestones.evaluation.results import (
     ConversationResult,
-    Outcome,
     build_transcript,
     dump_messages,
 )
@@ -37,12 +36,6 @@ from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 PlanKey = tuple[str, str, int, int]
 """A planned conversation as it is sent to a worker: arm, scenario's name, run and seed."""
-
-
-class _Measured(NamedTuple):
-    outcome: Outcome
-    messages: Sequence[Mapping[str, Any]] = ()
-    failure: BaseException | None = None
 
 
 @dataclass(frozen=True)
@@ -71,20 +64,13 @@ class ConversationRunner:
         """Run a conversation and measure it; whatever goes wrong is part of the result."""
         with recording_scope(f"{self.suite_name} / {planned.id}"), track_usage() as usage:
             self.budget.running_usages.append(usage)
-            outcome, messages, failure = await self._run_trials(planned)
+            result = await self._run_trials(planned, usage)
             self.budget.running_usages.remove(usage)
         cost = self.budget.compute_cost(usage)
         self.budget.add(usage.calls, cost)
-        is_broken = isinstance(outcome, BrokenConversation)
-        return ConversationResult(
-            outcome,
-            messages,
-            calls=usage.calls,
-            cost=cost,
-            is_model_unreachable=is_broken and is_model_failure(failure, usage.failures),
-        )
+        return replace(result, calls=usage.calls, cost=cost)
 
-    async def run_in_worker(self, keys: Sequence[PlanKey], _batch_id: str) -> Sequence[ConversationResult]:
+    async def run_in_worker(self, keys: Sequence[PlanKey]) -> Sequence[ConversationResult]:
         """Run a batch of conversations at once; the process that sent them watches the budget."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
@@ -95,9 +81,14 @@ class ConversationRunner:
             conversations.append(runner.run_conversation(planned))
         return await asyncio.gather(*conversations)
 
-    async def _run_trials(self, planned: PlannedConversation) -> _Measured:
-        """Run the conversation, again as often as its arm tries again, and measure the last trial."""
-        usage = UsageTracker()
+    async def _run_trials(self, planned: PlannedConversation, usage: UsageTracker) -> ConversationResult:
+        """Run the conversation, again as often as its arm tries again, and measure the last trial.
+
+        Args:
+            planned: The conversation.
+            usage: The model calls of app, user and judge.
+        """
+        app_usage = UsageTracker()
         make_app: AppFactory | None = None
         trials = 0
         while True:
@@ -106,9 +97,8 @@ class ConversationRunner:
                 prepared = self.arms.prepare_app(planned, make_app)
                 user = planned.scenario.make_user(planned.seed, self.user_model)
             except (Exception, SystemExit) as error:
-                return _Measured(
-                    make_broken_conversation(planned, f"it could not begin: {describe_error(error)}")
-                )
+                broken = make_broken_conversation(planned, f"it could not begin: {describe_error(error)}")
+                return ConversationResult(broken)
             # A thread that is stored for good must not be continued by another run.
             thread_id = f"{planned.id} / {uuid4().hex[:8]}"
             conversation = await aconverse(
@@ -121,12 +111,12 @@ class ConversationRunner:
                 variables=planned.scenario.variables,
             )
             await prepared.delete_thread(thread_id)
-            usage.include(conversation.usage)
-            make_app = await self._ask_for_retry(prepared, conversation, usage)
+            app_usage.include(conversation.usage)
+            make_app = await self._ask_for_retry(prepared, conversation, app_usage)
             if make_app is None:
                 break
-        conversation.usage = usage
-        return await self._measure(planned, prepared, conversation, trials)
+        conversation.usage = app_usage
+        return await self._measure(planned, prepared, conversation, trials, usage)
 
     async def _ask_for_retry(
         self, prepared: PreparedApp, conversation: Conversation, usage: UsageTracker
@@ -135,6 +125,7 @@ class ConversationRunner:
         if conversation.ended in ("limit", "error"):
             return None
         is_budget_used_up = self.budget.stop_reason is not None
+        # Over budget, the arm may still decide against another trial; its first model call ends the conversation.
         max_calls = 0 if is_budget_used_up else None
         try:
             with usage.listen(), UsageTracker(max_calls).listen():
@@ -145,20 +136,28 @@ class ConversationRunner:
             return None
 
     async def _measure(
-        self, planned: PlannedConversation, prepared: PreparedApp, conversation: Conversation, trials: int
-    ) -> _Measured:
+        self,
+        planned: PlannedConversation,
+        prepared: PreparedApp,
+        conversation: Conversation,
+        trials: int,
+        usage: UsageTracker,
+    ) -> ConversationResult:
         messages = dump_messages(conversation.messages)
-        broken = self._find_break(planned, conversation)
-        if broken is not None:
-            return _Measured(broken, messages, conversation.failure)
-        try:
-            record = await self._make_record(planned, prepared, conversation, messages, trials)
-        except Exception as error:  # a judge or a check of the user's own may raise anything
-            broken = make_broken_conversation(planned, f"it could not be measured: {describe_error(error)}")
-            return _Measured(broken, messages, error)
-        return _Measured(record, messages, conversation.failure)
+        failure = conversation.failure
+        broken = self._explain_if_unusable(planned, conversation)
+        if broken is None:
+            try:
+                record = await self._make_record(planned, prepared, conversation, messages, trials)
+                return ConversationResult(record, messages)
+            except Exception as error:  # a judge or a check of the user's own may raise anything
+                failure = error
+                reason = f"it could not be measured: {describe_error(error)}"
+                broken = make_broken_conversation(planned, reason)
+        is_model_unreachable = is_model_failure(failure, usage.failures)
+        return ConversationResult(broken, messages, is_model_unreachable=is_model_unreachable)
 
-    def _find_break(
+    def _explain_if_unusable(
         self, planned: PlannedConversation, conversation: Conversation
     ) -> BrokenConversation | None:
         """Return why a conversation says nothing about its arm, or None."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from math import ceil
 from shlex import quote
 from typing import Any
-from uuid import uuid4
 
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.concurrency import run_concurrently
@@ -147,8 +146,7 @@ class EvaluationRun:
     ) -> Sequence[ConversationResult]:
         keys = [(planned.arm, planned.scenario.name, planned.run, planned.seed) for planned in batch]
         try:
-            # Dask takes equal calls for one, so each has an id of its own.
-            results: Sequence[ConversationResult] = await pool.call(keys, uuid4().hex)
+            results: Sequence[ConversationResult] = await pool.call(keys)
         except WorkerDiedError as error:
             # What they spent is unknown.
             reason = f"its worker died: {error}"

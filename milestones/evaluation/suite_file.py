@@ -30,7 +30,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from string import Template
@@ -228,11 +228,19 @@ class _ScenarioLoader:
     def _load_entry(self, entry: ScenarioEntry, place: Place) -> None:
         fields = _merge_defaults(self.file.defaults, entry)
         problems_before = len(self.problems)
-        for key in ("agent", "milestones", "world"):
+        world: Any = fields.get("world")
+        if isinstance(world, str):
+            world = WorldEntry(of=world)
+        loaders: dict[str, Callable[[], object]] = {
+            "agent": lambda: self._read_agent(fields["agent"]),
+            "milestones": lambda: self._load_milestones(fields["milestones"], world),
+            "world": lambda: world.load(self.folder),
+        }
+        for key, load_field in loaders.items():
             if not fields.get(key):
                 continue
             try:
-                fields[key] = self._load_field(key, fields)
+                fields[key] = load_field()
             except (SpecError, ValidationError) as error:
                 is_own = key in entry.model_fields_set
                 self._add_problem((*place, key) if is_own else ("defaults", key), error)
@@ -243,16 +251,9 @@ class _ScenarioLoader:
         except (SpecError, ValidationError) as error:
             self._add_problem(place, error)
 
-    def _load_field(self, key: str, fields: Mapping[str, Any]) -> Agent | MilestoneGraph | World:
-        if key == "agent":
-            return self._read_agent(fields["agent"])
-        world = fields.get("world")
-        if isinstance(world, str):
-            world = WorldEntry(of=world)
-        if key == "world":
-            return cast(WorldEntry, world).load(self.folder)
-        file = self.folder / fields["milestones"]
-        arguments = world.arguments if isinstance(world, WorldEntry) else {}
+    def _load_milestones(self, name: str, world: WorldEntry | None) -> MilestoneGraph:
+        file = self.folder / name
+        arguments = world.arguments if world else {}
         return self._parse_milestones(_read_template(file, arguments), file)
 
     def _add_problem(self, place: Place, error: SpecError | ValidationError) -> None:

@@ -20,7 +20,6 @@ class AppTurn:
     """
 
     def __init__(self, messages: list[BaseMessage], user_message: HumanMessage) -> None:
-        messages.append(user_message)
         self.user_message = user_message
         self.has_questions = False
         self._messages = messages

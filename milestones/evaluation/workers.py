@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -18,6 +18,7 @@ from pathlib import Path
 from pickle import loads
 from pkgutil import resolve_name
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.pregel import Pregel
@@ -54,7 +55,7 @@ class WorkerPool:
         self._idle = [start_worker() for _ in range(size)]
         self._deaths = 0
 
-    async def call(self, *arguments: Any) -> Any:
+    async def call(self, argument: Any) -> Any:
         """Call the function in an idle worker, and return its result. At most `size` calls run at the same time.
 
         Raises:
@@ -62,8 +63,9 @@ class WorkerPool:
             ArqGraphError: No worker could run the function.
         """
         worker = self._idle.pop()
+        call_id = uuid4().hex  # Dask would take equal calls for one
         try:
-            result = await asyncio.wrap_future(worker.submit(call_job, self._job, *arguments))
+            result = await asyncio.wrap_future(worker.submit(call_job, self._job, argument, call_id))
         except ArqGraphError:
             raise
         except (Exception, asyncio.CancelledError) as error:
@@ -115,7 +117,7 @@ def pickle_job(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping
         raise
 
 
-def call_job(job: Job, *arguments: Any) -> Any:
+def call_job(job: Job, argument: Any, _call_id: str) -> Any:
     """Call a job in this process and return its result; a process unpickles a job once."""
     try:
         function = _unpickle(job)
@@ -124,7 +126,7 @@ def call_job(job: Job, *arguments: Any) -> Any:
             f"a worker cannot read what it was sent ({type(error).__name__}: {error}): its Python must be of the same "
             "version and have the same packages, and modules beside a file must stand in the same place there"
         ) from error
-    return run_in_background(function(*arguments))
+    return run_in_background(function(argument))
 
 
 def _prepare_process(end: Connection) -> None:
@@ -168,9 +170,11 @@ def _pickle(value: object) -> bytes:
                     cloudpickle.dumps(value)
                 except Exception:  # because of a client's lock, a socket, …
                     make_again = _make_model_factory(value)
-                    # If that fails, too, the first error says why the model can't be sent.
-                    with suppress(Exception):
+                    try:
                         make_again()
+                    except Exception:
+                        pass  # the first error says why the model can't be sent
+                    else:
                         return make_again, ()
             return super().reducer_override(value)
 
