@@ -139,6 +139,7 @@ def test_draft_is_checked_too_and_sent_if_its_replacement_is_worse():
         ("Anything else&#63;", {}, "", "could hide code's own question"),
         ("```mermaid", {}, "", "could hide code's own question"),
         ("It is final.\u202e", {}, "", "could hide code's own question"),
+        ("Anything else?", {"on_unsatisfied": "fallback"}, "", "code's own question stands below it"),
         ("Anything else?", {"extra_revisions": 3}, "", "code's own question stands below it"),
         ("I ran get_order.", {}, "", "is internal"),
     ],
@@ -179,6 +180,7 @@ DAYS = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
     [
         ([DAYS[0], "I do not know."], {}, ["Day 0."], "I do not know."),
         (DAYS, {"extra_revisions": 0}, [], "Day 0."),  # with its violations in the record
+        (DAYS, {"extra_revisions": 3}, ["Day 0.", "Day 1.", "Day 2."], "Day 3."),
         (DAYS, {"on_unsatisfied": "fallback"}, ["Day 0.", "Day 1."], "I cannot say."),
         ("\u200b", {}, ["\u200b"] * 2, "I cannot say."),  # invisible text is never sent
         ("See G1 for that.", {}, ["See G1 for that."] * 2, "I cannot say."),
@@ -212,6 +214,14 @@ def test_on_unsatisfied_fallback_also_replaces_invalid_answers_and_refusals(answ
         MessageReviser(model, DESK).invoke(state)
     with pytest.raises(errors.ModelUnavailableError):
         revise(errors.ModelUnavailableError("down"), on_unsatisfied="fallback")
+
+
+def test_last_of_several_revisions_is_sent():
+    first = {"revision_number": 1, "content": "Draft", "followed": [], "is_repeat_message": False}
+    first |= {**UNSOURCED, "offered_services": [], "instructions_broken": []}
+    second = {**first, "revision_number": 2, "content": "Better", "factual_information_provided": []}
+    update, model = revise({"revisions": [first, second]})
+    assert (get_text(update), len(model.calls)) == ("Better", 1)
 
 
 class Clinic(MessageBlueprint):
