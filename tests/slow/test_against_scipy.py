@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from arq_graph.milestones import compare
 from tests.milestones.reported import (
@@ -22,6 +21,7 @@ from tests.milestones.reported import (
 )
 
 pytestmark = pytest.mark.slow
+stats = pytest.importorskip("scipy.stats")
 
 OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=60)
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)

@@ -104,7 +104,7 @@ def open_experiment(open_report):
             conversation(user("Hello?"), *events, id=f"{case} / {arm}", use_case=case, extra=extra)
             for (case, arm), events in ANSWERS.items()
         ]
-        graphs = {case: wanted.graph(["look"]) for case, wanted in EXPECTED.items()}
+        graphs = {case: wanted.make_graph(["look"]) for case, wanted in EXPECTED.items()}
         report = score_transcripts(graphs, talks).report()
         about = [
             {
