@@ -126,7 +126,8 @@ def _load_tools(document: Any, name: str) -> dict[str, BaseTool] | str:
             return CallToolResult(isError=True, content=[TextContent(type="text", text=text)])
 
     try:
-        client = MultiServerMCPClient({name: connection}, tool_interceptors=[report_failure])
+        connections: dict[str, Any] = {name: connection}
+        client = MultiServerMCPClient(connections, tool_interceptors=[report_failure])
         tools = run_awaitable(client.get_tools())
     except Exception as error:
         address = server.url or shlex.join([str(server.command), *server.args])
