@@ -33,7 +33,8 @@ def _show_no_type(ctx: Any) -> None:  # noqa: ARG001
 def _hide_types(params: list[Any]) -> list[Any]:
     for param in params:
         if isinstance(param, TyperArgument):
-            if not param.type_descriptor.is_choice:
+            descriptor = getattr(param, "type_descriptor", None)  # older versions of Typer print no such type
+            if descriptor is not None and not descriptor.is_choice:
                 param.display_type_rich = _show_no_type  # type: ignore[method-assign]
         elif param.is_flag:
             param.metavar = ""
