@@ -252,6 +252,16 @@ class Agent(Part):
             raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{suggestion(id, by_id)}")
         return by_id[id]
 
+    def describe_instructions(self) -> str:
+        """Return the profile and the guidelines as a text, for a prompt without a matcher."""
+        lines = [self.profile, ""]
+        for guideline in self.guidelines:
+            if guideline.action is None:
+                continue
+            condition = f"when {guideline.condition_text}" if guideline.condition else "always"
+            lines.append(f"- {condition}: {guideline.action}")
+        return "\n".join(lines).strip()
+
     def replace(self, **changes: object) -> Self:
         """Return a copy with some fields changed, validated again; it keeps the file's path."""
         agent = super().replace(**changes)

@@ -27,7 +27,6 @@ from arq_graph.cli.report_view import (
 )
 from arq_graph.cli.screen import note, warn
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones.evaluation.arms import describe_instructions
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
@@ -74,7 +73,7 @@ def score(
     record cannot be scored, the others still are, and the exit code is 1.
     """
     known_tools = read_tools(agent, tools)
-    instructions = describe_instructions(Agent.from_yaml(agent)) if agent else None
+    instructions = Agent.from_yaml(agent).describe_instructions() if agent else None
     files = find_readable_files(transcripts)
     check_output_files([json, html], transcripts)
     graphs = _read_graphs(milestones, known_tools)

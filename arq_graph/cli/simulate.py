@@ -28,7 +28,7 @@ from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms
-from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_model_failure
+from arq_graph.milestones.evaluation.conversation import Conversation, converse
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite, derive_seed
 from arq_graph.milestones.milestone import START
@@ -38,6 +38,7 @@ from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.milestones.users.user_spec import Kind
 from arq_graph.nodes.progress_tracker import make_progress_record
+from arq_graph.reasoning.failures import is_model_failure
 from arq_graph.reasoning.usage import track_usage
 
 _RESULT_LIMIT = 300

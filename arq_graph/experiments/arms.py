@@ -23,7 +23,7 @@ from arq_graph.apps.settings import STRATEGIES, Matching, PreAct, ReAct, ReSpAct
 from arq_graph.errors import InputError, SpecError, require_count, suggestion
 from arq_graph.experiments.ablations import REFERENCE_ARMS, Ablation, parse_ablation
 from arq_graph.experiments.reflexion import Reflexion
-from arq_graph.milestones.evaluation.arms import AppFactory, Arm, describe_instructions
+from arq_graph.milestones.evaluation.arms import AppFactory, Arm
 from arq_graph.milestones.evaluation.expectation import format_active_guidelines
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
@@ -178,7 +178,7 @@ def create_agent_arm(
     return create_agent(
         chat_model,
         list(agent.toolbox.values()),
-        system_prompt=describe_instructions(agent),
+        system_prompt=agent.describe_instructions(),
         middleware=[report_failures],
         checkpointer=InMemorySaver(),
     )

@@ -19,7 +19,6 @@ from arq_graph.apps.agents import PROFILE
 from arq_graph.errors import InputError, UnsatisfiedError
 from arq_graph.experiments.planner_answers import ReasonSheet, compose_answer, reconstruct_plans
 from arq_graph.experiments.recorded_turns import RecordedTurn, split_turns
-from arq_graph.milestones.evaluation.arms import describe_instructions
 from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Transcript
@@ -176,7 +175,7 @@ def move_guidelines_to_profile(agent: Agent) -> Agent:
     if not agent.guidelines:
         return agent
     return agent.replace(
-        profile=describe_instructions(agent), guidelines=(), tools=tuple(agent.toolbox.values())
+        profile=agent.describe_instructions(), guidelines=(), tools=tuple(agent.toolbox.values())
     )
 
 

@@ -7,6 +7,7 @@ status and the names in the class hierarchy are stable.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from json import JSONDecodeError
 
@@ -14,7 +15,7 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
-from arq_graph.errors import ModelRequestError, ModelUnavailableError
+from arq_graph.errors import ArqGraphError, ModelRequestError, ModelUnavailableError
 
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
@@ -153,6 +154,31 @@ def classify_failure(error: Exception, model: BaseChatModel | None = None) -> Fa
         is_transient=is_lost or getattr(error, "is_retryable", False) is True,
         maybe_unsupported=isinstance(error, _NOT_SUPPORTED_TYPES),
     )
+
+
+def is_model_failure(error: BaseException | None, model_failures: Collection[BaseException] = ()) -> bool:
+    """Return whether a model or the way to it failed, which says nothing about the app and is worth another try.
+
+    A lost connection may be that of the app's own database. So it counts only if it is among the `model_failures`,
+    which a `UsageTracker` has collected.
+    """
+    for cause in list_causes_and_contexts(error):
+        if isinstance(cause, ArqGraphError):
+            return isinstance(cause, ModelRequestError | ModelUnavailableError)
+        if not isinstance(cause, Exception) or cause not in model_failures:
+            continue
+        if classify_failure(cause).is_from_provider:
+            return True
+    return False
+
+
+def list_causes_and_contexts(error: BaseException | None) -> list[BaseException]:
+    """Return an error, and what caused it or was being handled when it was raised, the first of these last."""
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
+        error = error.__cause__ or error.__context__
+    return causes
 
 
 def _advise_on_key(model: BaseChatModel | None) -> str:

@@ -218,17 +218,6 @@ def select_accepted_arguments(function: Callable[..., Any], **arguments: Any) ->
     return {name: value for name, value in arguments.items() if name in parameters}
 
 
-def describe_instructions(agent: Agent) -> str:
-    """Return the profile and the guidelines of an agent as a text."""
-    lines = [agent.profile.strip(), ""]
-    for guideline in agent.guidelines:
-        if guideline.action is None:
-            continue
-        condition = f"when {guideline.condition_text}" if guideline.condition else "always"
-        lines.append(f"- {condition}: {guideline.action}")
-    return "\n".join(lines).strip()
-
-
 def _require_makes_apps(name: str, function: Any) -> None:
     try:
         optional = select_accepted_arguments(function, world=None, matcher_only=False)

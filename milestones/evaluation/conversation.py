@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.types import Command
 
 from arq_graph.agent.modules import describe_error
-from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
+from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.tested_app import App, AppTurn, parse_app_output
 from arq_graph.milestones.event_loop import is_cancelled_from_outside, make_sync
@@ -24,7 +24,7 @@ from arq_graph.milestones.transcripts.messages import parse_messages
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.agent_message import has_question
 from arq_graph.milestones.users.user_spec import ScriptedUser, User, join_agent_texts
-from arq_graph.reasoning.failures import classify_failure
+from arq_graph.reasoning.failures import list_causes_and_contexts
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
@@ -132,7 +132,7 @@ async def aconverse(
         if is_cancelled_from_outside(error):
             raise
         await dialogue.recover_messages()
-        if any(isinstance(cause, CallLimitReached) for cause in _list_causes(error)):
+        if any(isinstance(cause, CallLimitReached) for cause in list_causes_and_contexts(error)):
             conversation.ended = "calls"
         elif timer.expired():
             conversation.ended = "seconds"
@@ -298,29 +298,3 @@ class _Dialogue:
                 move for move in moves if isinstance(move, Mapping) and move.get("turn") == turn_id
             ]
             self.conversation.moves[turn_id] = current_turn_moves
-
-
-def is_model_failure(error: BaseException | None, model_failures: Collection[BaseException] = ()) -> bool:
-    """Return whether a model or the way to it failed, which says nothing about the app and is worth another try.
-
-    A lost connection may be that of the app's own database. So it counts only if it is among the `model_failures`,
-    which a `UsageTracker` has collected.
-    """
-    for cause in _list_causes(error):
-        if isinstance(cause, ArqGraphError):
-            return isinstance(cause, ModelRequestError | ModelUnavailableError)
-        if (
-            cause in model_failures
-            and isinstance(cause, Exception)
-            and classify_failure(cause).is_from_provider
-        ):
-            return True
-    return False
-
-
-def _list_causes(error: BaseException | None) -> list[BaseException]:
-    causes: list[BaseException] = []
-    while error is not None and error not in causes:
-        causes.append(error)
-        error = error.__cause__ or error.__context__
-    return causes

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.milestones.evaluation.arms import AppFactory, Arms, PreparedApp, read_world_outcome
-from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_model_failure
+from arq_graph.milestones.evaluation.conversation import Conversation, aconverse
 from arq_graph.milestones.evaluation.results import (
     ConversationResult,
     build_transcript,
@@ -32,6 +32,7 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.transcript import Call, Message, Result, Transcript
+from arq_graph.reasoning.failures import is_model_failure
 from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 PlanKey = tuple[str, str, int, int]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
-from arq_graph.milestones.evaluation.arms import describe_instructions
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import get_argument_schemas
@@ -117,7 +116,7 @@ def build_transcript(
         return transcript
     return replace(
         transcript,
-        instructions=transcript.instructions or describe_instructions(agent),
+        instructions=transcript.instructions or agent.describe_instructions(),
         tools=get_argument_schemas(list(agent.toolbox.values())),
     )
 
