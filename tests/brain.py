@@ -1,27 +1,24 @@
-"""A scripted brain: a model that answers any of the shipped blueprints, in any mode, the way a test says it.
+"""A scripted model that answers each of the shipped blueprints, in any mode, as a test tells it to.
 
     model = brain(judge={"G1": 9}, call={"get_order": {"order_id": "A-1"}}, reply="It is on its way.")
     model = brain(moves=[act("get_order", {"order_id": "A-1"}), say("It is late.")])  # the same in every strategy
 
-What a test does not mention is filled in with the least that fits the schema: guidelines do not apply, no tool is
+Whatever a test doesn't mention gets the smallest answer that fits the schema: guidelines don't apply, no tool is
 called, and each reply differs from the ones before.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count
 from typing import Any
 
 from arq_graph import ScriptedChatModel
+from tests.prompts import Prompt, get_prompts
+from tests.schemas import fill_schema, find_option, get_properties, override, without_null
 
-AS_JSON = "string that holds JSON"
-TEXT_OF = {"final_answer": "answer", "speak": "utterance", "think": "thought", "act": "action"}
-"""What a strategy can do besides calling tools, and the field that holds its text."""
+__all__ = ["DONE", "Brain", "Move", "Prompt", "act", "ask", "brain", "do", "get_prompts", "say", "think"]
 
 DONE = {
     "score": 8,
@@ -31,139 +28,82 @@ DONE = {
 }
 """The judgement of a guideline that applies, and was followed already."""
 
-
-@dataclass(frozen=True)
-class Asked:
-    """One call of the model, as a test looks at it."""
-
-    call: Any
-
-    @cached_property
-    def schema(self) -> dict[str, Any]:
-        """The schema of the answer, with what it refers to in the places of its references."""
-        schema: dict[str, Any] = inlined(self.call.schema or {})
-        return schema
-
-    @property
-    def module(self) -> str:
-        return self.call.module or ""
-
-    @property
-    def head(self) -> str:
-        return str(self.call.messages[0].text)
-
-    @property
-    def tail(self) -> str:
-        return str(self.call.messages[1].text)
-
-    @property
-    def prompt(self) -> str:
-        return f"{self.head}\n{self.tail}"
-
-    @property
-    def complaint(self) -> str:
-        """What the model is told to correct, when it is asked again."""
-        return str(self.call.messages[-1].text) if len(self.call.messages) > 2 else ""
-
-    def section(self, name: str) -> Any:
-        found = re.findall(rf"^<{name}>(.*)</{name}>$", self.prompt, re.MULTILINE)
-        return json.loads(found[-1]) if found else None
-
-    @property
-    def now(self) -> dict[str, Any]:
-        return self.section("now") or {}
-
-    @cached_property
-    def lines(self) -> list[dict[str, Any]]:
-        found = re.search(r"<conversation>\n(.*?)\n?</conversation>", self.tail, re.DOTALL)
-        assert found, self.tail
-        return [json.loads(line) for line in found[1].split("\n") if line]
-
-    @property
-    def turn(self) -> list[dict[str, Any]]:
-        """The lines after the customer's last one."""
-        last = max((i for i, line in enumerate(self.lines) if line.get("from") == "customer"), default=-1)
-        return self.lines[last + 1 :]
-
-    def results(self, tool: str) -> list[dict[str, Any]]:
-        """This turn's results of a tool."""
-        return [line for line in self.turn if line.get("tool") == tool]
-
-
-@dataclass(frozen=True)
-class Raw:
-    """An argument's value exactly as the model writes it."""
-
-    value: Any
+TEXT_FIELDS = {"final_answer": "answer", "speak": "utterance", "think": "thought", "act": "action"}
+"""By kind of a move that calls no tool: the field that holds its text."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """What is done next: a call of `tool`, or where that is None, `text` said (None: the brain's reply).
+    """What is done next.
 
-    `kind` says what else is done with the text: it is thought, or an action in a world. An argument that is left out is
-    not given, None is given as null; `bases` say what arguments rest on (`this_request` unless said). `steps` are the
-    tools of a plan's steps behind it, and `fields` answers to put over those that are made.
+    Attributes:
+        tool: The tool that is called, if any.
+        args: Its arguments. One that is left out is not given; None is given as null.
+        text: What is said, thought or done instead; None is the brain's reply.
+        kind: "speak", "think", or "act" in a world.
+        bases: By argument, what its value rests on; "this_request" unless it is named here.
+        fields: Answers to further queries.
     """
 
     tool: str | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
     kind: str = "speak"
-    steps: Sequence[str] = ()
     bases: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def act(
-    tool: str, args: Mapping[str, Any] | None = None, *, steps: Any = (), bases: Any = None, **fields: Any
+    tool: str, args: Mapping[str, Any] | None = None, *, bases: Mapping[str, str] | None = None, **fields: Any
 ) -> Move:
-    """A call."""
-    return Move(tool, args or {}, steps=steps, bases=bases or {}, fields=fields)
+    """Call a tool."""
+    return Move(tool, args or {}, bases=bases or {}, fields=fields)
 
 
 def say(text: str | None = None, **fields: Any) -> Move:
-    """Something said to the customer."""
+    """Say something to the customer."""
     return Move(text=text, fields=fields)
 
 
 def ask(text: str, **fields: Any) -> Move:
-    """A question of a speaker's."""
+    """Ask the customer something, as a speaker."""
     return say(text, asks=True, **fields)
 
 
 def think(text: str) -> Move:
-    """A thought of a speaker's."""
+    """Think, as a speaker."""
     return Move(text=text, kind="think")
 
 
 def do(action: str) -> Move:
-    """An action in a world."""
+    """Act in a world."""
     return Move(text=action, kind="act")
 
 
-def brain(judge: Any = None, call: Any = None, reply: Any = None, **fields: Any) -> ScriptedChatModel:
-    """Make a model that answers as a `Brain` does; other fields are the model's."""
-    own = {name: fields.pop(name) for name in ("moves", "wants") if name in fields}
-    return ScriptedChatModel(Brain(judge, call, reply, **own), **fields)
-
-
-def asked_by(model: ScriptedChatModel, module: str) -> list[Asked]:
-    """The calls that a module made."""
-    return [Asked(call) for call in model.calls if call.module == module]
+def brain(
+    judge: Any = None,
+    call: Any = None,
+    reply: Any = None,
+    moves: Any = None,
+    wants: Callable[[], bool] = lambda: False,
+) -> ScriptedChatModel:
+    """Make a model that answers as a `Brain` does."""
+    return ScriptedChatModel(Brain(judge, call, reply, moves, wants))
 
 
 class Brain:
-    """Answers calls of a scripted model.
+    """Answers the calls of a scripted model.
+
+    Wherever a value is expected, a function of the `Prompt` can return it, and an exception is raised.
 
     Args:
-        judge: By guideline id: a score, a dict of answers, an exception, None where it is left out, or a function of
-            `Asked` that gives one.
-        call: By tool, for the tool caller: arguments, a call, a list of these (each proposed once a turn), or a
-            function of `Asked`.
-        reply: A text, a dict of answers, a list of these (one per answer), or a function of `Asked`.
-        moves: What is done at each decision, whatever the strategy; the last one again and again.
-        wants: Whether the customer still wants the calls that wait for a yes.
+        judge: By guideline id: a score, a dict of answers, or None if its judgement is left out.
+        call: By tool, for the tool caller: arguments, a move, or a list of these. They are proposed once a turn,
+            those that a function returns each time.
+        reply: A text, a dict of answers, or a list of these, one for each reply. The last one is repeated.
+        moves: A list of moves, one for each decision of any strategy, or a function of the `Prompt` that returns one.
+            The last one is repeated.
+        wants: Returns whether the customer still wants the calls that wait for a yes.
     """
 
     def __init__(
@@ -171,207 +111,185 @@ class Brain:
         judge: Mapping[str, Any] | None = None,
         call: Mapping[str, Any] | None = None,
         reply: Any = None,
-        moves: Sequence[Any] | Callable[[Asked], Any] | None = None,
+        moves: Sequence[Any] | Callable[[Prompt], Any] | None = None,
         wants: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.judge = {} if judge is None else judge  # which a test may change as it goes
-        self.call, self.reply = call or {}, reply
-        self.moves, self.wants = moves, wants
-        self.replies, self.moved = 0, count()
+        self.judge = {} if judge is None else judge  # not a copy: a test may change it in between
+        self.call = call or {}
+        self.reply = reply
+        self.moves = moves
+        self.wants = wants
+        self.reply_count = 0
+        self.move_count = 0
 
     def __call__(self, call: Any) -> Any:
-        asked = Asked(call)
-        answer = filled(asked.schema)
+        prompt = Prompt(call)
+        answer = fill_schema(prompt.schema)
         if "still_wanted" in answer and self.wants():
-            answer["still_wanted"] = [each["id"] for each in asked.now.get("awaiting_confirmation", ())]
-        of_module = {"matcher": self._judged, "message": self._replied, "tools": self._called}
-        return of_module.get(asked.module, self._acted)(asked, answer)
+            pending_calls = prompt.now.get("awaiting_confirmation", ())
+            answer["still_wanted"] = [call["id"] for call in pending_calls]
+        if prompt.module == "matcher":
+            self._judge_guidelines(prompt, answer)
+        elif prompt.module == "tools":
+            self._propose_calls(prompt, answer)
+        elif prompt.module == "message":
+            self._write_reply(prompt, answer)
+        else:
+            self._make_move(prompt, answer)
+        return answer
 
-    def _judged(self, asked: Asked, answer: dict[str, Any]) -> Any:
-        for guideline in asked.section("guidelines"):
+    def _judge_guidelines(self, prompt: Prompt, answer: dict[str, Any]) -> None:
+        for guideline in prompt.section("guidelines"):
             id = guideline["id"]
             answer[id] = None
-            if id not in asked.now["judge"]:
+            if id not in prompt.now["judge"]:
                 continue
-            said = _said(self.judge.get(id, 2), asked)
-            if said is None:
-                continue
-            if isinstance(said, int):
-                applies = "yes" if said >= 6 else "no"
-                said = {"score": said, "condition_applies": applies, "should_apply": said >= 6}
-            said = {"condition": guideline["condition"] or "", "action": guideline["action"] or "", **said}
-            answer[id] = _judgement(_present(asked.schema["properties"][id]), said)
-        return answer
+            judgement = evaluate(self.judge.get(id, 2), prompt)
+            if isinstance(judgement, int):
+                applies = judgement >= 6
+                condition_applies = "yes" if applies else "no"
+                judgement = {
+                    "score": judgement,
+                    "condition_applies": condition_applies,
+                    "should_apply": applies,
+                }
+            if judgement is not None:
+                texts = {"condition": guideline["condition"] or "", "action": guideline["action"] or ""}
+                schema = without_null(prompt.schema["properties"][id])
+                answer[id] = make_judgement(schema, texts | judgement)
 
-    def _called(self, asked: Asked, answer: dict[str, Any]) -> Any:
-        move = self._next_move(asked) if self.moves is not None else None
-        for tool in asked.section("tools"):
-            name, said = tool["name"], self.call.get(tool["name"], [])
-            if self.moves is not None:
-                said = [move] if move.tool == name else []
+    def _propose_calls(self, prompt: Prompt, answer: dict[str, Any]) -> None:
+        move = None if self.moves is None else self._next_move(prompt)
+        for tool in prompt.section("tools"):
+            name = tool["name"]
+            if move is None:
+                calls = self._get_calls(name, prompt)
             else:
-                said = _said(said, asked) if callable(said) or not asked.results(name) else []
+                calls = [move] if move.tool == name else []
             key = f"tool_{name}" if f"tool_{name}" in answer else name
-            schema = properties_of(asked.schema, key)["tool_calls_for_candidate_tool"]["items"]
-            answer[key]["tool_calls_for_candidate_tool"] = [
-                _proposal(each if isinstance(each, Move) else act(name, each), tool, schema)
-                for each in ([said] if isinstance(said, Mapping | Move) else said)
-            ]
-        return answer
+            schema = get_properties(prompt.schema, key)["tool_calls_for_candidate_tool"]["items"]
+            proposals = [make_proposal(call, tool, schema) for call in calls]
+            answer[key]["tool_calls_for_candidate_tool"] = proposals
 
-    def _replied(self, asked: Asked, answer: dict[str, Any]) -> Any:
-        said = self._next_reply(asked)
-        said = said if isinstance(said, dict) else {"content": said}
-        revision = filled(asked.schema["properties"]["revisions"]["items"])
-        revision["followed"] = [guideline["id"] for guideline in asked.section("active_guidelines")]
-        answer["revisions"] = [_over(revision, said)]
-        return _over(answer, said)
+    def _get_calls(self, tool: str, prompt: Prompt) -> list[Move]:
+        calls = self.call.get(tool, [])
+        if prompt.results(tool) and not callable(calls):
+            return []
+        calls = evaluate(calls, prompt)
+        if isinstance(calls, Mapping | Move):
+            calls = [calls]
+        return [call if isinstance(call, Move) else act(tool, call) for call in calls]
 
-    def _acted(self, asked: Asked, answer: dict[str, Any]) -> Any:
-        """What a strategy answers that takes one action at a time."""
-        move = self._next_move(asked)
-        text = move.text if move.text is not None or move.tool else str(self._next_reply(asked))
-        results = asked.now.get("results")
-        calls = [*([move.tool] if move.tool else []), *move.steps]
-        made = {
+    def _write_reply(self, prompt: Prompt, answer: dict[str, Any]) -> None:
+        reply = self._next_reply(prompt)
+        fields = reply if isinstance(reply, dict) else {"content": reply}
+        revision = fill_schema(prompt.schema["properties"]["revisions"]["items"])
+        revision["followed"] = [guideline["id"] for guideline in prompt.section("active_guidelines")]
+        override(revision, fields)
+        answer["revisions"] = [revision]
+        override(answer, fields)
+
+    def _make_move(self, prompt: Prompt, answer: dict[str, Any]) -> None:
+        """Answer as a strategy does that takes one action at a time."""
+        move = self._next_move(prompt)
+        text = move.text
+        if text is None and not move.tool:
+            text = str(self._next_reply(prompt))
+        steps = []
+        if move.tool:
+            steps.append({"step": f"call {move.tool}", "reason": "It is needed.", "tool": move.tool})
+        last_step = text or "answer the customer"
+        steps.append({"step": last_step, "reason": "Then all is known.", "tool": None})
+        results = prompt.now.get("results")
+        plan = {
             "previous_steps": f"so far: {', '.join(results)}" if results else None,
             "observation": "as_expected" if results else None,
             "change": None,
-            "next_steps": [
-                *({"step": f"call {tool}", "reason": "It is needed.", "tool": tool} for tool in calls),
-                {"step": text or "answer the customer", "reason": "Then all is known.", "tool": None},
-            ],
+            "next_steps": steps,
             "answer_rests_on_this_prompt": True,
-            **move.fields,
         }
+        override(answer, plan | dict(move.fields))
         query = "action" if "action" in answer else "move"
+        schema = prompt.schema["properties"][query]
         if move.tool:
-            answer[query] = _call(asked, query, move)
+            tool = next(tool for tool in prompt.section("tools") if tool["name"] == move.tool)
+            key = tool.get("key", move.tool)
+            answer[query] = {key: make_call(move, tool, find_option(schema, key))}
         else:
-            key = "final_answer" if query == "action" else move.kind
-            said = filled(_option(asked, query, key))
-            answer[query] = {key: _over(said, {**move.fields, TEXT_OF[key]: text})}
-        return _over(answer, made)
+            kind = "final_answer" if query == "action" else move.kind
+            utterance = fill_schema(find_option(schema, kind))
+            override(utterance, {**move.fields, TEXT_FIELDS[kind]: text})
+            answer[query] = {kind: utterance}
 
-    def _next_move(self, asked: Asked) -> Any:
-        if callable(self.moves):
-            return _said(self.moves, asked)
-        return _said(_nth(self.moves or [say()], next(self.moved)), asked)
+    def _next_move(self, prompt: Prompt) -> Move:
+        moves = self.moves or [say()]
+        if not callable(moves):
+            moves = moves[min(self.move_count, len(moves) - 1)]
+        self.move_count += 1
+        move: Move = evaluate(moves, prompt)
+        return move
 
-    def _next_reply(self, asked: Asked) -> Any:
-        said = _said(_nth(self.reply, self.replies) if isinstance(self.reply, list) else self.reply, asked)
-        self.replies += 1
-        return f"This is answer {self.replies}." if said is None else said
-
-
-def _nth(script: Sequence[Any], number: int) -> Any:
-    return script[min(number, len(script) - 1)]
-
-
-def _said(value: Any, asked: Asked) -> Any:
-    said = value(asked) if callable(value) else value
-    if isinstance(said, BaseException):
-        raise said
-    return said
+    def _next_reply(self, prompt: Prompt) -> Any:
+        reply = self.reply
+        if isinstance(reply, list):
+            reply = reply[min(self.reply_count, len(reply) - 1)]
+        reply = evaluate(reply, prompt)
+        self.reply_count += 1
+        return f"This is answer {self.reply_count}." if reply is None else reply
 
 
-def _over(answer: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer with what is said in the place of its own, as far as it was asked."""
-    return {name: said.get(name, value) for name, value in answer.items()}
+def evaluate(value: Any, prompt: Prompt) -> Any:
+    """Return a value, or what a function returns for the prompt; raise an exception."""
+    if callable(value):
+        value = value(prompt)
+    if isinstance(value, BaseException):
+        raise value
+    return value
 
 
-def _judgement(schema: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of a guideline, with the part about its action where the condition holds."""
-    judgement = _over(filled(schema), {"could_a_tool_change_that": True, **said})
-    is_open = "application" in judgement and "application" not in said
-    if is_open and (judgement["application"] is not None or judgement["score"] >= 6):
-        application = filled(_present(schema["properties"]["application"]))
-        judgement["application"] = _over(application, {"guideline_previously_applied": "no", **said})
+def make_judgement(schema: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the judgement of a guideline, with the part about its action if the condition holds."""
+    judgement: dict[str, Any] = fill_schema(schema)
+    override(judgement, {"could_a_tool_change_that": True, **fields})
+    if "application" not in judgement or "application" in fields:
+        return judgement
+    if judgement["application"] is not None or judgement["score"] >= 6:
+        application = fill_schema(without_null(schema["properties"]["application"]))
+        override(application, {"guideline_previously_applied": "no", **fields})
+        judgement["application"] = application
     return judgement
 
 
-def _proposal(call: Move, tool: Any, schema: dict[str, Any]) -> dict[str, Any]:
-    proposal = {**filled(schema), "score": 9, "should_run": True}
-    if tool["arguments"]:
-        _give(proposal["arguments"], call.args, tool, properties_of(schema, "arguments"))
-    unknown = set(call.fields) - set(proposal)
-    assert not unknown, f"not asked: {unknown}"
-    return {**proposal, **call.fields}
+def make_proposal(call: Move, tool: Mapping[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Make the tool caller's proposal of a call."""
+    proposal: dict[str, Any] = fill_schema(schema)
+    proposal |= {"score": 9, "should_run": True}
+    give_arguments(proposal, call, tool, schema)
+    unknown_fields = call.fields.keys() - proposal.keys()
+    assert not unknown_fields, unknown_fields
+    return proposal | dict(call.fields)
 
 
-def _give(decisions: Any, args: Mapping[str, Any], tool: Any, asked_for: Any) -> None:
-    """Give arguments as a schema asks for them: each by its key, what is no strict value as a string of JSON."""
+def make_call(move: Move, tool: Mapping[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Make a call of a planner or a speaker, which says what each argument rests on."""
+    call: dict[str, Any] = fill_schema(schema)
+    give_arguments(call, move, tool, schema)
+    for argument in tool["arguments"]:
+        name = argument["name"]
+        default_basis = "this_request" if name in move.args else "nobody"
+        call["arguments"][argument.get("key", name)]["basis"] = move.bases.get(name, default_basis)
+    return call
+
+
+def give_arguments(call: dict[str, Any], move: Move, tool: Mapping[str, Any], schema: dict[str, Any]) -> None:
+    """Give arguments as the schema asks for them: each by its key, values of no strict type as JSON.
+
+    Instead of such a value, a test can give the text itself.
+    """
     keys = {argument["name"]: argument.get("key", argument["name"]) for argument in tool["arguments"]}
-    for name, value in args.items():
-        described = asked_for[keys[name]]["properties"]["value"].get("description", "")
-        if isinstance(value, Raw):
-            value = value.value
-        elif AS_JSON in described and value is not None:
+    for name, value in move.args.items():
+        key = keys[name]
+        description = get_properties(schema, "arguments", key)["value"].get("description", "")
+        if "string that holds JSON" in description and not isinstance(value, str | None):
             value = json.dumps(value)
-        decisions[keys[name]].update(given=True, value=value)
-
-
-def _option(asked: Asked, query: str, key: str) -> dict[str, Any]:
-    """Of the ways to answer a query that has several, what stands below the one property of one."""
-    asked_for = asked.schema["properties"][query]
-    options: list[dict[str, Any]] = [each["properties"] for each in asked_for.get("anyOf", [asked_for])]
-    return next(option[key] for option in options if key in option)
-
-
-def _call(asked: Asked, query: str, move: Move) -> dict[str, Any]:
-    """The answer to a query that calls a tool."""
-    tool = next(tool for tool in asked.section("tools") if tool["name"] == move.tool)
-    key = tool.get("key", move.tool)
-    option = _option(asked, query, key)
-    call = filled(option)
-    if tool["arguments"]:
-        _give(call["arguments"], move.args, tool, properties_of(option, "arguments"))
-        for argument in tool["arguments"]:
-            basis = move.bases.get(
-                argument["name"], "this_request" if argument["name"] in move.args else "nobody"
-            )
-            call["arguments"][argument.get("key", argument["name"])]["basis"] = basis
-    return {key: call}
-
-
-def filled(schema: dict[str, Any]) -> Any:
-    """The least that fits a strict schema without references."""
-    if "anyOf" in schema:
-        return None if {"type": "null"} in schema["anyOf"] else filled(schema["anyOf"][0])
-    if "enum" in schema:
-        return schema["enum"][0]
-    match schema["type"]:
-        case "object":
-            return {name: filled(value) for name, value in schema["properties"].items()}
-        case "array":
-            return []
-        case kind:
-            return {"string": "-", "integer": 1, "number": 1.0, "boolean": False}.get(kind)
-
-
-def inlined(schema: Any, root: Any = None) -> Any:
-    """A schema with what it refers to in the places of its references."""
-    root = schema if root is None else root
-    if isinstance(schema, list):
-        return [inlined(each, root) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return inlined(root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root)
-    if len(schema.get("anyOf", ())) == 1:
-        return inlined(schema["anyOf"][0], root)
-    return {name: inlined(value, root) for name, value in schema.items()}
-
-
-def _present(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its null."""
-    options: list[dict[str, Any]] = schema.get("anyOf", [schema])
-    return next(option for option in options if option != {"type": "null"})
-
-
-def properties_of(schema: dict[str, Any], *path: str) -> dict[str, Any]:
-    """The properties of what stands at a path of names."""
-    for step in path:
-        schema = schema["properties"][step]
-    properties: dict[str, Any] = schema["properties"]
-    return properties
+        call["arguments"][key] |= {"given": True, "value": value}

@@ -31,7 +31,7 @@ from pydantic import BaseModel
 
 from arq_graph import Agent, Guideline, Matching, Revising, ScriptedChatModel, Variable, create_guided_agent
 from arq_graph.middleware import GuidelineMiddleware
-from tests.brain import Asked, Brain, asked_by, brain
+from tests.brain import Brain, Prompt, brain, get_prompts
 
 RAN: list[tuple[Any, ...]] = []
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -121,9 +121,9 @@ class Shop:
         """Return the tools of a call of the agent's model."""
         return {tool["function"]["name"] for tool in self.agent_model.calls[number].kwargs.get("tools", ())}
 
-    def get_prompt(self, number: int = 0) -> Asked:
+    def get_prompt(self, number: int = 0) -> Prompt:
         """Return the prompt of a call of the agent's model."""
-        return Asked(self.agent_model.calls[number])
+        return Prompt(self.agent_model.calls[number])
 
 
 def get_reply(state: Any) -> str:
@@ -143,7 +143,7 @@ def test_a_turn_matches_looks_up_matches_again_and_revises(runs):
     for number, expected in enumerate([["G1"], ["G1", "G4"]]):
         active = shop.get_prompt(number).section("active_guidelines")
         assert [guideline["id"] for guideline in active] == expected
-    assert asked_by(shop.guideline_model, "message")[0].section("draft") == "It is late."
+    assert get_prompts(shop.guideline_model, "message")[0].section("draft") == "It is late."
     assert {record["guideline"] for record in state["applied_guidelines"]} == {"G1", "G4"}
 
 
@@ -592,7 +592,7 @@ def test_a_conversation_is_the_same_beside_other_middleware(kinds, runs):
             replies.append(get_reply(state))
     assert replies == ["Well.", f"Well.\n\n{QUESTION}", "Well."]
     assert RAN == [("get_order", "A-1"), ("cancel_order", "A-1")]
-    assert all(Asked(call).section("active_guidelines") for call in shop.agent_model.calls)
+    assert all(Prompt(call).section("active_guidelines") for call in shop.agent_model.calls)
 
 
 def test_a_summary_behind_the_matching_warns_how_to_correct_it():

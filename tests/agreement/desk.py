@@ -20,7 +20,7 @@ from arq_graph import (
     ToolCalling,
     create_guided_agent,
 )
-from tests.brain import Asked, Brain, Move, act, say
+from tests.brain import Brain, Move, Prompt, act, say
 
 SETTINGS = {"tools": ToolCalling, "pre-act": PreAct, "react": ReAct, "respact": ReSpAct}
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -73,7 +73,7 @@ class Desk:
 
             from arq_graph.middleware import GuidelineMiddleware
 
-            agents_model = ScriptedChatModel(lambda call: self._answer_as_agent(Asked(call), wants))
+            agents_model = ScriptedChatModel(lambda call: self._answer_as_agent(Prompt(call), wants))
             middleware = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode="direct")
             self.app = create_agent(agents_model, middleware=[middleware], checkpointer=MemorySaver())
             return
@@ -88,7 +88,7 @@ class Desk:
             eager=is_eager,
         )
 
-    def _answer_as_agent(self, prompt: Asked, wants: bool) -> AIMessage:
+    def _answer_as_agent(self, prompt: Prompt, wants: bool) -> AIMessage:
         """Answer as the model of a `create_agent` does."""
         still_wanted = prompt.now.get("awaiting_agreement", ()) if wants else ()
         move = None if still_wanted else self._next_move()

@@ -26,7 +26,7 @@ from arq_graph import (
 )
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, Parallel, ToolCaller, guarded_tools, route_calls
 from tests.apps.desk import desk, kinds, late, says, thread
-from tests.brain import Brain, asked_by, brain
+from tests.brain import Brain, brain, get_prompts
 from tests.order_tools import A1, get_order, search
 
 QUESTION = {"messages": [{"role": "user", "content": "Where is A-1?", "id": "m1"}]}
@@ -147,7 +147,7 @@ def test_only_tools_of_preselected_guidelines_are_asked_about_ahead():
         judged = [part.judged for _, part in parts if getattr(part, "type", "") == "guidelines_matched"]
         state = [part for mode, part in parts if mode == "values"][-1]
         outcomes.append((summarize(state), judged))
-        candidates = {tool for call in asked_by(chat_model, "tools") for tool in call.now["candidates"]}
+        candidates = {tool for call in get_prompts(chat_model, "tools") for tool in call.now["candidates"]}
         assert candidates == {"find_parcel", "get_order"}
     assert split_waves(modules, waves) == waves
     assert outcomes[0] == outcomes[1]
@@ -164,7 +164,7 @@ def test_call_is_made_with_the_guidelines_that_are_active(active, questions):
         arguments = {"get_order": lambda asked: {"order_id": "+".join(asked.now["active"])}}
         model = brain(dict.fromkeys(active, 9), arguments)
         app = create_guided_agent(model, agent, strategy=ToolCalling(max_rounds=1), eager=eager)
-        outcomes.append((summarize(app.invoke(QUESTION)), len(asked_by(model, "tools"))))
+        outcomes.append((summarize(app.invoke(QUESTION)), len(get_prompts(model, "tools"))))
     (eager_summary, eager_questions), (plain_summary, _) = outcomes
     assert eager_summary == plain_summary
     assert eager_summary[1] == ([("get_order", {"order_id": "+".join(active)})] if active else [])
@@ -190,13 +190,13 @@ def test_prompt_of_a_tool_asked_ahead_differs_only_at_its_end():
     for eager in (True, False):
         model = brain(**answers)
         create_guided_agent(model, desk(), eager=eager).invoke(QUESTION)
-        prompts.append(asked_by(model, "tools"))
+        prompts.append(get_prompts(model, "tools"))
     eager_prompts, plain_prompts = prompts
     ahead = next(asked for asked in eager_prompts if "get_order" in asked.now["candidates"])
     assert (ahead.head, ahead.schema) == (plain_prompts[0].head, plain_prompts[0].schema)
     assert ahead.now == {**plain_prompts[0].now, "other_candidates": ["give_discount"]}
     assert "is being decided at the same time" in ahead.tail
-    assert eager_prompts[-1].prompt == plain_prompts[1].prompt
+    assert eager_prompts[-1].text == plain_prompts[1].text
     assert "at the same time" not in eager_prompts[-1].tail
 
 
@@ -209,7 +209,7 @@ def test_tool_beyond_max_ahead_is_asked_about_once_it_is_granted():
         app.invoke(says(text), thread())
     assert split_waves(modules, waves) == waves
     # In the second turn, the tool that was granted before is asked about first.
-    candidates = [asked.now["candidates"] for asked in asked_by(model, "tools")]
+    candidates = [asked.now["candidates"] for asked in get_prompts(model, "tools")]
     assert candidates == [["get_order"], ["give_discount"], ["give_discount"]]
 
 
@@ -257,7 +257,7 @@ def test_new_message_on_a_waiting_turn_answers_its_call_before_the_next_one():
     app.invoke(QUESTION, thread())
     state = app.invoke(says("Well?"), thread())
     assert kinds(state) == ["human", "ai", "tool", "human", "ai"]
-    lines = [[line["id"] for line in asked.lines] for asked in asked_by(model, "tools")[2:]]
+    lines = [[line["id"] for line in asked.lines] for asked in get_prompts(model, "tools")[2:]]
     assert lines == [["M1", "T1", "M2"]] * 2
 
 
@@ -267,7 +267,7 @@ def test_no_reply_is_drafted_while_confirmed_calls_are_made():
     for text in ("Where are A-1 and A-2?", "Yes"):
         state = app.invoke(says(text), thread())
     assert kinds(state) == ["human", "ai", "human", "ai", "tool", "ai", "tool", "ai"]
-    assert len(asked_by(model, "message")) == 2
+    assert len(get_prompts(model, "message")) == 2
 
 
 def test_agrees_function_is_called_once_for_an_answer():

@@ -35,7 +35,7 @@ from arq_graph import (
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import GuidelineMatcher, MessageBlueprint
 from tests.apps.desk import active, desk, kinds, late, says, thread
-from tests.brain import act, asked_by, brain, say
+from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1, get_order
 from tests.reasoning.endpoint import Endpoint, ok
 
@@ -59,7 +59,7 @@ def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool
     state = run_turn(model, strategy=strategy)
     assert active(state) == ["G1", "G2", "G4"]
     assert [text for text, _ in list_results(state)] == ["A-1 is late", "5% off A-1"]
-    reply = asked_by(model, "message")[-1]
+    reply = get_prompts(model, "message")[-1]
     assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1", "G2", "G4"]
 
 
@@ -83,11 +83,11 @@ def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tool
     model = brain(judge={"G1": 9}, reply="Hello!")
     state = run_turn(model, agent, says("Hi"))
     assert (active(state), state["messages"][-1].text) == (["G1"], "Hello!")
-    assert asked_by(model, "tools") == []
+    assert get_prompts(model, "tools") == []
     model = brain(call={"get_order": A1})
     state = run_turn(model, Agent("Desk", "You help with orders.", tools=[get_order]))
     assert kinds(state) == ["human", "ai", "tool", "ai"]
-    assert asked_by(model, "matcher") == []
+    assert get_prompts(model, "matcher") == []
 
 
 def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
@@ -109,7 +109,7 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
     )
     app.invoke({**says("Hi"), "variables": {"tier": "gold"}}, thread())
     app.invoke({**says("Hello?"), "variables": {"since": 2021}}, thread())  # which leaves the other as it was
-    shown = [asked.section("variables") for asked in asked_by(model, "message")]
+    shown = [asked.section("variables") for asked in get_prompts(model, "message")]
     assert ["gold" in str(variables) for variables in shown] == [True, True]
     with pytest.raises(errors.InputError, match="'credit' cannot be set by who calls the app"):
         app.invoke({**says("Hi"), "variables": {"credit": 10**9}}, thread())
@@ -224,8 +224,8 @@ def test_settings_reach_the_matcher_and_the_reviser():
     app = create_guided_agent(model, desk(), matching=matching, revising=revising)
     events = list(app.stream(says("Hi"), stream_mode="custom"))
     assert "reply_delta" in [event.type for event in events]
-    assert len(asked_by(model, "matcher")) == 3
-    (reply,) = asked_by(model, "message")
+    assert len(get_prompts(model, "matcher")) == 3
+    (reply,) = get_prompts(model, "message")
     assert "is_kind" in reply.schema["properties"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, create_guided_agent
-from tests.brain import Asked, Move, act, brain, say
+from tests.brain import Move, Prompt, act, brain, say
 
 RECORDED = Path(__file__).parent / "recorded"
 STRATEGIES = ["tools", "pre-act", "react", "respact"]
@@ -39,7 +39,7 @@ def cancel_order(order_id: str, refund: bool = True) -> str:
 
 
 def record_run(
-    strategy: str, choose_move: Callable[[Asked], Move] | None = None, **options: Any
+    strategy: str, choose_move: Callable[[Prompt], Move] | None = None, **options: Any
 ) -> list[str]:
     """Return the messages and records that each turn leaves, one per line, with places instead of ids.
 
@@ -103,7 +103,7 @@ def test_a_conversation_leaves_the_records_that_it_left_before(strategy: str) ->
 
 @pytest.mark.slow
 def test_an_eager_agent_leaves_the_same_records() -> None:
-    def choose_move(asked: Asked) -> Move:
+    def choose_move(asked: Prompt) -> Move:
         *_, last_text = (line["text"] for line in asked.lines if line["from"] == "customer")
         if last_text == CUSTOMER_TEXTS[0] and not asked.turn:
             return act("get_order", {"order_id": "A-1"})

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from arq_graph import Guideline, Variable, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
 from tests.apps.desk import desk, kinds, says, thread
-from tests.brain import asked_by, brain
+from tests.brain import brain, get_prompts
 from tests.order_tools import A1
 
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
@@ -160,7 +160,7 @@ def test_an_abandoned_call_is_answered_and_shown_to_the_model():
     assert (desk.ran, kinds(state)[:4]) == ([], ["human", "ai", "tool", "human"])
     calls = {call["id"] for m in state["messages"][:3] if m.type == "ai" for call in m.tool_calls}
     assert calls == {m.tool_call_id for m in state["messages"] if m.type == "tool"}
-    line = next(line for line in asked_by(desk.model, "tools")[-1].lines if line["id"] == "T1")
+    line = next(line for line in get_prompts(desk.model, "tools")[-1].lines if line["id"] == "T1")
     assert (line["error"], line["result"].startswith("abandoned")) == (True, True)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
-from tests.brain import Asked, brain
+from tests.brain import Prompt, brain
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok
 
 AGENT = """
@@ -136,15 +136,15 @@ def clerk(**changes: Any) -> BaseChatModel:
     return brain(**{**settings, **changes})
 
 
-def _get_last_text(asked: Asked) -> str:
+def _get_last_text(asked: Prompt) -> str:
     return str(next(line["text"] for line in reversed(asked.lines) if line.get("from") == "customer"))
 
 
-def _score_word(word: str) -> Callable[[Asked], int]:
+def _score_word(word: str) -> Callable[[Prompt], int]:
     return lambda asked: 9 if word in _get_last_text(asked).lower() else 2
 
 
-def _find_numbers(asked: Asked) -> Any:
+def _find_numbers(asked: Prompt) -> Any:
     if any(line.get("from") == "tool" for line in asked.turn):
         return []
     numbers = [word.strip(".?!") for word in _get_last_text(asked).split() if word.startswith("B-")]

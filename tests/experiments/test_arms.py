@@ -13,7 +13,7 @@ from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, errors
 from arq_graph.experiments.ablations import list_ablations
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
-from tests.brain import Brain, act, asked_by, brain, say
+from tests.brain import Brain, act, brain, get_prompts, say
 
 ORDER = {"order_id": "ORD-1002"}
 LOOK_UP = Guideline("the customer asks about an order", "look the order up and tell its status")
@@ -144,7 +144,7 @@ def test_an_arm_without_a_query_gets_there_and_is_never_asked_it(name, module, q
         )
         [conversation] = run_arms(arm, agent=DESK, model=model)
         assert (conversation.error, conversation.goal_completed) == (None, True)
-        return str([asked.schema for asked in asked_by(model, module)])
+        return str([asked.schema for asked in get_prompts(model, module)])
 
     assert f"'{query}'" in get_schemas(name.partition(" ")[0])
     assert f"'{query}'" not in get_schemas(name)

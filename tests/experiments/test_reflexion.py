@@ -9,7 +9,8 @@ import pytest
 from arq_graph import ScriptedChatModel, errors
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
-from tests.brain import Asked, Brain, do, filled, say
+from tests.brain import Brain, Prompt, do, say
+from tests.schemas import fill_schema
 from tests.suites.scripted_runs import load_suite
 from tests.suites.winning_actions import winning_actions
 
@@ -27,16 +28,16 @@ class Learner:
     def __init__(self, needed_notes: int) -> None:
         self.needed_notes = needed_notes
         self.heads: list[str] = []
-        self.reflections: list[Asked] = []
+        self.reflections: list[Prompt] = []
         self.model = ScriptedChatModel(self.answer, model_name=f"learner-{needed_notes}")
 
     def answer(self, call: Any) -> Any:
-        asked = Asked(call)
+        asked = Prompt(call)
         if asked.module == "reflexion":
             self.reflections.append(asked)
             text = f"Note {len(self.reflections)}: look on shelf 2."
             note = {"reflection": text, "says_what_to_do": True}
-            return {**filled(asked.schema), **note}
+            return {**fill_schema(asked.schema), **note}
         if not asked.turn:  # a trial begins
             self.heads.append(asked.head)
             moves = [GIVE_UP]

@@ -9,8 +9,8 @@ from typing import Any
 
 from arq_graph import ScriptedChatModel
 from arq_graph.milestones import Transcript, parse_milestones
-from tests.brain import filled, inlined
 from tests.milestones.conversations import agent, called, conversation, user
+from tests.schemas import fill_schema, inline_references
 
 GRAPH = parse_milestones("""
 milestones:
@@ -60,7 +60,7 @@ def make_judge_model(*votes: Mapping[str, Mapping[str, Any]] | BaseException) ->
         vote = votes[min(now.get("vote", 1), len(votes)) - 1]
         if isinstance(vote, BaseException):
             return vote
-        fields = filled(inlined(call.schema))
+        fields = fill_schema(inline_references(call.schema))
         for id in now["judge"]:
             fields[id].update(make_answer(None) | dict(vote.get(id, {})))
         return fields

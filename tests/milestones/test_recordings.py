@@ -30,9 +30,9 @@ from arq_graph.milestones import (
     evaluate,
 )
 from arq_graph.models.offline.model import OfflineChatModel
-from tests.brain import filled, inlined
 from tests.milestones.user_talks import make_user_answer
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status, text
+from tests.schemas import fill_schema, inline_references
 
 ORDER = {"order_id": "ORD-1002"}
 LOOK_UP = "look the order up and tell its status"
@@ -97,7 +97,7 @@ def judging() -> ScriptedChatModel:
     numbers = count(1)
 
     def answer(call: Any) -> Any:
-        verdicts = filled(inlined(call.schema))
+        verdicts = fill_schema(inline_references(call.schema))
         verdicts["M3"] |= {"achieved": False, "step": None, "quote": None, "reason": "not so"}
         if next(numbers) % 2 == 0:
             verdicts["M3"] |= {"achieved": True, "step": 1}

@@ -9,7 +9,7 @@ from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from arq_graph import Agent, Guideline, create_guided_agent, errors
-from tests.brain import act, asked_by, brain
+from tests.brain import act, brain, get_prompts
 
 THREAD = {"configurable": {"thread_id": "1"}}
 APPROVE = {"type": "approve"}
@@ -89,7 +89,7 @@ def test_decisions_are_taken_by_position_and_the_transcript_shows_what_ran():
     assert set(results) == {(f"{NOT_ALLOWED}: too much", "error"), ("1 refunded for A-2", "success")}
     assert desk.transcript_calls == [ORDERS[0], edited]
     assert [message.type for message in desk.state["messages"]] == ["human", "ai", "tool", "tool", "ai"]
-    assert edited in [line["arguments"] for line in asked_by(desk.model, "message")[0].results("refund")]
+    assert edited in [line["arguments"] for line in get_prompts(desk.model, "message")[0].results("refund")]
 
 
 def test_an_edited_call_is_not_asked_about_again_though_the_model_still_proposes_it():

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from arq_graph import Agent, Guideline, Reasoner, errors, query
 from arq_graph.nodes import ConditionJudgement, GuidelineMatcher, Judgement
-from tests.brain import DONE, asked_by, brain
+from tests.brain import DONE, brain, get_prompts
 from tests.order_tools import get_order, ran
 
 HELLO = HumanMessage("Hello", id="h1")
@@ -54,7 +54,7 @@ def list_active(records):
 
 
 def list_judged(model):
-    return sorted(asked.now["judge"] for asked in asked_by(model, "matcher"))
+    return sorted(asked.now["judge"] for asked in get_prompts(model, "matcher"))
 
 
 GREET = make_agent(Guideline("the customer greets", "greet back"))
@@ -88,7 +88,7 @@ def test_leading_answers_decide_if_the_action_is_due(agent, judgement, is_active
     model = brain(judge={"G1": lambda asked: PARTIALLY if asked.complaint and not is_active else judgement})
     records = run_pass(GuidelineMatcher(model, agent))
     assert records["G1"]["active"] is is_active
-    assert complaint is None or complaint in asked_by(model, "matcher")[1].complaint
+    assert complaint is None or complaint in get_prompts(model, "matcher")[1].complaint
     assert len(model.calls) == (2 if complaint else 1)
 
 
@@ -128,7 +128,7 @@ def test_score_decides_over_condition_applies_and_oddities_become_remarks():
 )
 def test_known_properties_of_a_guideline_are_not_asked(guideline, asked, unasked):
     _, model = match(make_agent(guideline))
-    assert unasked not in asked_by(model, "matcher")[0].schema["$defs"][asked]["properties"]
+    assert unasked not in get_prompts(model, "matcher")[0].schema["$defs"][asked]["properties"]
 
 
 def is_vip(state):
@@ -145,7 +145,7 @@ def test_code_evaluates_condition_functions_and_decides_without_a_model_where_it
     assert model.calls == []
     records, model = match(agent, {"G2": 9}, variables={"tier": "vip"})
     assert list_active(records) == ["G1", "G2", "G3"]
-    (asked,) = asked_by(model, "matcher")
+    (asked,) = get_prompts(model, "matcher")
     assert asked.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
     assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
 
@@ -171,7 +171,7 @@ def test_applied_guidelines_are_evidence_unless_their_tool_awaits_an_argument():
     ]
     desk = make_agent(Guideline("they greet", "greet back"), Guideline("they ask", "tell", tools=[get_order]))
     _, model = match(desk, messages=messages, applied_guidelines=applied, tool_insights=[missing])
-    now = asked_by(model, "matcher")[0].now
+    now = get_prompts(model, "matcher")[0].now
     assert (now["applied"], now["unfinished"]) == ([{"guideline": "G1", "reply": "M2"}], ["G2"])
 
 
@@ -232,7 +232,7 @@ def test_rematch_judges_what_a_result_can_change_and_keeps_the_rest(fields, judg
     node = GuidelineMatcher(model, make_agent(*make_guidelines(1, **fields), *make_guidelines(1)))
     first = run_pass(node)
     second = rematch(node, first)
-    assert ("G1" in asked_by(model, "matcher")[1].now["judge"]) is is_judged_again
+    assert ("G1" in get_prompts(model, "matcher")[1].now["judge"]) is is_judged_again
     assert is_judged_again or second["G1"] == first["G1"]
 
 
@@ -306,7 +306,7 @@ def test_missing_judgement_is_asked_once_more_and_then_fails(answers):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         records = run_pass(node)
-    assert "GuidelineBatch.G2: it stands in `judge`" in asked_by(model, "matcher")[1].complaint
+    assert "GuidelineBatch.G2: it stands in `judge`" in get_prompts(model, "matcher")[1].complaint
     assert list_active(records) == (["G1", "G2"] if answers == 1 else ["G1"])
     assert (len(model.calls), len(caught)) == (2, answers - 1)
 
@@ -337,7 +337,7 @@ def test_own_queries_are_asked_about_the_guidelines_that_they_fit():
     model = brain(judge={"G1": 9})
     assert "G1" in list_active(run_pass(GuidelineMatcher(model, agent, judgement=Evidence)))
     run_pass(GuidelineMatcher(model, agent, judgement=Doubt))
-    with_evidence, *_, with_doubt = map(list_properties, asked_by(model, "matcher"))
+    with_evidence, *_, with_doubt = map(list_properties, get_prompts(model, "matcher"))
     # An added query stands among the leading queries, before the response.
     for properties in with_evidence.values():
         assert list(properties)[-3:] == ["evidence", "score", "should_apply"]

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, Guideline, create_preact_agent
 from arq_graph.nodes import PreActPlanner, ReActPlanner, events
-from tests.brain import act, asked_by, brain, say
+from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1, called, cancel, get_order, ran
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
@@ -36,7 +36,7 @@ def plan(moves, *, messages=(ASKED,), node=PreActPlanner, agent=DESK, state=None
     """Run a planner once; return its update, and what its model was asked."""
     model = brain(moves=moves)
     update = node(model, agent, **options).invoke({"messages": list(messages), **(state or {})})
-    return update, asked_by(model, "planner")
+    return update, get_prompts(model, "planner")
 
 
 def get_reply(update):
@@ -183,7 +183,7 @@ def test_each_plan_is_an_event_and_the_bound_on_steps_leaves_only_the_final_answ
     plans = [event.plan for event in stream if isinstance(event, events.PlanMade)]
     assert [plan.call is not None for plan in plans] == [*[True] * 8, False]
     assert plans[-1].final_answer == "Enough."
-    assert asked_by(model, "planner")[-1].now["steps_left"] == 0
+    assert get_prompts(model, "planner")[-1].now["steps_left"] == 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, Term, Variable, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher
-from tests.brain import act, asked_by, brain, say
+from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import get_order
 
 MODULES = ("matcher", "tools", "planner", "speaker", "message")
@@ -49,7 +49,7 @@ def check_stable_prefix(model):
     """Fail unless heads and schemas are byte-identical in every turn."""
     for module in MODULES:
         requests: dict[str, set[tuple[str, str]]] = {}
-        for asked in asked_by(model, module):
+        for asked in get_prompts(model, module):
             request = (asked.head, json.dumps(asked.schema))
             requests.setdefault(asked.call.metadata["arq_batch"], set()).add(request)
         assert all(len(variants) == 1 for variants in requests.values()), module
@@ -59,7 +59,7 @@ def test_next_turn_has_the_same_schema_and_starts_with_nine_tenths_of_the_prompt
     model = run_conversation(TEXTS)
     check_stable_prefix(model)
     for module in ("matcher", "tools"):
-        prompts = [asked.prompt for asked in asked_by(model, module) if not asked.turn]
+        prompts = [asked.text for asked in get_prompts(model, module) if not asked.turn]
         assert len(prompts) == len(TEXTS)
         for before, after in pairwise(prompts):
             assert after.startswith(before[: ceil(0.9 * len(before))])
@@ -76,7 +76,7 @@ def test_heads_are_the_same_in_every_turn_and_only_arq_shows_filled_queries(stra
     for module in MODULES:
         base_prompts, example_lengths = set(), []
         for model in models:
-            for asked in asked_by(model, module)[:1]:
+            for asked in get_prompts(model, module)[:1]:
                 lines = asked.head.split("\n")
                 base_prompts.add("\n".join(line for line in lines if "<example>" not in line))
                 example_lengths.append(sum(len(line) for line in lines if "<example>" in line))
@@ -91,7 +91,7 @@ def test_one_block_of_a_prompt_can_be_overridden():
     model = brain()
     for options in ({"template": override}, {}):
         GuidelineMatcher(model, DESK, **options).invoke({"messages": [HumanMessage("Hi", id="h1")]})
-    changed, shipped = asked_by(model, "matcher")
+    changed, shipped = get_prompts(model, "matcher")
     assert changed.head.startswith("You are the strict one.")
     assert shipped.head.endswith(changed.head.removeprefix("You are the strict one.").strip())
     assert changed.tail == shipped.tail

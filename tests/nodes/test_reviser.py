@@ -8,7 +8,7 @@ from langgraph.graph import START, StateGraph
 
 from arq_graph import Agent, AgentState, Guideline, ScriptedChatModel, Term, Variable, errors, query, verify
 from arq_graph.nodes import MessageBlueprint, MessageReviser
-from tests.brain import asked_by, brain
+from tests.brain import brain, get_prompts
 from tests.order_tools import cancel, get_order, ran
 
 QUESTION = HumanMessage("Where is my order?", id="h1")
@@ -52,7 +52,7 @@ def get_text(update):
 
 
 def read_section(model, name):
-    return asked_by(model, "message")[0].section(name)
+    return get_prompts(model, "message")[0].section(name)
 
 
 def test_prompt_shows_active_guidelines_with_an_action_and_overridden_ones():
@@ -66,7 +66,7 @@ def test_prompt_shows_active_guidelines_with_an_action_and_overridden_ones():
     assert read_section(model, "set_aside") == [
         {"id": "G5", "condition": "they want advice", "action": "offer a call", "replaced_by": ["G3"]}
     ]
-    assert "be polite" not in asked_by(model, "message")[0].prompt
+    assert "be polite" not in get_prompts(model, "message")[0].text
     (variable,) = read_section(model, "variables")
     assert (variable["id"], variable["value"]) == ("V1", "gold")
     assert (read_section(model, "glossary")[0]["id"], read_section(model, "profile")["id"]) == ("K1", "P")
@@ -98,7 +98,7 @@ def test_tools_that_ran_or_may_run_are_described():
     _, model = revise("Hello", messages=[QUESTION, *ran(tool="cancel")])
     tools = {tool["name"]: tool["description"] for tool in read_section(model, "tool_descriptions")}
     assert tools == {"get_order": "Look up an order. It is free.", "cancel": "Cancel an order. For good."}
-    assert asked_by(model, "message")[0].now == {"turn": "M1", "staged": ["T1"]}
+    assert get_prompts(model, "message")[0].now == {"turn": "M1", "staged": ["T1"]}
 
 
 @pytest.mark.parametrize(("draft", "sent"), [("It ships on Monday.", "It ships on Monday."), ("", "Hello")])
@@ -150,7 +150,7 @@ def test_reply_that_conflicts_with_the_confirmation_question_is_revised_once_and
     pending = make_insight(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
     update, model = revise(reply, active=("G3",), channels={"tool_insights": [pending]}, **options)
     assert get_text(update) == above + read_section(model, "insights")[0]["question"]
-    assert complaint in asked_by(model, "message")[1].complaint
+    assert complaint in get_prompts(model, "message")[1].complaint
     assert len(model.calls) == 2
     assert bool(update["applied_guidelines"]) is bool(above)
 
@@ -193,7 +193,7 @@ def test_reply_is_revised_within_bounds_and_rejected_candidates_are_stored(reply
     assert rejected == candidates
     assert [record["content"] for record in update["revisions"] if record["sent"]] == [sent]
     assert len(model.calls) == 1 + options.get("extra_revisions", 1)
-    for asked in asked_by(model, "message")[1:]:
+    for asked in get_prompts(model, "message")[1:]:
         assert "MessageBlueprint.revisions[0]." in asked.complaint
     followed = [] if sent == DESK.fallback else ["G1", "G2"]
     assert [record["guideline"] for record in update["applied_guidelines"]] == followed
@@ -235,7 +235,7 @@ def test_subclass_adds_queries_to_their_stages_and_its_verification_counts():
     rejected = {"content": "It is the flu.", "no_diagnosis": False}
     update, model = revise([rejected, {"content": "Come in.", "no_diagnosis": True}], blueprint=Clinic)
     assert get_text(update) == "Come in."
-    names = list(asked_by(model, "message")[0].schema["properties"])
+    names = list(get_prompts(model, "message")[0].schema["properties"])
     assert names.index("urgency") < names.index("revisions") < names.index("no_diagnosis")
-    assert asked_by(model, "message")[1].complaint.count("Clinic.no_diagnosis") == 1
+    assert get_prompts(model, "message")[1].complaint.count("Clinic.no_diagnosis") == 1
     assert update["revisions"][0]["violations"][0].startswith("Clinic.no_diagnosis: ")

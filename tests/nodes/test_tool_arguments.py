@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from arq_graph import Agent, Guideline, ReAct, ToolCalling, create_guided_agent
 from arq_graph.nodes import ToolCaller
-from tests.brain import Raw, act, asked_by, brain, say
+from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import called
 from tests.reasoning.strict_subset import assert_strict
 
@@ -175,7 +175,7 @@ def propose(tool, args):
     model = brain(call={tool.name: args})
     node = ToolCaller(model, Agent("Desk", "You help.", tools=[tool]), mode="direct")
     update = node.invoke({"messages": [HumanMessage("Go", id="h1")]})
-    return [args for _, args in called(update)], update["tool_insights"], asked_by(model, "tools")[0]
+    return [args for _, args in called(update)], update["tool_insights"], get_prompts(model, "tools")[0]
 
 
 def propose_refused(tool, args):
@@ -280,12 +280,12 @@ LOST = {"$ref": "data:application/json,{}"}  # nothing is fetched
         (scalars, {**SCALARS, "on": "soon"}, "on", "valid date"),
         (choices, {**CHOICES, "tags": None}, "tags", "valid list"),
         (open_ended, {**OPEN, "pair": [1]}, "pair", "required"),
-        (open_ended, {**OPEN, "data": Raw("[" * 100_000)}, "data", "not JSON"),
+        (open_ended, {**OPEN, "data": "[" * 100_000}, "data", "not JSON"),
         (SERVED, {"order-id": "B-1"}, "order-id", "does not match"),
         (OLD_DRAFT, {"unit": {}}, "unit", "code"),
         (book, {"guests": 3}, "guests", "tables are for two"),  # the tool's own validator
         (EITHER, {}, None, "is not valid under any"),  # a rule between arguments
-        (make_mcp_tool("broken", {"a": LOST}), {"a": "x"}, None, "schema cannot be used"),
+        (make_mcp_tool("broken", {"a": LOST}), {"a": '"x"'}, None, "schema cannot be used"),
     ],
 )
 def test_an_invalid_argument_says_why_in_the_tool_s_own_words(tool, args, argument, problem):
@@ -312,5 +312,5 @@ def test_every_schema_is_strict_and_has_the_keys_that_endpoints_may_rely_on(stra
     model = brain(moves=[say("Hello.")], reply="Hello.")
     create_guided_agent(model, agent, strategy=strategy, mode=mode).invoke({"messages": [("user", "Hi")]})
     check_schemas(model)
-    matching = asked_by(model, "matcher")[0]
+    matching = get_prompts(model, "matcher")[0]
     assert set(matching.schema["required"]) - {"reasoning"} == set(matching.now["judge"])

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import ToolCaller, route_calls
-from tests.brain import act, asked_by, brain
+from tests.brain import act, brain, get_prompts
 from tests.order_tools import A1, called, cancel, get_order, ran, search
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
@@ -41,7 +41,7 @@ def list_verdicts(insights, tool="get_order"):
 def test_each_tool_that_a_guideline_grants_or_that_is_always_available_is_asked_about_by_itself():
     calls, insights, model = decide({"get_order": A1, "search": {"words": "x"}}, active=["G2"])
     assert calls == [("search", {"words": "x"})]
-    prompts = {prompt.now["candidates"][0]: prompt for prompt in asked_by(model, "tools")}
+    prompts = {prompt.now["candidates"][0]: prompt for prompt in get_prompts(model, "tools")}
     assert prompts.keys() == {"cancel", "search"} == {insight["tool"] for insight in insights}
     assert list_verdicts(insights, "cancel") == [("declined", "no call was proposed")]
     now = {"turn": "M1", "candidates": ["cancel"], "active": ["G2"], "other_candidates": ["search"]}
@@ -101,7 +101,7 @@ def test_what_a_reply_asked_for_is_open_for_one_turn():
 def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
     model = brain(judge={"G1": 2})
     create_guided_agent(model, Agent("Desk", "You help.", [LOOK_UP])).invoke({"messages": [ASKED]})
-    assert asked_by(model, "tools") == []
+    assert get_prompts(model, "tools") == []
     for max_rounds, agent, calls in ((1, "Desk", 0), (2, "Desk", 3), (1, "Another", 3)):
         history = [message.model_copy(update={"name": agent}) for message in ran()]
         _, _, model = decide({"get_order": A2}, messages=[ASKED, *history], max_rounds=max_rounds)
@@ -124,4 +124,4 @@ def test_another_round_is_asked_for_only_where_a_tool_has_become_available(grant
     model = brain(judge=judge, call={"get_order": A1})
     agent = Agent("Desk", "You help.", DESK.guidelines)
     create_guided_agent(model, agent, mode="direct").invoke({"messages": [ASKED]})
-    assert len(asked_by(model, "tools")) == rounds
+    assert len(get_prompts(model, "tools")) == rounds

@@ -18,7 +18,7 @@ from arq_graph import (
     query,
     respond,
 )
-from tests.brain import act, asked_by, brain, say
+from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import get_order
 from tests.reasoning.strict_subset import assert_strict
 
@@ -53,7 +53,7 @@ def run_turn(module, derive=None):
     state = app.invoke({"messages": [("user", "Where is A-1?")]})
     assert state["messages"][-1].text == "It is late."
     assert any(message.type == "tool" for message in state["messages"])
-    return asked_by(model, module)[0]
+    return get_prompts(model, module)[0]
 
 
 @pytest.mark.parametrize("module", STEPS)

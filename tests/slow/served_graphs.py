@@ -24,7 +24,7 @@ from arq_graph.milestones import Verdict, parse_milestones
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
 from tests.agreement.test_two_agents import make_shared_app
-from tests.brain import Asked, Brain, act, brain, say
+from tests.brain import Brain, Prompt, act, brain, say
 from tests.test_examples import load
 
 
@@ -122,7 +122,7 @@ def find_requested_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     return calls
 
 
-def get_last_customer_line(asked: Asked) -> str:
+def get_last_customer_line(asked: Prompt) -> str:
     lines = [line for line in asked.lines if line.get("from") == "customer"]
     return str(lines[-1])
 
@@ -145,10 +145,10 @@ class KeywordBrain(Brain):
                 calls.append({"name": name, "args": args, "id": str(uuid4())})
         return AIMessage("" if calls else "All is done.", tool_calls=calls)
 
-    def judge_guideline(self, word: str, asked: Asked) -> int:
+    def judge_guideline(self, word: str, asked: Prompt) -> int:
         return 9 if word in get_last_customer_line(asked) else 2
 
-    def propose_calls(self, tool: str, asked: Asked) -> list[dict[str, Any]]:
+    def propose_calls(self, tool: str, asked: Prompt) -> list[dict[str, Any]]:
         if asked.results(tool):
             return []
         requested = find_requested_calls(get_last_customer_line(asked))

@@ -11,7 +11,7 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from arq_graph import ScriptedChatModel, create_guided_agent
-from tests.brain import inlined
+from tests.schemas import inline_references
 from tests.slow.random_turns import CALLS_PER_QUESTION, MOST_CALLS, STRATEGIES, Desk
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:guideline")]
@@ -59,7 +59,7 @@ def make_random_value(schema: dict[str, Any], source: random.Random) -> Any:
 def test_random_answers_break_nothing(strategy, mode, tmp_path):
     desk = Desk(strategy)
     source = random.Random(f"{strategy} {mode}")
-    model = ScriptedChatModel(lambda call: make_random_value(inlined(call.schema or {}), source))
+    model = ScriptedChatModel(lambda call: make_random_value(inline_references(call.schema or {}), source))
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
         settings = {"strategy": STRATEGIES[strategy], "mode": mode, "checkpointer": saver}
         app = create_guided_agent(model, desk.agent, **settings)

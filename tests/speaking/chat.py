@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
 from arq_graph import Agent, ReSpAct, create_respact_agent
-from tests.brain import Asked, asked_by, brain
+from tests.brain import Prompt, brain, get_prompts
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 A1 = {"order_id": "A-1"}
@@ -108,6 +108,6 @@ class Chat:
         return [(move["kind"], move["text"]) for move in self.state["moves"]]
 
     @property
-    def prompts(self) -> list[Asked]:
+    def prompts(self) -> list[Prompt]:
         """What the model was asked."""
-        return asked_by(self.model, "speaker")
+        return get_prompts(self.model, "speaker")
