@@ -20,12 +20,15 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 
 from arq_graph.errors import (
     ArqGraphError,
@@ -54,7 +57,7 @@ from arq_graph.reasoning.replies import (
     parse_answer,
     sum_usage,
 )
-from arq_graph.reasoning.session import ModelQueue, ModelSession
+from arq_graph.reasoning.session import ModelSession
 from arq_graph.reasoning.transport import MAX_TRIES, Requests, Transport
 
 _log = logging.getLogger(__name__)
@@ -62,6 +65,8 @@ _log = logging.getLogger(__name__)
 _MAX_QUOTED = 500
 _CUT_OFF = "the answer was cut off at the token limit; raise max_tokens on the model"
 _TRIES_WITH_FALLBACKS = 2
+_REST = 60.0  # seconds for which other models are asked before an endpoint that was out of reach
+_NOSTREAM = "nostream"  # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,15 @@ class AskSettings:
 
 
 class Asking(Generic[B]):
-    """One ask of one question: `steps` leads from the first call to the answer."""
+    """One ask of one question: `steps` leads from the first call to the answer, and `config` is that of its calls."""
 
-    def __init__(self, transports: Sequence[Transport], question: Question[B], settings: AskSettings) -> None:
+    def __init__(
+        self,
+        question: Question[B],
+        transports: Sequence[Transport],
+        settings: AskSettings,
+        config: RunnableConfig | None,
+    ) -> None:
         self._question = question
         self._settings = settings
         self._blueprint = question.blueprint
@@ -103,11 +114,28 @@ class Asking(Generic[B]):
         self._partial: PartialAnswer | None = None
         if question.on_partial:
             self._partial = PartialAnswer(question.on_partial)
-        self._label = f"{settings.module} asking {question.name or self._blueprint.__name__}"
+
+        blueprint_name = self._blueprint.__name__
+        self._name = question.name or blueprint_name
+        self._label = f"{settings.module} asking {self._name}"
+        metadata = {
+            "arq_module": settings.module,
+            "arq_blueprint": blueprint_name,
+            "arq_batch": question.name,
+            "arq_mode": settings.mode,
+            "arq_guidelines": list(question.guidelines),
+        }
+        run_name = f"{settings.module}:{self._name}"
+        self.config = merge_configs(config, {"tags": [_NOSTREAM], "metadata": metadata, "run_name": run_name})
+        self.config.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
+
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
-        self._models = ModelQueue(transports)
-        self._session = ModelSession(self._models.waiting.pop(0), settings.temperature)
+        now = time.monotonic()
+        self._main = transports[0]
+        self._waiting = sorted(transports, key=lambda transport: transport.endpoint.rests_until > now)
+        self._errors: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
+        self._session = ModelSession(self._waiting.pop(0), settings.temperature)
 
     def steps(self) -> Requests[Answer[B]]:
         """Yield the requests of the ask and return its answer; raises what `Reasoner.ask` raises."""
@@ -118,7 +146,7 @@ class Asking(Generic[B]):
         while True:
             message = yield from self._get_reply(retry_messages)
             if message is None:
-                return self._give_up(_CUT_OFF)
+                return self._finish(_CUT_OFF)
             if (refusal := find_refusal(message)) is not None:
                 raise RefusalError(f"{self._label}: the model refused: {refusal[:_MAX_QUOTED]}", refusal)
             session = self._session
@@ -127,7 +155,7 @@ class Asking(Generic[B]):
 
             if answer is not None:
                 session.remember_method()
-                if self._models.errors:
+                if self._errors:
                     session.transport.endpoint.rests_until = 0.0  # it is back, if it was out of reach
                 candidate = self._add_candidate(message, text, *answer)
                 if not candidate.complaints or len(self._candidates) >= max_candidates:
@@ -144,9 +172,9 @@ class Asking(Generic[B]):
             is_last = len(self._attempts) - len(self._candidates) >= self._settings.max_attempts
             if is_cut_off(message):
                 if is_last or not session.raise_token_limit():
-                    return self._give_up(_CUT_OFF)
+                    return self._finish(_CUT_OFF)
             elif is_last:
-                return self._give_up("; ".join(problems)[:_MAX_QUOTED])
+                return self._finish("; ".join(problems)[:_MAX_QUOTED])
             elif session.is_settled or not session.replace_method():
                 retry_messages = build_retry_messages(text, "could not be used, because", problems)
 
@@ -158,9 +186,6 @@ class Asking(Generic[B]):
         name = re.sub(r"[^A-Za-z0-9_-]", "_", self._blueprint.__name__)[:64]  # what providers allow
         while True:
             session = self._session
-            max_tries = MAX_TRIES
-            if self._models.waiting:
-                max_tries = _TRIES_WITH_FALLBACKS
             call = session.transport.call(
                 self._label,
                 session.prepare_messages(self._prompt, self._schema) + list(retry_messages),
@@ -168,7 +193,7 @@ class Asking(Generic[B]):
                 model=session.model,
                 is_settled=session.is_settled,
                 partial_answer=self._partial,
-                max_tries=max_tries,
+                max_tries=_TRIES_WITH_FALLBACKS if self._waiting else MAX_TRIES,
             )
             try:
                 return (yield from call)
@@ -195,16 +220,29 @@ class Asking(Generic[B]):
                     self._turn_to_next_model(rejected, rejection.error)
 
     def _turn_to_next_model(self, error: ModelUnavailableError | ModelRequestError, cause: Exception) -> None:
-        """Continue the ask with the next model, or raise an error with the messages of all."""
-        self._models.note_loss(self._session.transport, error)
-        if not self._models.waiting:
-            raise self._models.make_error() from cause
-        self._session = ModelSession(self._models.waiting.pop(0), self._settings.temperature)
-        model = self._session.transport.name
-        lost_models = self._models.describe_lost(besides=self._session.transport)
-        name = self._question.name or self._blueprint.__name__
-        self._label = f"{self._settings.module} asking {name} of {model}, as {lost_models} gave no answer"
-        _log.warning("%s Asking %s instead.", error, model)
+        """Continue the ask with the next model, or raise one error with the messages of all models."""
+        lost = self._session.transport
+        self._errors[lost] = error
+        is_rejected = isinstance(error, ModelRequestError)
+        if not is_rejected:
+            lost.endpoint.rests_until = time.monotonic() + _REST
+        elif lost is self._main:
+            self._waiting = []  # its settings must be mended; a fallback would hide that
+        errors = self._errors.items()
+        unavailable = [model for model, lost_error in errors if isinstance(lost_error, ModelUnavailableError)]
+        if is_rejected and not self._waiting:
+            # A fallback that rejects the request can't replace the models that are out of reach: try these again.
+            self._waiting = unavailable
+        if not self._waiting:
+            messages = "\n".join(map(str, self._errors.values()))
+            raise ModelUnavailableError(messages) if unavailable else ModelRequestError(messages) from cause
+        following = self._waiting.pop(0)
+        self._session = ModelSession(following, self._settings.temperature)
+        lost_names = " and ".join(model.name for model in self._errors if model is not following)
+        self._label = (
+            f"{self._settings.module} asking {self._name} of {following.name}, as {lost_names} gave no answer"
+        )
+        _log.warning("%s Asking %s instead.", error, following.name)
 
     def _add_candidate(self, message: AIMessage, text: str, value: B, reasoning: str) -> Answer[B]:
         complaints = list(value.unmet())
@@ -234,7 +272,14 @@ class Asking(Generic[B]):
         method, model = self._session.method.name, self._session.transport.name
         self._attempts.append(Attempt(text, method, error, complaints, message.usage_metadata, model))
 
-    def _finish(self) -> Answer[B]:
+    def _finish(self, problem: str = "") -> Answer[B]:
+        """Return the last candidate, or raise an error: there is none because of the problem, or it isn't enough."""
+        if not self._candidates:
+            raise BlueprintError(
+                f"{self._label}: no valid answer (attempts: {len(self._attempts)}): {problem}. The raw texts are in "
+                ".attempts.",
+                self._attempts,
+            )
         last = self._candidates[-1]
         if last.complaints and self._settings.on_unsatisfied == "raise":
             complaints = "; ".join(map(str, last.complaints))[:_MAX_QUOTED]
@@ -245,13 +290,3 @@ class Asking(Generic[B]):
             )
         usage = sum_usage(attempt.usage for attempt in self._attempts)
         return replace(last, usage=usage, attempts=tuple(self._attempts))
-
-    def _give_up(self, reason: str) -> Answer[B]:
-        """Return the last valid candidate, or raise an error if there is none."""
-        if self._candidates:
-            return self._finish()
-        raise BlueprintError(
-            f"{self._label}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in "
-            ".attempts.",
-            self._attempts,
-        )

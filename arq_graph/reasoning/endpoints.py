@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from itertools import groupby
 from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
@@ -135,7 +134,9 @@ def get_endpoint(bare: BoundModel) -> Endpoint:
     values: list[Any] = []
     for name in names:
         value = getattr(bare.model, name)
-        values.append(value.get_secret_value() if isinstance(value, SecretStr) else value)
+        if isinstance(value, SecretStr):
+            value = value.get_secret_value()
+        values.append(value)
     for binding in bare.bindings:
         values.append(getattr(binding, "kwargs", {}))
     return _get_shared_endpoint(cls, sha256(repr(values).encode()).hexdigest())  # a hash doesn't show keys
@@ -157,25 +158,24 @@ def get_cache_marker(model: BaseChatModel) -> Marker | None:
 
 def mark_for_cache(messages: Sequence[BaseMessage], marker: Marker) -> list[BaseMessage]:
     """Return messages with marks for the provider's cache, unless they already carry some."""
-    if any(_has_marks(message) for message in messages):
-        return join_text_blocks(messages)
+    for message in messages:
+        if isinstance(message.content, str):
+            continue
+        for block in message.content:
+            if not _MARK_KEYS.isdisjoint(block):
+                return join_text_blocks(messages)
     marked = list(messages)
     for index, message in enumerate(messages[:2]):
         marked[index] = message.model_copy(update={"content": _mark(message, marker)})
     return marked
 
 
-def _has_marks(message: BaseMessage) -> bool:
-    if isinstance(message.content, str):
-        return False
-    return any(not _MARK_KEYS.isdisjoint(block) for block in message.content)
-
-
 def _mark(message: BaseMessage, marker: Marker) -> str | list[Any]:
     content = message.content
     if isinstance(content, str):
-        is_marked = isinstance(message, SystemMessage) and bool(content)
-        return marker({"type": "text", "text": content}) if is_marked else content
+        if content and isinstance(message, SystemMessage):
+            return marker({"type": "text", "text": content})
+        return content
     blocks: list[Any] = []
     last = len(content) - 1
     for index, block in enumerate(content):
@@ -198,14 +198,13 @@ def join_text_blocks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 def _join(content: list[Any]) -> str | list[Any]:
     blocks: list[Any] = []
-    for is_text, group in groupby(content, key=_is_text):
-        if is_text:
-            text = "".join(block["text"] for block in group)
-            blocks.append({"type": "text", "text": text})
-        else:
-            blocks.extend(group)
-    is_all_text = len(blocks) == 1 and _is_text(blocks[0])
-    return blocks[0]["text"] if is_all_text else blocks
+    for block in content:
+        if blocks and _is_text(block) and _is_text(blocks[-1]):
+            block = {"type": "text", "text": blocks.pop()["text"] + block["text"]}
+        blocks.append(block)
+    if len(blocks) == 1 and _is_text(blocks[0]):
+        return str(blocks[0]["text"])
+    return blocks
 
 
 def _is_text(block: Any) -> bool:

@@ -10,18 +10,16 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
+from langchain_core.runnables.config import ContextThreadPoolExecutor
 
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.models.resolve import BoundModel, ChatModelLike, make_chat_model, unwrap_model
+from arq_graph.models.resolve import BoundModel, ChatModelLike, ModelRunnable, make_chat_model, unwrap_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
-from arq_graph.reasoning.blueprint import B, Mode
+from arq_graph.reasoning.blueprint import ARQ, B, Mode
 from arq_graph.reasoning.derived import ResponseOnly
-from arq_graph.reasoning.transport import Requests, Transport
+from arq_graph.reasoning.transport import Transport
 
-# langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
-_NOSTREAM = "nostream"
 _MAX_THREADS = 64
 
 
@@ -89,7 +87,9 @@ class Reasoner:
             on_unsatisfied=on_unsatisfied,
             derive=derive,
         )
-        self.models = [make_chat_model(model, base_url=base_url) if isinstance(model, str) else model]
+        if isinstance(model, str):
+            model = make_chat_model(model, base_url=base_url)
+        self.models: list[ModelRunnable] = [model]
         for fallback in fallbacks:
             self.models.append(make_chat_model(fallback) if isinstance(fallback, str) else fallback)
         self._fixed_transports = self._make_transports(None)
@@ -97,20 +97,23 @@ class Reasoner:
     @property
     def takes_images(self) -> bool:
         """True unless one of its models is known to take no images; models that a run's config makes are unknown."""
-        profiles = [transport.model.profile or {} for transport in self._fixed_transports]
-        return all(profile.get("image_inputs") is not False for profile in profiles)
+        for transport in self._fixed_transports:
+            if (transport.model.profile or {}).get("image_inputs") is False:
+                return False
+        return True
 
     def _make_transports(self, config: RunnableConfig | None) -> list[Transport]:
         """Return what makes the calls of each model, in order; [] if some need a run's config and there is none."""
-        models: list[BoundModel | None] = []
+        bare_models: list[BoundModel | None] = []
         for model in self.models:
-            models.extend(unwrap_model(model, config))
-        if None in models:
-            return []
-        settings = self.settings
-        return [
-            Transport(bare, timeout=settings.timeout, backoff=settings.backoff) for bare in models if bare
-        ]
+            bare_models.extend(unwrap_model(model, config))
+        timeout, backoff = self.settings.timeout, self.settings.backoff
+        transports: list[Transport] = []
+        for bare_model in bare_models:
+            if bare_model is None:
+                return []
+            transports.append(Transport(bare_model, timeout=timeout, backoff=backoff))
+        return transports
 
     def ask(
         self,
@@ -139,10 +142,11 @@ class Reasoner:
             InputError: The mode is not one of the three, the blueprint lacks a query that is to be left out, or the
                 config makes no model of a configurable one.
         """
-        (answer,) = self._prepare_ask(blueprint, mode).ask_all(
-            [Question(blueprint, messages, check)], config=config
-        )
-        return _raise_error(answer)
+        question = Question(blueprint, messages, check)
+        (answer,) = self._in_mode(mode, blueprint).ask_all([question], config=config)
+        if isinstance(answer, ReasoningError):
+            raise answer
+        return answer
 
     async def aask(
         self,
@@ -154,12 +158,13 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
-        (answer,) = await self._prepare_ask(blueprint, mode).aask_all(
-            [Question(blueprint, messages, check)], config=config
-        )
-        return _raise_error(answer)
+        question = Question(blueprint, messages, check)
+        (answer,) = await self._in_mode(mode, blueprint).aask_all([question], config=config)
+        if isinstance(answer, ReasoningError):
+            raise answer
+        return answer
 
-    def _prepare_ask(self, blueprint: type[B], mode: Mode | None) -> Reasoner:
+    def _in_mode(self, mode: Mode | None, blueprint: type[ARQ]) -> Reasoner:
         if self.settings.derive:
             self.settings.derive.require_queries(blueprint)
         return make_reasoner(self, self.settings.module, mode=mode)
@@ -185,29 +190,6 @@ class Reasoner:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
         return await aask_together([(self, question) for question in questions], config)
 
-    def _begin(
-        self, question: Question[B], transports: Sequence[Transport], config: RunnableConfig | None
-    ) -> tuple[Requests[Answer[B]], RunnableConfig]:
-        """Return the requests of one ask, and the config of its calls."""
-        blueprint_name = question.blueprint.__name__
-        labels = {
-            "arq_module": self.settings.module,
-            "arq_blueprint": blueprint_name,
-            "arq_batch": question.name,
-            "arq_mode": self.settings.mode,
-            "arq_guidelines": list(question.guidelines),
-        }
-        run_name = f"{self.settings.module}:{question.name or blueprint_name}"
-        merged = merge_configs(config, {"tags": [_NOSTREAM], "metadata": labels, "run_name": run_name})
-        merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
-        return Asking(transports, question, self.settings).steps(), merged
-
-
-def _raise_error(answer: Answer[B] | ReasoningError) -> Answer[B]:
-    if isinstance(answer, ReasoningError):
-        raise answer
-    return answer
-
 
 def ask_together(
     assignments: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None = None
@@ -217,7 +199,8 @@ def ask_together(
 
     def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         try:
-            return Transport.run(*reasoner._begin(question, transports[reasoner], config))
+            asking = Asking(question, transports[reasoner], reasoner.settings, config)
+            return Transport.run(asking.steps(), asking.config)
         except ReasoningError as error:
             return error
 
@@ -243,7 +226,8 @@ async def aask_together(
     async def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         async with limit:
             try:
-                return await Transport.arun(*reasoner._begin(question, transports[reasoner], config))
+                asking = Asking(question, transports[reasoner], reasoner.settings, config)
+                return await Transport.arun(asking.steps(), asking.config)
             except ReasoningError as error:
                 return error
 
@@ -261,11 +245,11 @@ def _make_transports_of_run(
     assignments: Sequence[tuple[Reasoner, Question[Any]]], config: RunnableConfig | None
 ) -> dict[Reasoner, list[Transport]]:
     """Return the transports of each reasoner; those of configurable models are made once for all its questions."""
-    reasoners = {reasoner for reasoner, _ in assignments}
-    return {
-        reasoner: reasoner._fixed_transports or reasoner._make_transports(config or {})
-        for reasoner in reasoners
-    }
+    transports: dict[Reasoner, list[Transport]] = {}
+    for reasoner, _ in assignments:
+        if reasoner not in transports:
+            transports[reasoner] = reasoner._fixed_transports or reasoner._make_transports(config or {})
+    return transports
 
 
 ModelLike: TypeAlias = ChatModelLike | Reasoner

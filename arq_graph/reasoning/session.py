@@ -1,14 +1,13 @@
-"""The state of an ask: the models that it may turn to, and the settings with which it asks the current one."""
+"""The state of an ask that belongs to one model: the method and the settings with which it is asked."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from arq_graph.errors import ModelRequestError, ModelUnavailableError
 from arq_graph.reasoning.endpoints import (
     Marker,
     Method,
@@ -18,46 +17,10 @@ from arq_graph.reasoning.endpoints import (
     mark_for_cache,
 )
 from arq_graph.reasoning.failures import Failure
-from arq_graph.reasoning.transport import Transport, with_more_tokens, with_temperature
+from arq_graph.reasoning.transport import Transport, copy_with
 
 _log = logging.getLogger(__name__)
-
-_REST = 60.0  # seconds for which other models are asked before an endpoint that was out of reach
-
-
-class ModelQueue:
-    """The models that an ask may still turn to, in order, and the errors of those that gave no answer."""
-
-    def __init__(self, transports: Sequence[Transport]) -> None:
-        now = time.monotonic()
-        self.waiting = sorted(transports, key=lambda transport: transport.endpoint.rests_until > now)
-        self._main = transports[0]
-        self.errors: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
-
-    def note_loss(self, transport: Transport, error: ModelUnavailableError | ModelRequestError) -> None:
-        """Note that a model gave no answer."""
-        self.errors[transport] = error
-        if isinstance(error, ModelUnavailableError):
-            transport.endpoint.rests_until = time.monotonic() + _REST
-            return
-        if transport is self._main:
-            self.waiting = []  # its settings must be mended; a fallback would hide that
-        if not self.waiting:
-            # A fallback that rejects the request can't replace the models that are out of reach: try these again.
-            self.waiting = self._list_unavailable()
-
-    def describe_lost(self, *, besides: Transport) -> str:
-        """Return the names of the other models that gave no answer."""
-        return " and ".join(transport.name for transport in self.errors if transport is not besides)
-
-    def make_error(self) -> ModelUnavailableError | ModelRequestError:
-        """Return one error with the messages of all models that gave no answer."""
-        message = "\n".join(map(str, self.errors.values()))
-        return ModelUnavailableError(message) if self._list_unavailable() else ModelRequestError(message)
-
-    def _list_unavailable(self) -> list[Transport]:
-        errors = self.errors.items()
-        return [transport for transport, error in errors if isinstance(error, ModelUnavailableError)]
+_TOKEN_LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 
 
 class ModelSession:
@@ -76,7 +39,7 @@ class ModelSession:
         self.transport = transport
         self.model = transport.model
         if endpoint.takes_temperature:
-            self.model = with_temperature(transport.model, temperature)
+            self.model = _set_temperature(transport.model, temperature)
         self.method, *self._other_methods = endpoint.methods
         self.is_settled = not self._other_methods
         self.is_limit_raised = False
@@ -158,12 +121,23 @@ class ModelSession:
             _log.info("%s is asked by %s from now on, as it said: %s", model, self.method.name, reason)
 
     def raise_token_limit(self) -> bool:
-        """Double the token limit, once; return False if that isn't possible."""
+        """Double the token limit, once; return False if the model has none, or already the highest."""
         if self.is_limit_raised:
             return False
-        larger = with_more_tokens(self.model)
-        if larger is None:
-            return False
-        self.model = larger
-        self.is_limit_raised = True
-        return True
+        highest = (self.model.profile or {}).get("max_output_tokens") or float("inf")
+        for field in _TOKEN_LIMIT_FIELDS:
+            limit = getattr(self.model, field, None)
+            if isinstance(limit, int) and 0 < limit < highest:
+                self.model = copy_with(self.model, **{field: min(2 * limit, highest)})
+                self.is_limit_raised = True
+                return True
+        return False
+
+
+def _set_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
+    """Return a copy with a temperature, unless the model has one of its own or is known to take none."""
+    has_own = "temperature" in model.model_fields_set and getattr(model, "temperature", None) is not None
+    is_refused = (model.profile or {}).get("temperature") is False
+    if temperature is None or has_own or is_refused:
+        return model
+    return copy_with(model, temperature=temperature)

@@ -37,7 +37,6 @@ _MAX_PAUSE = 20.0
 # With less than this share of the time left, another try would only be cut short.
 _MIN_TIME_LEFT = 0.02
 _TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
-_TOKEN_LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 _CLIENT_FIELDS = ("client", "async_client", "root_client", "root_async_client")
 
 
@@ -83,7 +82,7 @@ class Transport:
         self._bare = bare
         self._timeout = timeout
         self._backoff = backoff
-        self.model = _limit_requests(_copy_with(bare.model, disable_streaming=True, streaming=False), timeout)
+        self.model = _limit_requests(copy_with(bare.model, disable_streaming=True, streaming=False), timeout)
 
     def call(
         self,
@@ -131,7 +130,8 @@ class Transport:
                 is_last = tries == max_tries
                 if not failure.is_transient or (doubtful_failures == 2 and not is_last):
                     raise
-                pause = self._get_pause(tries)
+                pause = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
+                pause += random.uniform(0, self._backoff)
                 seconds_left = deadline - time.monotonic() - pause
                 if is_last or seconds_left < self._timeout * _MIN_TIME_LEFT:
                     raise failure.make_unavailable_error(label, self.name, tries, self._timeout) from error
@@ -143,11 +143,7 @@ class Transport:
         settings = {"disable_streaming": self._bare.model.disable_streaming, "streaming": True}
         if getattr(self._bare.model, "stream_usage", None) is None:
             settings["stream_usage"] = True  # many endpoints count the tokens of a streamed answer only then
-        return _copy_with(model, **settings)
-
-    def _get_pause(self, tries: int) -> float:
-        pause: float = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
-        return pause + random.uniform(0, self._backoff)
+        return copy_with(model, **settings)
 
     @staticmethod
     def run(requests: Requests[T], config: RunnableConfig) -> T:
@@ -188,26 +184,6 @@ class Transport:
         return await aperform_steps(requests, perform)
 
 
-def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
-    """Return a copy with a temperature, unless the model has one of its own or is known to take none."""
-    fields = model.model_fields_set
-    has_own = "temperature" in fields and getattr(model, "temperature", None) is not None
-    is_refused = (model.profile or {}).get("temperature") is False
-    if temperature is None or has_own or is_refused:
-        return model
-    return _copy_with(model, temperature=temperature)
-
-
-def with_more_tokens(model: BaseChatModel) -> BaseChatModel | None:
-    """Return a copy whose answers may have twice as many tokens; None if it has no limit, or already the highest."""
-    highest = (model.profile or {}).get("max_output_tokens") or float("inf")
-    for field in _TOKEN_LIMIT_FIELDS:
-        limit = getattr(model, field, None)
-        if isinstance(limit, int) and 0 < limit < highest:
-            return _copy_with(model, **{field: min(2 * limit, highest)})
-    return None
-
-
 def _limit_requests(model: BaseChatModel, seconds: float) -> BaseChatModel:
     """Return a copy whose requests end after so many seconds, or earlier if the model says so.
 
@@ -224,7 +200,7 @@ def _limit_requests(model: BaseChatModel, seconds: float) -> BaseChatModel:
     for field in _CLIENT_FIELDS:
         if client := _limit_client(getattr(model, field, None), client_options):
             changes[field] = client
-    return _copy_with(model, **changes)
+    return copy_with(model, **changes)
 
 
 def _limit_client(client: Any, options: dict[str, Any]) -> Any:
@@ -241,7 +217,7 @@ def _limit_client(client: Any, options: dict[str, Any]) -> Any:
     return None
 
 
-def _copy_with(model: BaseChatModel, **values: Any) -> BaseChatModel:
+def copy_with(model: BaseChatModel, **values: Any) -> BaseChatModel:
     """Return a copy with these values, of which fields that the class lacks are ignored."""
     cls = type(model)
     known_values = {name: value for name, value in values.items() if name in cls.model_fields}
