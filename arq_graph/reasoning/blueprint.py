@@ -25,7 +25,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic.errors import PydanticUserError
-from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ModelSchema
 
@@ -35,7 +34,6 @@ from arq_graph.reasoning.queries import (
     Mode,
     Query,
     get_field_queries,
-    get_queries,
     query,
     reinstate,
     respond,
@@ -71,6 +69,7 @@ class ARQ(BaseModel):
 
     __arq_form__: ClassVar[Form] = Form()
     """The form in which mode "arq" asks it."""
+    __arq_queries__: ClassVar[dict[str, Query]]
     __arq_schemas__: ClassVar[dict[Form, dict[str, Any]]]
     __arq_reduced__: ClassVar[dict[Form, type[BaseModel]]]
 
@@ -98,7 +97,7 @@ class ARQ(BaseModel):
         Blueprints inside it, and verifications that weren't asked or whose `when` is false, are not considered.
         """
         complaints = []
-        for name, field_query in get_queries(type(self)).items():
+        for name, field_query in self.__arq_queries__.items():
             if name not in self.__dict__ or not self._applies(field_query):
                 continue
             if problem := field_query.find_problem(self.__dict__[name]):
@@ -114,7 +113,7 @@ class ARQ(BaseModel):
     def _require_answers(self) -> None:
         """Refuse null as the answer to a conditional query that applies."""
         errors = []
-        for name, field_query in get_queries(type(self)).items():
+        for name, field_query in self.__arq_queries__.items():
             is_unanswered = self.__dict__.get(name, ...) is None
             if field_query.when and is_unanswered and self._applies(field_query):
                 message = 'null is not an answer here: the query applies ("{question}")'
@@ -147,6 +146,10 @@ class ARQ(BaseModel):
             # Another class got here before this one's forward references were resolved.
             cls.model_rebuild(raise_errors=False)
         cls.__pydantic_fields__ = sort_by_stage(cls.__pydantic_fields__)
+        cls.__arq_queries__ = {}
+        for name, field in cls.__pydantic_fields__.items():
+            for field_query in get_field_queries(field):
+                cls.__arq_queries__[name] = field_query
         cls.__arq_reduced__ = {}
         try:
             return handler(source)
@@ -219,9 +222,11 @@ def _dump(value: Any, form: Form) -> Any:
     if isinstance(value, ARQ):
         if form.is_whole:
             return value.model_dump(mode="json")
-        queries = get_queries(type(value)).items()
-        names = [name for name, query in queries if form.includes(name, query)]
-        return {name: _dump(getattr(value, name), form) for name in names}
+        dumped = {}
+        for name, field_query in value.__arq_queries__.items():
+            if form.includes(name, field_query):
+                dumped[name] = _dump(getattr(value, name), form)
+        return dumped
     if isinstance(value, dict):
         return {key: _dump(item, form) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -233,12 +238,12 @@ def _get_form(blueprint: type[ARQ], mode: Mode) -> Form:
     return blueprint.__arq_form__ if mode == "arq" else Form(mode)
 
 
-def list_response_fields(blueprint: type[BaseModel]) -> list[str]:
+def list_response_fields(blueprint: type[ARQ]) -> list[str]:
     """Return the names of the fields that every mode has."""
-    return [name for name, query in get_queries(blueprint).items() if query.kind == "respond"]
+    return [name for name, query in blueprint.__arq_queries__.items() if query.kind == "respond"]
 
 
-def _get_reasoning_key(blueprint: type[BaseModel]) -> str:
+def _get_reasoning_key(blueprint: type[ARQ]) -> str:
     """Return the key of the free reasoning: "reasoning", or longer where a response field has that name."""
     key = "reasoning"
     while key in list_response_fields(blueprint):
@@ -254,7 +259,7 @@ def _make_reduced_model(blueprint: type[ARQ], form: Form) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     if form.mode == "cot":
         fields[_get_reasoning_key(blueprint)] = (str, Field(description=_REASONING))
-    for name, field_query in get_queries(blueprint).items():
+    for name, field_query in blueprint.__arq_queries__.items():
         if form.includes(name, field_query):
             field = blueprint.model_fields[name]
             fields[name] = (field.annotation, field)
@@ -276,28 +281,22 @@ def _make_reduced_model(blueprint: type[ARQ], form: Form) -> type[BaseModel]:
 
 def _check_fields(blueprint: type[ARQ]) -> None:
     for name, field in blueprint.model_fields.items():
-        if problem := _find_field_problem(name, field):
-            raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
+        if len(get_field_queries(field)) != 1:
+            raise BlueprintDefinitionError(
+                f'{blueprint.__name__}.{name} has no stage, or several: write `{name}: … = query("…")`, or reinstate, '
+                "respond or verify in place of query. The stage belongs to the whole field, not into a union or a list."
+            )
+        if not field.is_required() or field.alias or field.validation_alias or field.serialization_alias:
+            raise BlueprintDefinitionError(
+                f"{blueprint.__name__}.{name} has a default or an alias, but an answer holds every query under its own "
+                "name: drop it, and let the type admit None where there may be no answer."
+            )
     if ABC not in blueprint.__bases__ and not list_response_fields(blueprint):
         raise BlueprintDefinitionError(
             f"{blueprint.__name__} has no response: give it a field with respond(…). A class that only holds "
             "queries for others to inherit has ABC among its bases; one that groups the answers to a query is a "
             "plain BaseModel."
         )
-
-
-def _find_field_problem(name: str, field: FieldInfo) -> str:
-    if len(get_field_queries(field)) != 1:
-        return (
-            f'has no stage, or several: write `{name}: … = query("…")`, or reinstate, respond or verify in place '
-            "of query. The stage belongs to the whole field, not into a union or a list."
-        )
-    if not field.is_required() or field.alias or field.validation_alias or field.serialization_alias:
-        return (
-            "has a default or an alias, but an answer holds every query under its own name: drop it, and let the "
-            "type admit None where there may be no answer."
-        )
-    return ""
 
 
 def _make_schema(
@@ -326,7 +325,7 @@ def _check_schema(blueprint: type[ARQ]) -> None:
             return super().model_schema(schema)
 
     schema = _make_schema(blueprint, blueprint, OwnFieldsSchema)
-    for name, field_query in get_queries(blueprint).items():
+    for name, field_query in blueprint.__arq_queries__.items():
         if field_query.when and {"type": "null"} not in schema["properties"][name].get("anyOf", ()):
             raise BlueprintDefinitionError(
                 f"{blueprint.__name__}.{name} has when=…, so it may stay unanswered, but its type does not admit "

@@ -116,11 +116,7 @@ def get_field_queries(field: FieldInfo) -> list[Query]:
 
 def get_queries(blueprint: type[BaseModel]) -> Mapping[str, Query]:
     """Return the queries of a blueprint by field name, in the order of its fields; {} for any other model."""
-    queries: dict[str, Query] = {}
-    for name, field in blueprint.model_fields.items():
-        for item in field.metadata:
-            if isinstance(item, Query):
-                queries[name] = item
+    queries: Mapping[str, Query] = blueprint.__dict__.get("__arq_queries__", {})
     return queries
 
 
