@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from arq_graph.experiments.arms import load_arms
@@ -180,7 +178,7 @@ def test_searches_honour_times_and_ignore_criteria_that_are_left_out():
     trains = desk.find_trains(**journey, leave_at="7:30", arrive_by="16:40")["trains"]
     assert [train["leave_at"] for train in trains] == ["11:45", "14:30"]
     assert desk.find_trains(**journey)["found"] == 4
-    assert desk.find_hotels()["found"] == len(json.loads(DATABASE.read_text())["hotel"]) > 10
+    assert desk.find_hotels()["found"] == len(DATABASE["hotel"]) > 10
     assert len(desk.find_hotels()["hotels"]) == 10
     assert desk.find_restaurants(name="pizzeria")["restaurants"][0]["area"] == "university"
 

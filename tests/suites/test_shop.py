@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from arq_graph.experiments.arms import load_arms
@@ -12,7 +10,7 @@ from arq_graph.milestones.suites.shop.world import CATALOGUE, Product, Shop, Wan
 from tests.brain import ask, brain, do, say
 from tests.suites.scripted_runs import load_suite, run_scripted_agent
 
-PRODUCTS = [Product.model_validate(entry) for entry in json.loads(CATALOGUE.read_text(encoding="utf-8"))]
+PRODUCTS = [Product.model_validate(entry) for entry in CATALOGUE]
 JACKET = {"attributes": ["rain jacket", "waterproof", "breathable"], "options": ["green", "M"], "price": 85}
 SUITE = load_suite("shop")
 HELPFUL = [scenario for scenario in SUITE.scenarios if scenario.user.kind == "helpful"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,18 +12,18 @@ from pydantic import TypeAdapter
 
 from arq_graph.agent.part import Part
 
-DATABASE = Path(__file__).with_name("database.json")
-MOST_SHOWN = 10
-"""The number of entities that a search shows."""
-
 Domain = Literal["hotel", "restaurant", "attraction", "train", "taxi"]
 Value = str | int
 Values = Mapping[str, Value]
 
+DATABASE: Mapping[str, list[Values]] = json.loads(Path(__file__).with_name("database.json").read_bytes())
+"""The entities by domain."""
+
+MOST_SHOWN = 10
+"""The number of entities that a search shows."""
+
 HIDDEN = frozenset(("address", "phone", "postcode", "opening_hours", "entrance_fee"))
 """The attributes that a search does not show: they have to be looked up. A train's name is its number."""
-
-_PLACES = ("departure", "destination")
 
 
 class Wish(Part):
@@ -122,8 +121,9 @@ class BookingDesk:
         """Order a taxi, in place of one that was ordered before, for a time to leave or to arrive by, like 17:15."""
         if {leave_at, arrive_by} == {"any"}:
             raise ValueError("a taxi needs a time to leave or to arrive")
-        taxis = _read_database()["taxi"]
-        return self._book("taxi", {**locals(), "name": taxis[self._booking_count % len(taxis)]["name"]})
+        taxis = DATABASE["taxi"]
+        name = taxis[self._booking_count % len(taxis)]["name"]
+        return self._book("taxi", locals())
 
     def outcome(self) -> dict[str, bool | float]:
         """Judge how it ended, by calls and bookings alone, in the manner of MultiWOZ's and AutoTOD's measures.
@@ -133,35 +133,39 @@ class BookingDesk:
         all of which must meet them. `success`: besides, all attributes that were asked for stood in a result about it,
         and the bookings are those that were wanted, with these values, and no others.
         """
-        offers: dict[str, list[Values]] = {}
+        inform = success = True
         for domain, wish in self.wishes.items():
-            offers[domain] = self._list_offers(domain, wish)
-        domains_to_book = {domain for domain, wish in self.wishes.items() if wish.book is not None}
-        inform = True
-        success = self.bookings.keys() == domains_to_book
-        for domain, wish in self.wishes.items():
-            entities = offers[domain]
-            inform &= bool(entities) and all(_meets(entity, wish.find) for entity in entities)
+            offers = self._list_offers(domain)
+            inform &= bool(offers) and all(_meets(entity, wish.find) for entity in offers)
             success &= any(
-                self._known_attributes[domain, entity["name"]].issuperset(wish.request) for entity in entities
+                self._known_attributes[domain, entity["name"]].issuperset(wish.request) for entity in offers
             )
-            booking = self.bookings.get(domain, {})
-            for slot, value in (wish.book or {}).items():
-                accepted_values = [entity["name"] for entity in offers.get(str(value), ())] or [value]
-                booked_value = booking.get(slot, "")
-                success &= any(_is_same_value(slot, booked_value, accepted) for accepted in accepted_values)
+            success &= self._has_wanted_booking(domain, wish.book)
+        success &= self.bookings.keys() <= self.wishes.keys()
         return {"inform": inform, "success": inform and success}
 
-    def _list_offers(self, domain: str, wish: Wish) -> list[Values]:
-        if wish.book is None:
+    def _list_offers(self, domain: Any) -> list[Values]:
+        if self.wishes[domain].book is None:
             return self._last_shown.get(domain, [])
         if domain not in self.bookings:
             return []
         return [self._get_entity(domain, self.bookings[domain]["name"])]
 
+    def _has_wanted_booking(self, domain: Any, wanted: Values | None) -> bool:
+        booking = self.bookings.get(domain)
+        if booking is None or wanted is None:
+            return booking is wanted
+        for slot, value in wanted.items():
+            accepted_values = [value]
+            if value in self.wishes:
+                accepted_values = [entity["name"] for entity in self._list_offers(value)] or accepted_values
+            if not any(_is_same_value(slot, booking.get(slot, ""), accepted) for accepted in accepted_values):
+                return False
+        return True
+
     def _find(self, domain: str, arguments: dict[str, Any]) -> dict[str, Any]:
         del arguments["self"]
-        matches = [entity for entity in _read_database()[domain] if _meets(entity, arguments)]
+        matches = [entity for entity in DATABASE[domain] if _meets(entity, arguments)]
         if matches:
             self._last_shown[domain] = matches[:MOST_SHOWN]
         rows = []
@@ -172,7 +176,7 @@ class BookingDesk:
         return {"found": len(matches), f"{domain}s": rows}
 
     def _get_entity(self, domain: str, name: Value) -> Values:
-        for entity in _read_database()[domain]:
+        for entity in DATABASE[domain]:
             if _normalize(entity["name"]) == _normalize(name):
                 return entity
         raise ValueError(f"there is no {domain} called {name!r}")
@@ -181,12 +185,9 @@ class BookingDesk:
         entity = self._get_entity(domain, arguments["name"])
         booking = {slot: value for slot, value in arguments.items() if isinstance(value, Value)}
         booking["name"] = entity["name"]
-        if domain in self.wishes:
-            for refused in self.wishes[domain].full:
-                if _has_values(booking, refused):
-                    raise ValueError(
-                        "this could not be booked: nothing is free then, but perhaps at another time"
-                    )
+        refused_bookings = self.wishes[domain].full if domain in self.wishes else ()
+        if any(_has_values(booking, refused) for refused in refused_bookings):
+            raise ValueError("this could not be booked: nothing is free then, but perhaps at another time")
         self.bookings[domain] = booking
         self._booking_count += 1
         result = {"reference": f"{domain[:2].upper()}{100 + self._booking_count}", **booking}
@@ -194,12 +195,6 @@ class BookingDesk:
             result |= entity
         self._known_attributes[domain, entity["name"]].update(result)
         return result
-
-
-@cache
-def _read_database() -> dict[str, list[Values]]:
-    database: dict[str, list[Values]] = json.loads(DATABASE.read_text(encoding="utf-8"))
-    return database
 
 
 def _meets(entity: Values, constraints: Values) -> bool:
@@ -227,7 +222,7 @@ def _has_values(booking: Values, values: Values) -> bool:
 
 def _is_same_value(slot: str, booked: Value, wanted: Value) -> bool:
     """Return True if a booking has a value; a place may be named with more words, such as its address."""
-    if slot in _PLACES:
+    if slot in ("departure", "destination"):
         return _normalize(wanted) in _normalize(booked)
     return _normalize(booked) == _normalize(wanted)
 

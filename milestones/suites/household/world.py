@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
 from arq_graph.agent.environment import Observation
 from arq_graph.errors import InputError
 
-HOUSES = Path(__file__).with_name("houses.json")
-"""The houses by name: their places, each with what lies there when a task begins."""
+House = Mapping[str, Sequence[str]]
+"""The places of a house, each with what lies there when a task begins."""
+
+HOUSES: Mapping[str, House] = json.loads(Path(__file__).with_name("houses.json").read_bytes())
 
 Task = Literal["place", "light", "clean", "heat", "cool", "two"]
 CLOSED = ("fridge", "microwave", "cabinet", "drawer", "wardrobe", "safe")
@@ -29,7 +31,7 @@ def get_kind(name: str) -> str:
 
 def get_preposition(place: str) -> str:
     """Return how a thing lies there: `in` a drawer, `on` a desk."""
-    return "in" if get_kind(place) in {*CLOSED, "sink", "bin"} else "on"
+    return "in" if get_kind(place) in (*CLOSED, "sink", "bin") else "on"
 
 
 class Household:
@@ -57,25 +59,21 @@ class Household:
     score: float | None = None
 
     def __init__(self, task: Task, thing: str, target: str = "", house: str = "cottage") -> None:
-        houses = _read_houses()
         _require("task", task, get_args(Task))
-        _require("house", house, houses)
-        self.house = houses[house]
-        self._needed_things = 2 if task == "two" else 1
-        counts: Counter[str] = Counter()
-        for things in self.house.values():
-            counts.update(get_kind(name) for name in things if name != LAMP)
-        _require("thing", thing, [kind for kind, count in counts.items() if count >= self._needed_things])
-        targets = {get_kind(place) for place in self.house}
-        if task == "light":
-            targets = {""}
-        _require("target", target, targets)
+        _require("house", house, HOUSES)
         self.task, self.thing, self.target = task, thing, target
+        self.house = HOUSES[house]
+        self._needed_things = 2 if task == "two" else 1
         self.reset()
+        counts = Counter(map(get_kind, self._states))
+        _require("thing", thing, [kind for kind, count in counts.items() if count >= self._needed_things])
+        _require("target", target, {""} if task == "light" else set(map(get_kind, self.house)))
 
     def reset(self) -> str:
         """Begin anew; what lies where is the same each time."""
-        self.where = {thing: place for place, things in self.house.items() for thing in things}
+        self.where: dict[str, str] = {}
+        for place, things in self.house.items():
+            self.where |= dict.fromkeys(things, place)
         self._states: dict[str, set[str]] = {thing: set() for thing in self.where if thing != LAMP}
         self._closed = {place for place in self.house if get_kind(place) in CLOSED}
         self._place, self._held_thing, self.done = "", "", False
@@ -83,12 +81,12 @@ class Household:
 
     def actions(self) -> Sequence[str]:
         """Return the actions that are possible now; none once the task is done."""
-        return () if self.done else tuple(self._list_actions())
+        return tuple(self._list_actions())
 
     def step(self, action: str) -> Observation:
         """Take an action; one that is not possible now changes nothing."""
         actions = self._list_actions()
-        if self.done or action not in actions:
+        if action not in actions:
             return Observation("Nothing happens.", valid=False)
         description = actions[action]()
         self.done = self._is_done()
@@ -99,6 +97,8 @@ class Household:
         return {"success": self.done}
 
     def _list_actions(self) -> dict[str, Callable[[], str]]:
+        if self.done:
+            return {}
         place, held_thing = self._place, self._held_thing
         actions: dict[str, Callable[[], str]] = {"look": self._look, "inventory": self._describe_inventory}
         for other_place in self.house:
@@ -106,7 +106,7 @@ class Household:
                 actions[f"go to {other_place}"] = partial(self._go_to, other_place)
         if get_kind(place) in CLOSED:
             verb = "open" if place in self._closed else "close"
-            actions[f"{verb} {place}"] = self._open_or_close
+            actions[f"{verb} {place}"] = partial(self._open_or_close, verb)
         if place and place not in self._closed:
             if held_thing:
                 actions[f"put {held_thing} {get_preposition(place)} {place}"] = self._put
@@ -141,12 +141,9 @@ class Household:
     def _describe_inventory(self) -> str:
         return f"You hold {self._held_thing or 'nothing'}."
 
-    def _open_or_close(self) -> str:
-        if self._place in self._closed:
-            self._closed.remove(self._place)
-            return f"You open {self._place}. {self._look()}"
-        self._closed.add(self._place)
-        return f"You close {self._place}. {self._look()}"
+    def _open_or_close(self, verb: str) -> str:
+        self._closed ^= {self._place}
+        return f"You {verb} {self._place}. {self._look()}"
 
     def _take(self, thing: str) -> str:
         self._held_thing = thing
@@ -172,26 +169,17 @@ class Household:
 
     def _is_done(self) -> bool:
         """Return True if as many things as the task needs were changed as it says, and lie where they belong."""
+        needed_state = "taken" if self.target else "lit"
+        if self.task in CHANGES:
+            _, needed_state = CHANGES[self.task]
         ready_things = 0
         for thing, states in self._states.items():
             is_in_place = not self.target or get_kind(self.where.get(thing, "")) == self.target
-            if get_kind(thing) == self.thing and self._needed_state() in states and is_in_place:
+            if get_kind(thing) == self.thing and needed_state in states and is_in_place:
                 ready_things += 1
         return ready_things >= self._needed_things
 
-    def _needed_state(self) -> str:
-        if self.task in CHANGES:
-            _, state = CHANGES[self.task]
-            return state
-        return "taken" if self.target else "lit"
 
-
-def _require(name: str, value: str, choices: Iterable[str]) -> None:
+def _require(name: str, value: str, choices: Collection[str]) -> None:
     if value not in choices:
         raise InputError(f"{name} is {value!r}; it must be one of {', '.join(sorted(choices))}")
-
-
-@cache
-def _read_houses() -> dict[str, Mapping[str, Sequence[str]]]:
-    houses: dict[str, Mapping[str, Sequence[str]]] = json.loads(HOUSES.read_text(encoding="utf-8"))
-    return houses

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
 from arq_graph.agent.environment import Observation
 from arq_graph.agent.part import Part, Text
+from arq_graph.milestones.users.agent_message import split_into_words
 
-CATALOGUE = Path(__file__).with_name("catalogue.json")
+CATALOGUE: list[Mapping[str, object]] = json.loads(Path(__file__).with_name("catalogue.json").read_bytes())
 PER_PAGE = 8
 _ACTION = re.compile(r"\s*(search|click)\s*:\s*(\S.*?)\s*", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _ENDING = re.compile(r"(?:ies|es|s|y|e)$")
 _IGNORED_WORDS = frozenset(
-    ["a", "an", "and", "are", "for", "in", "is", "it", "of", "on", "or", "that", "the", "to", "with"]
+    ("a", "an", "and", "are", "for", "in", "is", "it", "of", "on", "or", "that", "the", "to", "with")
 )
 
 
@@ -36,9 +37,7 @@ class Product(Part):
 
     def has(self, attribute: str) -> bool:
         """Return True if its name, a feature or a sentence of its description has all words of an attribute."""
-        texts = [f"{self.kind} {self.name}"]
-        texts.extend(self.features)
-        texts.extend(_SENTENCE_END.split(self.description))
+        texts = [f"{self.kind} {self.name}", *self.features, *_SENTENCE_END.split(self.description)]
         terms = extract_terms(attribute)
         return any(terms <= extract_terms(text) for text in texts)
 
@@ -58,8 +57,8 @@ class Wanted(Part):
 
     def check_purchase(self, product: Product, picked: Mapping[str, str]) -> list[bool]:
         """Return, for each thing that is wanted, if a purchase covers it."""
-        picked_values = {value.casefold() for value in picked.values()}
-        checks = [product.has(attribute) for attribute in self.attributes]
+        picked_values = [value.casefold() for value in picked.values()]
+        checks = list(map(product.has, self.attributes))
         checks.extend(option.casefold() in picked_values for option in self.options)
         if self.price is not None:
             checks.append(product.price <= self.price)
@@ -152,8 +151,8 @@ class Shop:
         product = self._product
         if product is None:
             lines = [f"Found: {len(self._results)}. Page {self._page + 1}:"]
-            results = self._list_products_on_page()
-            lines.extend(f"{result.id}: {result.name}, ${result.price:.2f}" for result in results)
+            for result in self._list_products_on_page():
+                lines.append(f"{result.id}: {result.name}, ${result.price:.2f}")
         elif self.done:
             return f"Bought: {product.name}, ${product.price:.2f}; picked: {picked}. The visit is over."
         else:
@@ -162,8 +161,10 @@ class Shop:
                 f"{'; '.join(product.features)}. {product.description}",
                 f"Picked: {picked}.",
             ]
-        lines.append("".join(f"[{label}]" for label in self._list_buttons()))
-        return "\n".join(lines).strip()
+        buttons = "][".join(self._list_buttons())
+        if buttons:
+            lines.append(f"[{buttons}]")
+        return "\n".join(lines)
 
 
 def search(words: str) -> list[Product]:
@@ -184,19 +185,18 @@ def search(words: str) -> list[Product]:
 @cache
 def _read_catalogue() -> tuple[list[Product], dict[str, set[int]]]:
     """Return the products, and for each term the numbers of those that have it."""
-    catalogue = json.loads(CATALOGUE.read_text(encoding="utf-8"))
-    products = [Product.model_validate(entry) for entry in catalogue]
-    index: dict[str, set[int]] = {}
+    products = list(map(Product.model_validate, CATALOGUE))
+    index: dict[str, set[int]] = defaultdict(set)
     for number, product in enumerate(products):
-        texts = [product.name, product.kind, *product.features, product.description]
-        for values in product.options.values():
-            texts.extend(values)
+        texts = [product.name, product.kind, product.description]
+        for words in (product.features, *product.options.values()):
+            texts.extend(words)
         for term in extract_terms(" ".join(texts)):
-            index.setdefault(term, set()).add(number)
+            index[term].add(number)
     return products, index
 
 
 def extract_terms(text: str) -> frozenset[str]:
     """Return the words of a text without their ending, so that `lamps` and `lamp` are the same."""
-    words = re.findall(r"[^\W_]+", text.casefold())
-    return frozenset(_ENDING.sub("", word) for word in words if word not in _IGNORED_WORDS)
+    words = set(split_into_words(text)) - _IGNORED_WORDS
+    return frozenset(_ENDING.sub("", word) for word in words)

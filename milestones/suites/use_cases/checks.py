@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from arq_graph.milestones.transcript import Call, Event, Message, Result
+from arq_graph.milestones.users.agent_message import split_into_words
 
 _NUMERALS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5}
 
@@ -20,13 +21,13 @@ def reports_unknown_customer(event: Event, earlier: Sequence[Event]) -> bool:
     customer_words = []
     for previous in earlier:
         if isinstance(previous, Message) and previous.speaker == "user":
-            customer_words.extend(_split_words(previous.text))
+            customer_words.extend(split_into_words(previous.text))
     if unknown := re.search(r"there is no ((?:KC|FN|GFT|QB|HP)-\w+)", event.text):
-        return "".join(_split_words(unknown[1])) in "".join(customer_words)
+        return "".join(split_into_words(unknown[1])) in "".join(customer_words)
     call = earlier[event.call - 1] if event.call else None
     if not isinstance(call, Call) or not re.search(r"found\W+false", event.text):
         return False
-    name_words = set(_split_words(str(call.arguments.get("name", ""))))
+    name_words = set(split_into_words(str(call.arguments.get("name", ""))))
     return bool(name_words) and name_words <= set(customer_words)
 
 
@@ -88,10 +89,7 @@ def _find_in_results(events: Sequence[Event], pattern: str) -> str:
 
 def _says_number(event: Event, number: str) -> bool:
     reply = _agent_text(event).casefold()
-    numbers = [float(digits.replace(",", ".")) for digits in re.findall(r"\d+(?:[.,]\d+)?", reply)]
-    numbers.extend(_NUMERALS[word] for word in _split_words(reply) if word in _NUMERALS)
+    numbers = {float(digits.replace(",", ".")) for digits in re.findall(r"\d+(?:[.,]\d+)?", reply)}
+    for word in _NUMERALS.keys() & split_into_words(reply):
+        numbers.add(_NUMERALS[word])
     return bool(number) and float(number) in numbers
-
-
-def _split_words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())

@@ -6,13 +6,14 @@ as `slow` fails at the first attempt, as if a service had timed out.
 
 from __future__ import annotations
 
-import re
 from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
 import yaml
+
+from arq_graph.milestones.users.agent_message import split_into_words
 
 _RECORDS = yaml.safe_load(Path(__file__).with_name("records.yaml").read_text(encoding="utf-8"))
 
@@ -48,11 +49,10 @@ class _Desk:
     def find_by_name(self, name: Name, detail: Detail) -> Record:
         """Find the number of what a customer has here, where the customer does not know it."""
         kind, key = self._records["by_name"]
-        detail_words = _split_words(detail)
+        detail_words = set(split_into_words(detail))
         for number, record in self._records[kind].items():
             has_name = record["name"].casefold() == name.casefold()
-            has_detail = detail_words and detail_words <= _split_words(_describe(record))
-            if has_name and has_detail:
+            if has_name and detail_words and detail_words.issubset(_list_words(record)):
                 return {"found": True, key: number}
         return {"found": False, key: None}
 
@@ -78,15 +78,11 @@ class _Desk:
         return self._records[kind][number]
 
 
-def _describe(record: Record) -> str:
-    """Return what a customer may identify a record by: its articles, title, sender, branch or area."""
+def _list_words(record: Record) -> list[str]:
+    """Return the words by which a customer may identify a record: its articles, title, sender, branch or area."""
     parts = [line["item"] for line in record.get("lines", ())]
     parts.extend(record.get(key, "") for key in ("title", "sender", "branch", "area"))
-    return " ".join(parts)
-
-
-def _split_words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))
+    return split_into_words(" ".join(parts))
 
 
 class OrderDesk(_Desk):
@@ -157,8 +153,8 @@ class InternetDesk(_Desk):
             # Until the next measurement, somebody looks at the plug.
             modem["line"] = modem.get("then", "offline")
             return {"modem_id": modem_id, "modem": "offline", "verdict": "cannot be measured"}
-        is_good = modem["line"] == "good"
-        latency = self._chance.randint(8, 20) if is_good else self._chance.randint(180, 320)
+        fastest, slowest = (8, 20) if modem["line"] == "good" else (180, 320)
+        latency = self._chance.randint(fastest, slowest)
         return {"modem_id": modem_id, "modem": "online", "latency_ms": latency, "verdict": modem["line"]}
 
     def restart_modem(self, modem_id: Modem) -> str:
@@ -171,9 +167,9 @@ class InternetDesk(_Desk):
 
     def list_visits(self, area: Area) -> Record:
         """List the times at which a technician can come; there may be none."""
-        times = self._read("areas", area)["visits"]
-        times[:] = self._chance.sample(times, min(3, len(times)))
-        return {"free": list(times)}
+        record = self._read("areas", area)
+        record["visits"] = self._chance.sample(record["visits"], min(3, len(record["visits"])))
+        return {"free": list(record["visits"])}
 
     def book_visit(self, contract_id: Contract, time: Time) -> str:
         """Book a technician's visit at one of the listed times."""
@@ -266,9 +262,8 @@ class DownloadDesk(_Desk):
         """Make a new link to an intact file, where the link has expired or the file is damaged."""
         purchase = self._read("purchases", order_id)
         if purchase["file"] != "damaged" and purchase["status"] != "link expired":
-            raise ValueError(
-                f"no new link is needed: the file is {purchase['file']}, the status {purchase['status']!r}"
-            )
+            status = f"the file is {purchase['file']}, the status {purchase['status']!r}"
+            raise ValueError(f"no new link is needed: {status}")
         purchase |= {"file": "intact", "status": "ready"}
         return {"link": f"https://quillbase.example/get/{order_id[-4:]}", "valid_for": "7 days"}
 
