@@ -5,9 +5,8 @@ leads to what was done there (Pre-Act 3.2, Algorithm 1, Appendices B and E).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.tools import StructuredTool
@@ -17,14 +16,19 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import PROFILE
 from arq_graph.errors import InputError, UnsatisfiedError
-from arq_graph.experiments.planner_answers import ReasonSheet, compose_answer, reconstruct_plans
-from arq_graph.experiments.recorded_turns import RecordedTurn, split_turns
+from arq_graph.experiments.planner_answers import (
+    ReasonSheet,
+    RecordedTurn,
+    compose_answer,
+    reconstruct_plans,
+    split_turns,
+)
 from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
+from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.milestones.turn_level.predictors import make_openai_definitions
-from arq_graph.milestones.turn_level.turn_steps import Dataset
+from arq_graph.milestones.turn_level.turn_steps import Dataset, read_records
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.channels import describe_first_error
 from arq_graph.nodes.planner import PreActPlanner, ReActPlanner
@@ -93,10 +97,11 @@ class PlannerTrainer:
             chat, update = self._take_action(state, answer)
             chats.append(chat)
             if number < len(turn.calls):
-                message, result = turn.calls[number]
-                call = update["messages"][-1].model_copy(update={"content": message.content})
+                recorded_call, result = turn.calls[number]
+                call = update["messages"][-1].model_copy(update={"content": recorded_call.content})
                 result = result.model_copy(update={"tool_call_id": call.tool_calls[0]["id"]})
-                state = {**state, **update, "messages": [*state["messages"], call, result]}
+                messages = state["messages"] + [call, result]
+                state = state | update | {"messages": messages}
         return chats
 
     def _take_action(self, state: Any, answer: dict[str, Any]) -> tuple[Chat, dict[str, Any]]:
@@ -150,10 +155,9 @@ def make_finetuning_examples(
         ToolError: One of the `tools` has nothing but a name, or cannot be described.
     """
     get_trainer = _make_trainer_getter(stage, agent, tools)
-    for number, record in enumerate(_read_records(transcripts)):
-        if not isinstance(record, Transcript):
-            problem = f"{record!r:.80} isn't a transcript: read it with `read_transcript`"
-            yield TurnExamples(turn="", reasons={}, left_out=str(getattr(record, "error", problem)))
+    for number, record in enumerate(read_records(transcripts)):
+        if isinstance(record, BrokenRecord):
+            yield TurnExamples(turn="", reasons={}, left_out=str(record.error))
             continue
         problem = _find_result_problem(record, agent)
         try:
@@ -172,19 +176,8 @@ def make_finetuning_examples(
 
 def move_guidelines_to_profile(agent: Agent) -> Agent:
     """Return the agent for a planner alone: its profile lists its guidelines, and any of its tools may be called."""
-    if not agent.guidelines:
-        return agent
-    return agent.replace(
-        profile=agent.describe_instructions(), guidelines=(), tools=tuple(agent.toolbox.values())
-    )
-
-
-def _read_records(transcripts: Dataset) -> Iterable[Transcript | BrokenRecord]:
-    if isinstance(transcripts, str | Path):
-        return read_transcripts(transcripts)
-    if isinstance(transcripts, Transcript):
-        return [transcripts]
-    return transcripts
+    instructions = agent.describe_instructions()
+    return agent.replace(profile=instructions, guidelines=(), tools=tuple(agent.toolbox.values()))
 
 
 def _make_trainer_getter(
@@ -233,8 +226,8 @@ def _make_turn_examples(
         chats = trainer.make_chats(turn, sheet)
     except InputError as error:
         left_out = str(error)
-    has_plans = isinstance(trainer.planner, PreActPlanner)
-    is_unfilled = has_plans and not all(sheet.answers.values())
+    is_planned = isinstance(trainer.planner, PreActPlanner)
+    is_unfilled = is_planned and not all(sheet.answers.values())
     answer_key = "unfilled" if is_unfilled else "completion"
     return TurnExamples(
         turn=key,

@@ -1,23 +1,27 @@
-"""The answers with which a planner would have done what a record tells (Pre-Act 3.2, Appendices B and E)."""
+"""The turns of recorded conversations, and the answers with which a planner would have done what they tell (Pre-Act
+3.2, Algorithm 1, Appendices B and E).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from langchain_core.messages import HumanMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from arq_graph.errors import InputError
-from arq_graph.experiments.recorded_turns import RecordedTurn
 from arq_graph.milestones.grounding import Grounding
-from arq_graph.milestones.transcript import Call
+from arq_graph.milestones.transcript import Call, Transcript
+from arq_graph.milestones.turn_level.turn_steps import convert_events_to_messages
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.plan_schema import FINAL_ANSWER
 from arq_graph.nodes.planner import Planner
 from arq_graph.nodes.proposed_calls import get_property_name
 from arq_graph.reasoning.blueprint import list_response_fields
-from arq_graph.reasoning.conversation import Line
+from arq_graph.reasoning.conversation import Conversation, Line
 from arq_graph.reasoning.sections import as_json
 
 UNFILLED = "[to be filled in]"
@@ -28,6 +32,94 @@ MAX_RESULT_LENGTH = 200
 
 _FINAL_STEP = "give the final answer"
 _FAILURES = {"failed": "the call failed", "empty": "nothing was found"}
+
+
+@dataclass
+class RecordedTurn:
+    """A customer's message and what the agent did after it.
+
+    Args:
+        history: The messages up to the customer's.
+        calls: Each call in a message of its own, with the text beside it, and its result; also those that were made at
+            the same time.
+        answer: What the agent said after the last call; empty if the record ends before that.
+        later_system_messages: System messages within the turn, which are history of the next one.
+    """
+
+    history: list[BaseMessage]
+    calls: list[tuple[AIMessage, BaseMessage]] = field(default_factory=list)
+    answer: str = ""
+    later_system_messages: list[BaseMessage] = field(default_factory=list)
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The whole turn and its history, as a planner reads it."""
+        return Conversation(self.list_messages())
+
+    @property
+    def has_action(self) -> bool:
+        """True if the agent called or said something."""
+        return bool(self.calls or self.answer)
+
+    @property
+    def has_customer(self) -> bool:
+        """True if the customer has said something before it."""
+        return any(isinstance(message, HumanMessage) for message in self.history)
+
+    def list_messages(self) -> list[BaseMessage]:
+        """Return the history and the turn."""
+        messages = list(self.history)
+        for call_and_result in self.calls:
+            messages.extend(call_and_result)
+        if self.answer:
+            messages.append(AIMessage(self.answer))
+        return messages
+
+    def add_agent_message(self, message: AIMessage, results: Sequence[BaseMessage]) -> None:
+        """Add what the agent said, and its calls with their results."""
+        if self.answer and message.text:
+            self.answer += "\n\n"
+        self.answer += message.text
+        for call, result in zip(message.tool_calls, results, strict=True):
+            self.calls.append((AIMessage(self.answer, tool_calls=[call]), result))
+            self.answer = ""
+
+    def start_next(self, customer_message: BaseMessage) -> RecordedTurn:
+        """Return the next turn, to whose history this one belongs."""
+        history = self.list_messages()
+        history.extend(self.later_system_messages)
+        history.append(customer_message)
+        return RecordedTurn(history)
+
+
+def split_turns(transcript: Transcript) -> Iterator[RecordedTurn]:
+    """Yield the turns of a conversation in which its agent did something.
+
+    Text before a call stands beside it, and several messages after the last call are one answer. A malformed call is
+    left out with its result. What the agent says before the customer does, or what the conversation began with, is
+    history alone.
+    """
+    messages = list(convert_events_to_messages(transcript.events))
+    earlier_events = transcript.events[: transcript.history_length]
+    earlier_count = len(list(convert_events_to_messages(earlier_events)))
+    turn = RecordedTurn(history=[])
+    for position, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            # The results follow directly, in the order of the calls.
+            results = messages[position + 1 : position + 1 + len(message.tool_calls)]
+            turn.add_agent_message(message, results)
+        elif message.type == "tool":
+            continue
+        elif not turn.has_action:
+            turn.history.append(message)
+        elif isinstance(message, HumanMessage):
+            if position > earlier_count and turn.has_customer:
+                yield turn
+            turn = turn.start_next(message)
+        else:
+            turn.later_system_messages.append(message)
+    if len(messages) > earlier_count and turn.has_action and turn.has_customer:
+        yield turn
 
 
 class PlanStep(NamedTuple):
@@ -86,12 +178,12 @@ def reconstruct_plans(turn: RecordedTurn, sheet: ReasonSheet) -> list[list[PlanS
     remaining: list[list[PlanStep]] = []
     plan: list[PlanStep] = []
     planned_after = turn.conversation.last_customer_line
-    for recorded, result in zip(turn.calls, turn.conversation.current_turn_results, strict=True):
-        call = recorded.call
+    for (message, _), result in zip(turn.calls, turn.conversation.current_turn_results, strict=True):
+        (call,) = message.tool_calls
         plan.append(sheet.make_step(f"call {call['name']}", planned_after, call))
         if _classify_outcome(result) != "as_expected":
             plan.append(sheet.make_step(_FINAL_STEP, planned_after))
-            remaining += _list_tails(plan)[:-1]  # its final answer was not given
+            remaining.extend(_list_tails(plan)[:-1])  # its final answer was not given
             plan, planned_after = [], result
     plan.append(sheet.make_step(_FINAL_STEP, planned_after))
     return remaining + _list_tails(plan)

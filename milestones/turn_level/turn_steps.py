@@ -49,6 +49,15 @@ class TurnStep:
         return messages
 
 
+def read_records(dataset: Dataset) -> Iterable[Transcript | BrokenRecord]:
+    """Return the conversations of a file, or those that are there already."""
+    if isinstance(dataset, str | Path):
+        return read_transcripts(dataset)
+    if isinstance(dataset, Transcript):
+        return [dataset]
+    return dataset
+
+
 def read_steps(dataset: Dataset, limit: int | None = None) -> tuple[list[TurnStep], list[BrokenConversation]]:
     """Return the first `limit` steps of recorded conversations, and the broken records among them.
 
@@ -56,15 +65,8 @@ def read_steps(dataset: Dataset, limit: int | None = None) -> tuple[list[TurnSte
     """
     steps: list[TurnStep] = []
     broken: list[BrokenConversation] = []
-    records: Iterable[Transcript | BrokenRecord]
-    if isinstance(dataset, str | Path):
-        records = read_transcripts(dataset)
-    elif isinstance(dataset, Transcript):
-        records = [dataset]
-    else:
-        records = dataset
     ids: set[str] = set()
-    for record in records:
+    for record in read_records(dataset):
         if limit is not None and len(steps) >= limit:
             break
         if isinstance(record, BrokenRecord):

@@ -12,7 +12,6 @@ from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examp
 from arq_graph.milestones import read_transcript
 from tests.experiments.parcels import (
     FIND,
-    FOUND,
     GREETING,
     OPEN_CASE,
     QUESTION,
@@ -247,13 +246,11 @@ def test_a_conversation_without_a_name_is_named_by_its_place():
     assert names == ["conversation 0", "conversation 1"]
 
 
-def test_anything_but_a_transcript_is_left_out_and_a_missing_file_is_an_error(tmp_path):
+def test_a_file_gives_the_same_examples_and_a_missing_file_is_an_error(tmp_path):
     file = tmp_path / "greeting.json"
     file.write_text(json.dumps(GREETING))
     [of_file], [of_record] = make_finetuning_examples(file, 2), make_examples(GREETING, 2)
     assert of_file.rows == of_record.rows
-    [broken] = make_finetuning_examples([FOUND], 1)
-    assert "isn't a transcript: read it with `read_transcript`" in broken.left_out
     with pytest.raises(errors.InputError, match="cannot be read"):
         list(make_finetuning_examples("nowhere.json", 1))
 
