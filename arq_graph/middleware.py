@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
-from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
@@ -20,7 +19,6 @@ from arq_graph.apps.agents import models_by_step
 from arq_graph.apps.graph import collect_channels
 from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
 from arq_graph.apps.settings import Matching, Revising
-from arq_graph.errors import require_type
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import Agrees
@@ -51,8 +49,9 @@ _CHANNELS = collect_channels(AgentState)
 
 def _hide_from_input(channel_type: Any) -> Any:
     """Return the type of a channel that whoever calls the agent cannot write."""
-    reducers = getattr(channel_type, "__metadata__", ())
-    return Annotated[(channel_type, OmitFromInput, *reducers)]  # a reducer has to stand last
+    parts: tuple[Any, ...] = (channel_type, OmitFromInput)
+    parts += getattr(channel_type, "__metadata__", ())  # a reducer has to stand last
+    return Annotated[parts]
 
 
 _HIDDEN_CHANNELS = {name: _hide_from_input(channel_type) for name, channel_type in _CHANNELS.items()}
@@ -96,19 +95,22 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         mode: Mode | None = None,
     ) -> None:
         super().__init__(agent)
-        require_type("matching", matching, Matching, "give settings such as Matching(batch_size=3)")
         models = models_by_step(model, ("matcher", "message"))
         self._matcher: GuidelineMatcher = matching.make_node(
             models["matcher"], agent, mode=mode, reads=_CHANNELS
         )
         self._reviser: MessageReviser | None = None
         if revising is not None:
-            require_type("revising", revising, Revising, "give settings such as Revising(extra_revisions=2)")
             self._reviser = revising.make_node(models["message"], agent, mode=mode, draft_key=DRAFT_CHANNEL)
         self._model_call = ModelCall(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = ApproveCalls(agent)
-        # A tool's result is never sent in the place of a reply that follows the guidelines.
-        self.tools = [_disable_direct_return(tool) for tool in agent.toolbox.values()]
+        self.tools = []
+        for tool in agent.toolbox.values():
+            if (
+                tool.return_direct
+            ):  # its result would be sent in the place of a reply that follows the guidelines
+                tool = tool.model_copy(update={"return_direct": False})
+            self.tools.append(tool)
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         """Match the guidelines; once tools have run, those that a result could change."""
@@ -149,7 +151,3 @@ def _make_response(update: Update) -> ExtendedModelResponse[Any]:
     messages = update.pop("messages")
     response = ModelResponse(result=messages, structured_response=update.pop(RESPONSE_KEY, None))
     return ExtendedModelResponse(response, Command(update=update))
-
-
-def _disable_direct_return(tool: BaseTool) -> BaseTool:
-    return tool.model_copy(update={"return_direct": False}) if tool.return_direct else tool

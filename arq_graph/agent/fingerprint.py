@@ -31,7 +31,7 @@ def fingerprint(*values: Any) -> str:
 def describe_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the names of the values that changed, with both values unless they are fingerprints."""
     changes = []
-    for name in {**before, **now}:
+    for name in dict(before) | dict(now):
         old, new = before.get(name), now.get(name)
         if old == new:
             continue

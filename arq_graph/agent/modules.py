@@ -22,7 +22,7 @@ from types import ModuleType
 from arq_graph.errors import ArqGraphError, SpecError, suggestion
 
 _IMPORT_LOCK = threading.RLock()
-_LIBRARY_PATHS = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+_LIBRARY_PATHS = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 _import_folders: set[Path] = set()
 _loaded: dict[int, tuple[object, str, Path | None]] = {}  # by identity: the object, its reference, its folder
 
@@ -113,7 +113,8 @@ def _find_location(error: BaseException) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
         is_ours = frame.f_globals.get("__name__", "").startswith("arq_graph.")
-        if not is_ours and not file.startswith(_LIBRARY_PATHS):
+        is_generated = file.startswith("<")
+        if not is_ours and not is_generated and not file.startswith(_LIBRARY_PATHS):
             location = f" (line {line} of {file})"
     return location
 
@@ -125,7 +126,7 @@ def describe_location(function: object) -> str:
 
 
 def _find_file(folder: Path, name: str) -> Path | None:
-    path = folder.joinpath(*name.split("."))
+    path = folder / name.replace(".", "/")
     candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next(filter(Path.is_file, candidates), None)
 
@@ -163,11 +164,8 @@ def _allow_neighbours(folder: Path) -> Iterator[None]:
 def _forget_namesakes(folder: Path) -> None:
     """Remove modules from `sys.modules` that came from another file's folder and that this folder has, too."""
     other_folders = _import_folders - {folder}
-    modules = sys.modules.copy()  # other threads import at the same time
-    names = modules.keys() & {file.stem for file in folder.iterdir()}
-    if not names:
-        return
-    for name, module in modules.items():
+    names = {file.stem for file in folder.iterdir()}
+    for name, module in sys.modules.copy().items():  # a copy, because other threads import at the same time
         if name.partition(".")[0] not in names:
             continue
         file = Path(getattr(module, "__file__", None) or "")

@@ -9,7 +9,6 @@ JSON file, each with its wording, for the designer to review.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,29 +64,37 @@ def prepare_guidelines(
 ) -> list[Guideline]:
     """Ask a model about guidelines and return them with both properties filled in.
 
-    All batches are asked at the same time. The answers are stored at `path`, if there is one, before an error of a
+    All batches are asked at the same time. The answers are stored at `path`, if there is one, before the error of a
     batch is raised.
     """
     answers = read_answers(path) if path and path.exists() else {}
-    open_guidelines = filter(needs_preparation, guidelines)
-    unanswered = [guideline for guideline in open_guidelines if _get_wording(guideline) not in answers]
+    unanswered = []
+    for guideline in guidelines:
+        if needs_preparation(guideline) and _get_wording(guideline) not in answers:
+            unanswered.append(guideline)
     if not unanswered:
         return apply_answers(guidelines, answers)
     if is_offline(model):
         raise InputError(
             "the offline model cannot tell what never changes about a guideline: name another model"
         )
-    if path and not os.access(path.parent, os.W_OK):  # checked before the model calls, which cost money
-        raise SpecError("there is no folder to write the prepared answers in", file=str(path))
-    new_answers, failure = _ask(unanswered, model)
-    answers |= new_answers
+    starts = range(0, len(unanswered), BATCH_SIZE)
+    batches = [unanswered[start : start + BATCH_SIZE] for start in starts]
+    replies = Reasoner(model, module="prepare").ask_all(list(map(_make_question, batches)))
+    failures: list[ReasoningError] = []
+    for batch, reply in zip(batches, replies, strict=True):
+        if not isinstance(reply, Answer):
+            failures.append(reply)
+            continue
+        for guideline in batch:
+            answers[_get_wording(guideline)] = getattr(reply.value, guideline.id)
     if path and answers:
         _write_answers(path, guidelines, answers)
-    if failure is not None:
+    if failures:
         count = sum(_get_wording(guideline) in answers for guideline in unanswered)
         where = f"; {path} keeps the answers" if path else ""
-        failure.add_note(f"{count} of {len(unanswered)} guidelines were answered{where}.")
-        raise failure
+        failures[0].add_note(f"{count} of {len(unanswered)} guidelines were answered{where}.")
+        raise failures[0]
     return apply_answers(guidelines, answers)
 
 
@@ -133,12 +140,10 @@ def read_answers(path: Path) -> dict[Wording, StaticProperties]:
 
 
 def _write_answers(path: Path, guidelines: Sequence[Guideline], answers: Answers) -> None:
-    wordings = dict.fromkeys(map(_get_wording, guidelines))
     entries = []
-    for wording in wordings:
-        if wording in answers:
-            condition, action = wording
-            entries.append(PreparedAnswer(condition=condition, action=action, answer=answers[wording]))
+    for condition, action in dict.fromkeys(map(_get_wording, guidelines)):
+        if answer := answers.get((condition, action)):
+            entries.append(PreparedAnswer(condition=condition, action=action, answer=answer))
     write_atomically(path, _FILE.dump_json(entries, indent=2).decode() + "\n")
 
 
@@ -147,37 +152,18 @@ def _get_wording(guideline: Guideline) -> Wording:
     return condition, guideline.action
 
 
-def _ask(
-    guidelines: Sequence[Guideline], model: ChatModelLike
-) -> tuple[dict[Wording, StaticProperties], ReasoningError | None]:
-    """Return the answers of all batches, and the error of the first batch that failed."""
-    starts = range(0, len(guidelines), BATCH_SIZE)
-    batches = [guidelines[start : start + BATCH_SIZE] for start in starts]
-    questions = [_make_question(batch) for batch in batches]
-    replies = Reasoner(model, module="prepare").ask_all(questions)
-    answers = {}
-    failure = None
-    for batch, reply in zip(batches, replies, strict=True):
-        if isinstance(reply, Answer):
-            for guideline in batch:
-                answers[_get_wording(guideline)] = getattr(reply.value, guideline.id)
-        elif failure is None:
-            failure = reply
-    return answers, failure
-
-
 def _make_question(batch: Sequence[Guideline]) -> Question[Any]:
-    ids = [guideline.id for guideline in batch]
-    described = []
+    descriptions = []
+    fields: dict[str, Any] = {}
     for guideline in batch:
         condition, action = _get_wording(guideline)
-        described.append({"id": guideline.id, "condition": condition, "action": action})
-    fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
+        descriptions.append({"id": guideline.id, "condition": condition, "action": action})
+        fields[guideline.id] = (StaticProperties, respond(f"Guideline {guideline.id}."))
     blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
     template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
     messages = [
-        SystemMessage(template.render("head", {"guidelines": described})),
-        HumanMessage(template.render("tail", {"ids": ids})),
+        SystemMessage(template.render("head", {"guidelines": descriptions})),
+        HumanMessage(template.render("tail", {"ids": list(fields)})),
     ]
-    name = f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0]
+    name = f"{batch[0].id}-{batch[-1].id}" if len(batch) > 1 else batch[0].id
     return Question(blueprint, messages, name=name)

@@ -289,30 +289,27 @@ class Agent(Part):
         guidelines = apply_answers(agent.guidelines, read_answers(answers_path))
         return agent.replace(guidelines=guidelines)
 
-    def prepare(self, model: ChatModelLike, *, path: str | os.PathLike[str] | None = None) -> Self:
+    def prepare(self, model: ChatModelLike) -> Self:
         """Ask a model once, before any conversation, what the matcher would otherwise ask every turn.
 
         The questions are: is the action continuous, and could a tool's result make the condition true? They aren't
-        asked if the designer or an earlier run has answered them.
+        asked if the designer or an earlier run has answered them. The answers are stored beside the agent's file
+        (`orders.prepared.json` beside `orders.yaml`), where `from_yaml` finds them; without a file they aren't stored.
 
         Args:
             model: A chat model, or anything else that `Reasoner` accepts.
-            path: Where to store the answers (JSON). None: beside the agent's file (`orders.prepared.json` beside
-                `orders.yaml`), where `from_yaml` finds them; without a file they aren't stored.
 
         Returns:
             The agent with both properties filled in.
 
         Raises:
-            SpecError: The file of answers isn't valid, or can't be written.
-            InputError: The model is the offline model, which can't answer the questions.
+            SpecError: The file of answers isn't valid.
+            InputError: The model is the offline model, which can't answer the questions, or the file can't be written.
             ReasoningError: The model gave no valid answer for some guidelines; the other answers are stored.
         """
         from arq_graph.agent.preparation import prepare_guidelines
 
         answers_path = get_answers_path(self.file) if self.file else None
-        if path is not None:
-            answers_path = Path(path)
         return self.replace(guidelines=prepare_guidelines(self.guidelines, model, answers_path))
 
 
@@ -324,7 +321,8 @@ def get_answers_path(file: Path) -> Path:
 def _uses_exactly(template: str, arguments: Sequence[str]) -> bool:
     """Return True if a template has each argument in braces, without a format, and nothing else in braces."""
     try:
-        fields = [part[1:] for part in Formatter().parse(template) if part[1] is not None]
+        parts = list(Formatter().parse(template))
     except ValueError:
         return False
-    return set(fields) == {(argument, "", None) for argument in arguments}
+    fields = {part[1:] for part in parts if part[1] is not None}
+    return fields == {(argument, "", None) for argument in arguments}

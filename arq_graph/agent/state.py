@@ -62,9 +62,10 @@ class GuidelineMatch(Record):
 
     def expand(self) -> list[GuidelineMatch]:
         """Return one match for each guideline that this record stands for."""
-        single = self.model_copy(update={"other_guidelines": ()})
-        ids = (self.guideline, *self.other_guidelines)
-        return [single.model_copy(update={"guideline": id}) for id in ids]
+        matches = [self.model_copy(update={"other_guidelines": ()})]
+        for id in self.other_guidelines:
+            matches.append(matches[0].model_copy(update={"guideline": id}))
+        return matches
 
 
 class AppliedGuideline(Record):
@@ -253,7 +254,7 @@ class _JsonOf:
 
 
 def _merge_variables(before: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
-    return {**(before or {}), **(new or {})}
+    return (before or {}) | (new or {})
 
 
 class AgentState(MessagesState, total=False):

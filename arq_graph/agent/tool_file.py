@@ -28,11 +28,10 @@ def _read_schema(value: JsonValue) -> Mapping[str, JsonValue]:
         return {"const": value}
     from jsonschema import Draft202012Validator, SchemaError
 
-    keywords = [*Draft202012Validator.VALIDATORS, "default", "description", "examples", "title"]
+    keywords = Draft202012Validator.VALIDATORS.keys() | {"default", "description", "examples", "title"}
     for key in value:
-        if (
-            key not in keywords
-        ):  # JSON Schema ignores unknown keywords, so a typo would remove a bound silently
+        # JSON Schema ignores unknown keywords, so a typo would remove a bound silently.
+        if key not in keywords:
             raise ValueError(f"has {key!r}, which is not a keyword of JSON Schema{suggestion(key, keywords)}")
     try:
         Draft202012Validator.check_schema(value)
@@ -98,8 +97,7 @@ class ToolDescription(Outcome):
 
     def _find_unknown_arguments(self) -> Iterator[Problem]:
         for index, case in enumerate(self.cases):
-            names = [*case.when, *case.list_placeholders()]
-            yield from self._check_names(names, ("cases", index))
+            yield from self._check_names(list(case.when) + case.list_placeholders(), ("cases", index))
         yield from self._check_names(self.list_placeholders(), ())
 
     def _check_names(self, names: list[str], place: Place) -> Iterator[Problem]:
@@ -143,9 +141,9 @@ class ToolDescription(Outcome):
         """
         properties = {}
         for argument, schema in self.arguments.items():
-            titled = {"title": argument.title().replace("_", " "), **schema}
+            titled = {"title": argument.title().replace("_", " ")} | schema
             properties[argument] = dict(sorted(titled.items()))
-        tool_schema = {"description": self.description, "title": name, **_make_object_schema(properties)}
+        tool_schema = _make_object_schema(properties) | {"description": self.description, "title": name}
         return StructuredTool(
             name=name,
             description=self.description,

@@ -161,8 +161,9 @@ class Document:
                 raise self._make_error(key, "a key must be a word, but is a list or a mapping")
             if key.value in entry:
                 raise self._make_error(key, f"the key `{key.value}` is used twice here")
-            self._lines[*place, key.value] = key.start_mark.line + 1
-            entry[key.value] = self._read(value, (*place, key.value))
+            value_place = (*place, key.value)
+            self._lines[value_place] = key.start_mark.line + 1
+            entry[key.value] = self._read(value, value_place)
         return entry
 
     def _make_error(self, node_or_event: Any, message: str) -> SpecError:

@@ -22,7 +22,7 @@ from arq_graph.apps.settings import (
     ToolCalling,
     resolve_strategy,
 )
-from arq_graph.errors import InputError, require_type
+from arq_graph.errors import InputError
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -87,22 +87,20 @@ def create_guided_agent(
         InputError: `model` lacks or misnames a step, or a setting is out of its range.
         PromptError: A prompt cannot be read or rendered.
     """
-    chosen = resolve_strategy(strategy)
-    if eager and not isinstance(chosen, ToolCalling):
+    settings = resolve_strategy(strategy)
+    if eager and not isinstance(settings, ToolCalling):
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
         )
-    require_type("matching", matching, Matching, "give settings such as Matching(batch_size=3)")
-    require_type("revising", revising, Revising, "give settings such as Revising(extra_revisions=2)")
     models = _choose_models(model, preset)
     channels = collect_channels(options.get("state_schema", AgentState))
     if stream:
         revising = replace(revising, stream=True)
     return compile_guided_graph(
         agent,
-        chosen,
+        settings,
         matcher=matching.make_node(models["matcher"], agent, mode=mode, reads=channels),
-        strategy_node=chosen.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True),
+        strategy_node=settings.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True),
         reviser=revising.make_node(models["message"], agent, mode=mode),
         tracker=_make_tracker(agent, milestones, judge),
         eager=eager,
@@ -123,7 +121,7 @@ def create_tool_agent(
     Args:
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
-        strategy: `pre-act`, `react` or `respact`, or settings: `PreAct(max_steps=4)`.
+        strategy: `pre-act`, `react` or `respact`, or settings: `PreAct(max_steps=4)`, `ReSpAct(environment=…)`.
         mode: As for `create_guided_agent`, with `options`.
         **options: See there.
 
@@ -132,8 +130,8 @@ def create_tool_agent(
         SpecError: A tool cannot be used.
         PromptError: The prompt cannot be read or rendered.
     """
-    chosen = resolve_strategy(strategy)
-    if not chosen.writes_reply:
+    settings = resolve_strategy(strategy)
+    if not settings.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):
         agent = Agent(options.get("name") or "Agent", PROFILE, tools=agent)
@@ -142,8 +140,8 @@ def create_tool_agent(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
     channels = collect_channels(options.get("state_schema", AgentState))
-    node = chosen.make_node(model, agent, mode=mode, reads=channels, draft=False)
-    return compile_strategy_graph(agent, chosen, node, options)
+    node = settings.make_node(model, agent, mode=mode, reads=channels, draft=False)
+    return compile_strategy_graph(agent, settings, node, options)
 
 
 def create_preact_agent(
@@ -154,15 +152,7 @@ def create_preact_agent(
     mode: Mode | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Compile an agent that plans every step, without guidelines; see `create_tool_agent`.
-
-    Args:
-        model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
-        agent: A specification without guidelines, or its tools alone.
-        strategy: Settings: `PreAct(max_steps=4)`.
-        mode: As for `create_guided_agent`, with `options`.
-        **options: See there.
-    """
+    """Compile an agent that plans every step, without guidelines: `create_tool_agent` with the strategy `pre-act`."""
     return create_tool_agent(model, agent, strategy=strategy, mode=mode, **options)
 
 
@@ -174,17 +164,10 @@ def create_respact_agent(
     mode: Mode | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Compile an agent that thinks, speaks and acts, one move at a time, without guidelines; see `create_tool_agent`.
+    """Compile an agent that thinks, speaks and acts, without guidelines: `create_tool_agent` with `respact`.
 
     In a chat, speaking ends the turn. In a task, an utterance waits in `interrupt()` for its answer, which joins the
     messages: resume with `Command(resume="the answer")`.
-
-    Args:
-        model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
-        agent: A specification without guidelines, or its tools alone.
-        strategy: Settings: `ReSpAct(policies=…, environment=…)`.
-        mode: As for `create_guided_agent`, with `options`.
-        **options: See there.
     """
     return create_tool_agent(model, agent, strategy=strategy, mode=mode, **options)
 

@@ -99,7 +99,7 @@ class ModelCall(Strategy):
     def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
         """Ask the model, make the calls that pass the gate, and if none is left, reply."""
         earlier = gate.state.read_turn_records("tool_insights", ToolInsight, gate.state.turn)
-        insights = [*outcome.insights, *earlier]
+        insights = list(outcome.insights) + earlier
         unconfirmed = [insight for insight in insights if insight.kind == "confirm"]
         request = self._build_request(gate, outcome, insights)
         proposed: list[ToolInsight] = []
@@ -110,7 +110,7 @@ class ModelCall(Strategy):
             proposed = [verdict for verdict in proposed if verdict.tool not in tools] + checked.verdicts
             if not checked.has_only_refused_calls:
                 break
-            request = request.override(messages=[*request.messages, *checked.report_refusals()])
+            request = request.override(messages=request.messages + checked.report_refusals())
 
         calls = checked.allowed_calls
         to_confirm = self._merge_calls_to_confirm(checked, unconfirmed, outcome)
@@ -125,11 +125,10 @@ class ModelCall(Strategy):
 
         has_answer = response.structured_response is not None
         if calls or has_answer or not (self.revise or to_confirm or checked.refusals):
-            messages = [message for message in response.result if message is not checked.message]
-            messages.insert(0, self._remove_refused_calls(checked, has_calls=bool(calls)))
-            return {**update, self.messages_key: messages, RESPONSE_KEY: response.structured_response}
-        update |= yield from self._write_reply(gate, update, checked.message, to_confirm)
-        return update
+            messages: list[AnyMessage] = [self._remove_refused_calls(checked, has_calls=bool(calls))]
+            messages += [message for message in response.result if message is not checked.message]
+            return update | {self.messages_key: messages, RESPONSE_KEY: response.structured_response}
+        return (yield from self._write_reply(gate, update, checked.message, to_confirm))
 
     def _build_request(
         self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolInsight]
@@ -155,15 +154,20 @@ class ModelCall(Strategy):
         guidelines = []
         for id in get_active_scores(self.agent, gate.state):
             guideline = self.agent.get_guideline(id)
-            guidelines.append({**describe_guideline(guideline), "priority": guideline.priority})
-        asked_below_reply = [_describe_call(insight) for insight in insights if insight.kind == "confirm"]
-        pending = [_describe_call(call) for call in outcome.pending.values()]
-        refused = [insight for insight in insights if insight.kind not in ("run", "confirm")]
+            guidelines.append(describe_guideline(guideline) | {"priority": guideline.priority})
+        asked_below_reply = []
+        refused = []
+        for insight in insights:
+            if insight.kind == "confirm":
+                asked_below_reply.append(_describe_call(insight))
+            elif insight.kind != "run":
+                refused.append(_describe_call(insight) | {"why": _explain_refusal([insight])})
+        pending = map(_describe_call, outcome.pending.values())
         sections = {
             "needs_agreement": sorted(offered & self.agent.get_confirmed_tools("customer")),
             "put_below_your_reply": asked_below_reply,
             "awaiting_agreement": [call for call in pending if call not in asked_below_reply],
-            "refused": [_describe_refused_call(insight) for insight in refused],
+            "refused": refused,
         }
         context = {
             "variables": describe_variables(self.agent, gate.state),
@@ -222,7 +226,7 @@ class ModelCall(Strategy):
         if not checked.refusals and not (drops_text and message.text):
             return message
         content: Any = "" if drops_text else message.content
-        if not isinstance(message.content, str):
+        if isinstance(message.content, list):
             content = [block for block in message.content if not _is_dropped(block, checked, drops_text)]
         changes = {
             "content": content,
@@ -236,16 +240,17 @@ class ModelCall(Strategy):
         self, gate: Gate, decided: Update, message: AIMessage, to_confirm: Sequence[ToolInsight]
     ) -> Steps:
         """Revise the model's text, or only put code's question below it; `decided` is the update so far."""
+        update = dict(decided)
         if self.revise:
-            state = {**gate.state.state, **decided, DRAFT_CHANNEL: message.text.strip()}
-            update = yield partial(self.revise, state)
+            state = dict(gate.state.state) | decided | {DRAFT_CHANNEL: message.text.strip()}
+            update |= yield partial(self.revise, state)
+            (reply,) = update[self.messages_key]
         else:
             fallback = "" if to_confirm else self.agent.fallback
             text = message.text or fallback
             reply, agreements, event = ask_for_confirmation(self.agent, gate.state, text, to_confirm)
             gate.state.emit(event)
-            update = {self.messages_key: [reply], **agreements}
-        (reply,) = update[self.messages_key]
+            update |= agreements
         metadata = _drop_keys(message.response_metadata, "id")
         metadata |= reply.response_metadata
         changes = {
@@ -253,7 +258,8 @@ class ModelCall(Strategy):
             "usage_metadata": message.usage_metadata,
             "response_metadata": metadata,
         }
-        return {**update, self.messages_key: [reply.model_copy(update=changes)]}
+        update[self.messages_key] = [reply.model_copy(update=changes)]
+        return update
 
 
 def _append_rules(prompt: SystemMessage | None, rules: str) -> SystemMessage:
@@ -261,7 +267,9 @@ def _append_rules(prompt: SystemMessage | None, rules: str) -> SystemMessage:
         return SystemMessage(rules)
     if isinstance(prompt.content, str):
         return prompt.model_copy(update={"content": f"{prompt.content}\n\n{rules}"})
-    return prompt.model_copy(update={"content": [*prompt.content, {"type": "text", "text": rules}]})
+    blocks = list(prompt.content)
+    blocks.append({"type": "text", "text": rules})
+    return prompt.model_copy(update={"content": blocks})
 
 
 class _HiddenModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
@@ -274,16 +282,14 @@ class _HiddenModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
 def _hide_from_stream(model: Any) -> Any:
     """Return the model with its tokens kept out of `stream_mode="messages"`."""
     if isinstance(model, BaseChatModel):
-        return model.model_copy(update={"tags": [*(model.tags or ()), TAG_NOSTREAM]})
+        tags = list(model.tags or ())
+        tags.append(TAG_NOSTREAM)
+        return model.model_copy(update={"tags": tags})
     return _HiddenModel(bound=model, config={"tags": [TAG_NOSTREAM]})
 
 
 def _describe_call(call: ToolInsight | PendingCall) -> dict[str, Any]:
     return {"tool": call.tool, "arguments": call.arguments}
-
-
-def _describe_refused_call(insight: ToolInsight) -> dict[str, Any]:
-    return {**_describe_call(insight), "why": _explain_refusal([insight])}
 
 
 def _explain_refusal(verdict: Sequence[ToolInsight]) -> str:

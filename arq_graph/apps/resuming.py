@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
+from operator import call
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -12,11 +14,12 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from arq_graph.errors import InputError
+from arq_graph.reasoning.steps import aperform_steps, perform_steps
+
+App = CompiledStateGraph[Any, Any, Any, Any]
 
 
-def resume_or_invoke(
-    app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig, **kwargs: Any
-) -> Any:
+def resume_or_invoke(app: App, input: Any, config: RunnableConfig, **kwargs: Any) -> Any:
     """Finish the turn that a crash or Ctrl-C left unfinished, then invoke the app with the input.
 
     An input whose messages the thread holds already, with the same ids and texts, is a request that is sent again
@@ -38,48 +41,44 @@ def resume_or_invoke(
             such an answer, and nothing waits for it; or the app has no checkpointer, or the config no `thread_id`.
     """
     _require_thread(app, config)
-    snapshot = app.get_state(config)
-    if _has_unfinished_turn(snapshot, input):
-        try:
-            state = app.invoke(None, config, **kwargs)
-        except InputError:  # about the message that opened the turn: it would be raised each time
-            if not _is_new(input, snapshot):
-                raise
-        else:
-            if not _is_new(input, snapshot):
-                return state
-        snapshot = app.get_state(config)
-    if not _is_new(input, snapshot):
-        return _get_state_values(app, snapshot)
-    _require_expected_input(input, snapshot)
-    return app.invoke(input, config, **kwargs)
+    get_state = partial(app.get_state, config)
+    invoke = partial(app.invoke, config=config, **kwargs)
+    return perform_steps(_take_steps(app, input, get_state, invoke), call)
 
 
-async def aresume_or_invoke(
-    app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig, **kwargs: Any
-) -> Any:
+async def aresume_or_invoke(app: App, input: Any, config: RunnableConfig, **kwargs: Any) -> Any:
     """Finish an unfinished turn, then invoke the app with the input, like `resume_or_invoke`, without blocking."""
     _require_thread(app, config)
-    snapshot = await app.aget_state(config)
+    get_state = partial(app.aget_state, config)
+    invoke = partial(app.ainvoke, config=config, **kwargs)
+    return await aperform_steps(_take_steps(app, input, get_state, invoke), call)
+
+
+def _require_thread(app: App, config: RunnableConfig) -> None:
+    if not app.checkpointer or "thread_id" not in merge_configs(app.config, config)["configurable"]:
+        raise InputError("give the app a checkpointer, and `configurable` a thread_id")
+
+
+def _take_steps(
+    app: App, input: Any, get_state: Callable[[], Any], invoke: Callable[[Any], Any]
+) -> Generator[Callable[[], Any], Any, Any]:
+    """Yield what is to be called, sync or async, and return the state."""
+    snapshot = yield get_state
     if _has_unfinished_turn(snapshot, input):
+        is_new = _is_new(input, snapshot)
         try:
-            state = await app.ainvoke(None, config, **kwargs)
+            state = yield partial(invoke, None)
         except InputError:  # about the message that opened the turn: it would be raised each time
-            if not _is_new(input, snapshot):
+            if not is_new:
                 raise
         else:
-            if not _is_new(input, snapshot):
+            if not is_new:
                 return state
-        snapshot = await app.aget_state(config)
+        snapshot = yield get_state
     if not _is_new(input, snapshot):
         return _get_state_values(app, snapshot)
     _require_expected_input(input, snapshot)
-    return await app.ainvoke(input, config, **kwargs)
-
-
-def _require_thread(app: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig) -> None:
-    if not app.checkpointer or "thread_id" not in merge_configs(app.config, config)["configurable"]:
-        raise InputError("give the app a checkpointer, and `configurable` a thread_id")
+    return (yield partial(invoke, input))
 
 
 def _has_unfinished_turn(snapshot: StateSnapshot, input: Any) -> bool:
@@ -104,7 +103,7 @@ def _is_new(input: Any, snapshot: StateSnapshot) -> bool:
     return add_messages(messages, input["messages"]) != messages
 
 
-def _get_state_values(app: CompiledStateGraph[Any, Any, Any, Any], snapshot: StateSnapshot) -> dict[str, Any]:
+def _get_state_values(app: App, snapshot: StateSnapshot) -> dict[str, Any]:
     """Return the state in the form that `invoke` returns it."""
     values = {name: value for name, value in snapshot.values.items() if name in app.output_channels}
     if snapshot.interrupts:

@@ -95,30 +95,20 @@ def test_a_reworded_guideline_is_asked_again_and_a_moved_one_is_not(orders: Path
     assert get_properties(Agent.from_yaml(orders))["G3"] == (True, False)
 
 
-def test_an_agent_built_in_python_stores_its_answers_only_at_a_given_path(tmp_path: Path) -> None:
-    agent = Agent("n", "p", [Guideline("a", "b")])
-    assert get_properties(agent.prepare(make_model())) == {"G1": (True, False)}
-    assert list(tmp_path.iterdir()) == []
-    path = tmp_path / "answers.json"
-    agent.prepare(make_model(), path=path)
-    assert [file.name for file in tmp_path.iterdir()] == ["answers.json"]
-    assert get_properties(agent.prepare(ScriptedChatModel([]), path=str(path))) == {"G1": (True, False)}
-
-
-def test_answers_are_stored_when_other_batches_fail(tmp_path: Path) -> None:
+def test_answers_are_stored_when_other_batches_fail(orders: Path) -> None:
     def answer_first_batch(call: Any) -> Any:
         if "G1" in list_asked(call):
             return {id: make_answer() for id in list_asked(call)}
         return "I cannot say."
 
-    agent = Agent("n", "p", [Guideline(f"condition {number}", "act") for number in range(12)])
-    path = tmp_path / "answers.json"
+    guidelines = [Guideline(f"condition {number}", "act") for number in range(12)]
+    agent = Agent.from_yaml(orders).replace(guidelines=guidelines)
     with pytest.raises(BlueprintError) as caught:
-        agent.prepare(ScriptedChatModel(answer_first_batch), path=path)
+        agent.prepare(ScriptedChatModel(answer_first_batch))
     assert "10 of 12 guidelines were answered" in caught.value.__notes__[0]
-    assert len(json.loads(path.read_text())) == 10
+    assert len(json.loads((orders.parent / "orders.prepared.json").read_text())) == 10
     model = make_model()
-    assert all(guideline.continuous for guideline in agent.prepare(model, path=path).guidelines)
+    assert all(guideline.continuous for guideline in agent.prepare(model).guidelines)
     assert [list_asked(call) for call in model.calls] == [["G11", "G12"]]
 
 
@@ -126,13 +116,3 @@ def test_a_broken_file_of_answers_is_reported(orders: Path) -> None:
     (orders.parent / "orders.prepared.json").write_bytes(b'{"version": 2, "guidelines": {}}')
     with pytest.raises(SpecError, match=r"orders\.prepared\.json: is not a file of prepared.*delete it"):
         Agent.from_yaml(orders)
-
-
-def test_no_model_is_asked_if_the_answers_could_not_be_stored(tmp_path: Path) -> None:
-    model = make_model()
-    agent = Agent("n", "p", [Guideline("a", "b")])
-    with pytest.raises(SpecError, match="there is no folder"):
-        agent.prepare(model, path=tmp_path / "nowhere" / "answers.json")
-    with pytest.raises(SpecError, match="cannot be"):
-        agent.prepare(model, path=tmp_path)
-    assert model.calls == []

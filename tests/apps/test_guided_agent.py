@@ -32,8 +32,7 @@ from arq_graph import (
     track_usage,
     verify,
 )
-from arq_graph.middleware import GuidelineMiddleware
-from arq_graph.nodes import GuidelineMatcher, MessageBlueprint
+from arq_graph.nodes import MessageBlueprint
 from tests.apps.desk import active, desk, kinds, late, says, thread
 from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1, get_order
@@ -240,14 +239,6 @@ def test_every_strategy_works_in_every_mode(strategy, mode):
 def test_an_unknown_option_is_a_type_error():
     with pytest.raises(TypeError, match="unexpected keyword argument 'caches'"):
         create_tool_agent(brain(), Agent("Desk", "You help.", tools=[get_order]), caches=None)
-
-
-@pytest.mark.parametrize(
-    ("create", "option"), [(create_guided_agent, "matching"), (GuidelineMiddleware, "revising")]
-)
-def test_a_node_in_the_place_of_settings_is_refused(create, option):
-    with pytest.raises(errors.InputError, match=f"{option} is a GuidelineMatcher: give settings such as"):
-        create(brain(), desk(), **{option: GuidelineMatcher(brain(), desk())})
 
 
 @tool
