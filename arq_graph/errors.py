@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
     from langchain_core.messages.ai import UsageMetadata
+    from pydantic import ValidationError
 
 T = TypeVar("T")
 
@@ -178,6 +179,14 @@ def suggestion(word: str, candidates: Iterable[str], cutoff: int = 60) -> str:
         word, list(candidates), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=cutoff
     )
     return f"; did you mean `{match[0]}`?" if match else ""
+
+
+def describe_first_error(error: ValidationError) -> str:
+    """Return the first problem that Pydantic found, with its place."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
 
 
 def unwrap_exception_group(error: BaseException) -> BaseException:

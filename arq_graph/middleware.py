@@ -19,12 +19,12 @@ from arq_graph.apps.agents import models_by_step
 from arq_graph.apps.graph import collect_channels
 from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
 from arq_graph.apps.settings import Matching, Revising
-from arq_graph.nodes.approval import ApproveCalls
+from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
-from arq_graph.nodes.tool_node import ToolGate
+from arq_graph.nodes.tool_node import ToolCallGuard
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -58,7 +58,7 @@ _HIDDEN_CHANNELS = {name: _hide_from_input(channel_type) for name, channel_type 
 GuidedState = TypedDict("GuidedState", _HIDDEN_CHANNELS, total=False)  # type: ignore[misc]
 
 
-class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
+class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
     """Guidelines, gate, agreement and revised replies for an agent of LangChain's `create_agent`.
 
     `create_agent(model, middleware=[GuidelineMiddleware(model, agent)])` is all it takes: the middleware brings the
@@ -103,7 +103,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         if revising is not None:
             self._reviser = revising.make_node(models["message"], agent, mode=mode, draft_key=DRAFT_CHANNEL)
         self._model_call = ModelCall(self._matcher.reasoner, agent, agrees=agrees)
-        self._approval = ApproveCalls(agent)
+        self._approval = CallApprover(agent)
         self.tools = []
         for tool in agent.toolbox.values():
             if (

@@ -14,7 +14,7 @@ from typing import Any
 
 from arq_graph.nodes.judgements import Application, GuidelineJudgement
 from arq_graph.nodes.message_schema import MessageBlueprint
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.tool_caller import make_tool_blueprint
 from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 
@@ -164,7 +164,7 @@ def _tool_answer() -> ARQ:
             "value": value,
         }
 
-    return make_tool_blueprint(ToolArguments(tool(book_table))).model_validate(
+    return make_tool_blueprint(ToolSchema(tool(book_table))).model_validate(
         {
             "last_customer_message": "For four of us, at eight, please.",
             "most_recent_customer_inquiry_or_need": "a table for four at eight",

@@ -14,11 +14,11 @@ from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph import Agent, AgentState, resume_or_invoke
 from arq_graph.nodes import (
-    ApproveCalls,
+    CallApprover,
     GuidelineMatcher,
     MessageReviser,
     ToolCaller,
-    guarded_tools,
+    make_tool_node,
     route_calls,
 )
 
@@ -29,8 +29,8 @@ def build(model: str, agent: Agent) -> CompiledStateGraph:
     graph = StateGraph(AgentState)
     graph.add_node("match", matcher)
     graph.add_node("call_tools", caller)
-    graph.add_node("approve", ApproveCalls(agent))
-    graph.add_node("tools", guarded_tools(agent))
+    graph.add_node("approve", CallApprover(agent))
+    graph.add_node("tools", make_tool_node(agent))
     graph.add_node("match_again", matcher)
     graph.add_node("call_tools_again", caller)
     graph.add_node("next_round", lambda state: {})  # waits for both the re-match and the caller

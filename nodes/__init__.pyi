@@ -1,9 +1,9 @@
 # Every public name, once. `X as X` is how a stub says that it passes a name on.
 
 from . import events as events
-from .approval import ApproveCalls as ApproveCalls
+from .approval import CallApprover as CallApprover
 from .blueprint_node import BlueprintNode as BlueprintNode
-from .gate import active_guidelines as active_guidelines
+from .gate import get_active_guidelines as get_active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .judgements import ConditionJudgement as ConditionJudgement
 from .judgements import Judgement as Judgement
@@ -12,15 +12,15 @@ from .message_schema import MessageBlueprint as MessageBlueprint
 from .parallel import Parallel as Parallel
 from .planner import PreActPlanner as PreActPlanner
 from .planner import ReActPlanner as ReActPlanner
-from .progress_tracker import TrackProgress as TrackProgress
-from .speaking.listen import Listen as Listen
+from .progress_tracker import ProgressTracker as ProgressTracker
+from .speaking.listen import Listener as Listener
 from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES
 from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker
-from .speaking.world import ActInWorld as ActInWorld
+from .speaking.world import WorldActor as WorldActor
 from .strategy import Strategy as Strategy
 from .tool_caller import ToolCaller as ToolCaller
-from .tool_node import ToolGate as ToolGate
-from .tool_node import guarded_tools as guarded_tools
+from .tool_node import ToolCallGuard as ToolCallGuard
+from .tool_node import make_tool_node as make_tool_node
 from .tool_node import route_calls as route_calls

@@ -14,7 +14,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, B, BlueprintNode
 from arq_graph.nodes.channels import StateView
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import ModelLike
@@ -36,14 +36,14 @@ class NodeSettings(TypedDict, total=False):
 class AgentNode(BlueprintNode[B]):
     """A step of an agent: its prompt begins with the agent's specification and worked examples (ARQ paper, 6.1.1).
 
-    A subclass names its prompt and examples (`files`), the blueprint that the examples fit, and a temperature.
+    A subclass names its prompt and examples (`prompt_name`), the blueprint that the examples fit, and a temperature.
     """
 
-    files: ClassVar[str]
-    example_blueprint: ClassVar[Callable[..., type[ARQ]]]
+    prompt_name: ClassVar[str]
+    make_example_blueprint: ClassVar[Callable[..., type[ARQ]]]
     """Makes the blueprint of a worked example from its tools."""
     example_options: ClassVar[Mapping[str, Any]] = {}
-    """Options with which `example_blueprint` has every query that any agent is asked."""
+    """Options with which `make_example_blueprint` has every query that any agent is asked."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class AgentNode(BlueprintNode[B]):
         advice = "make one with Agent(…), or read one with Agent.from_yaml(path)"
         self.agent = require_type("agent", agent, Agent, advice)
         options: dict[str, Any] = {**settings}
-        template = options.pop("template", None) or PROMPTS / f"{self.files}.md"
+        template = options.pop("template", None) or PROMPTS / f"{self.prompt_name}.md"
         super().__init__(model, blueprint, template, **options)
 
     @classmethod
@@ -64,14 +64,16 @@ class AgentNode(BlueprintNode[B]):
         blueprints: list[type[ARQ]] = []
         if own is not ARQ:
             blueprints.append(own)
-        for example in _read_examples(cls.files):
-            blueprints.append(cls.example_blueprint(example["tools"], **cls.example_options))
+        for example in _read_examples(cls.prompt_name):
+            blueprints.append(cls.make_example_blueprint(example["tools"], **cls.example_options))
         return blueprints
 
     def render_head(self, **values: Any) -> str:
         """Render the head with the agent's profile and glossary, the worked examples, and these values."""
         settings = self.reasoner.settings
-        examples = load_examples(self.files, self.example_blueprint, settings.mode, settings.derive)
+        examples = load_examples(
+            self.prompt_name, self.make_example_blueprint, settings.mode, settings.derive
+        )
         return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
 
     def describe_turn(
@@ -118,9 +120,9 @@ def _read_examples(name: str) -> list[dict[str, Any]]:
     return list(examples)
 
 
-def _make_example_tool(name: str, schema: dict[str, Any]) -> ToolArguments:
+def _make_example_tool(name: str, schema: dict[str, Any]) -> ToolSchema:
     tool = StructuredTool(name=name, description=name, args_schema=schema, func=dict)
-    return ToolArguments(tool)
+    return ToolSchema(tool)
 
 
 def describe_agent(agent: Agent) -> dict[str, Any]:
@@ -139,11 +141,11 @@ def describe_guideline(guideline: Guideline) -> dict[str, Any]:
     return {"id": guideline.id, "condition": guideline.condition_text, "action": guideline.action}
 
 
-def describe_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:
+def describe_tool(agent: Agent, tool: ToolSchema, key: str = "") -> dict[str, Any]:
     """Describe a tool, with the guidelines that grant it, and the property that stands for it in answers."""
     description: dict[str, Any] = {
         "name": tool.name,
-        "description": tool.tool.description,
+        "description": tool.base_tool.description,
         "arguments": [argument.describe() for argument in tool.arguments],
         "granted_by": [describe_guideline(agent.get_guideline(id)) for id in agent.grants[tool.name]],
     }
@@ -175,7 +177,7 @@ def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:
     return defaults | state.read_mapping("variables")
 
 
-def build_function_state(agent: Agent, state: StateView) -> Any:
+def build_callback_state(agent: Agent, state: StateView) -> Any:
     """Return the state that a user's conditions and policies are called with: its variables have values.
 
     LangGraph leaves a channel out until something is written to it; the node's lists and dicts are then empty.

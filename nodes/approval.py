@@ -19,11 +19,11 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall
-from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Node, StateView, Update, describe_first_error, get_channel_types
-from arq_graph.nodes.confirmation import find_open_agreement, format_question, update_agreements
-from arq_graph.nodes.messages import make_tool_message, unanswered_calls
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.errors import InputError, describe_first_error
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
+from arq_graph.nodes.confirmation import find_answered_question, format_question, merge_agreements
+from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
+from arq_graph.nodes.tool_arguments import ToolSchema
 
 
 class EditedAction(BaseModel, extra="forbid"):
@@ -47,7 +47,7 @@ class HITLResponse(BaseModel, extra="forbid"):
     decisions: list[Decision]
 
 
-class ApproveCalls(Node):
+class CallApprover(Node):
     """Ask about the calls that are confirmed by `operator` or by `interrupt`, all in one interrupt.
 
     Resume with `Command(resume={"decisions": [{"type": "approve"}, …]})`, one decision for each call of the
@@ -67,13 +67,13 @@ class ApproveCalls(Node):
         self.agent = agent
         self.messages_key = messages_key
         names = agent.get_confirmed_tools("operator", "interrupt")
-        self._tools = {name: ToolArguments(agent.toolbox[name]) for name in names}
+        self._tools = {name: ToolSchema(agent.toolbox[name]) for name in names}
         self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for a person's decisions, or apply them."""
         state = StateView(input, self.messages_key, agent=self.agent.name)
-        calls = [call for call in unanswered_calls(state.messages) if call["name"] in self._tools]
+        calls = [call for call in find_unanswered_calls(state.messages) if call["name"] in self._tools]
         if not calls:
             return {}
         response_type: Any = Annotated[HITLResponse, AfterValidator(partial(self._check_response, calls))]
@@ -145,18 +145,18 @@ class ApproveCalls(Node):
             agreed_call = PendingCall(tool=call["name"], arguments=arguments, tool_call_id=call["id"])
             agreements.append(
                 Agreement(
-                    turn=state.turn,
+                    turn=state.turn_id,
                     id=str(uuid4()),
                     by=by,
                     calls=(agreed_call,),
-                    answer_message_id=state.turn,
+                    answer_message_id=state.turn_id,
                 )
             )
         if edited_arguments:
             messages.insert(0, _edit_calls(state, edited_arguments))
-        if open_agreement := find_open_agreement(state):
+        if open_agreement := find_answered_question(state):
             agreements.insert(0, open_agreement[0])  # what the customer was asked stays open
-        return {self.messages_key: messages, **update_agreements(state, *agreements)}
+        return {self.messages_key: messages, **merge_agreements(state, *agreements)}
 
 
 def _edit_calls(state: StateView, edited_arguments: Mapping[str | None, dict[str, Any]]) -> AIMessage:

@@ -35,7 +35,7 @@ B = TypeVar("B", bound=ARQ)
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 UserFunction: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node's steps yield to have it called."""
-Steps: TypeAlias = "Generator[Sequence[Question[Any]] | UserFunction, Any, Update]"
+NodeRequests: TypeAlias = "Generator[Sequence[Question[Any]] | UserFunction, Any, Update]"
 
 
 class Questions(list[Question[Any]]):
@@ -152,15 +152,15 @@ class BlueprintNode(Node, Generic[B]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
         ask = partial(self.reasoner.ask_all, config=config)
-        return run_node_steps(self.steps(self.view_state(input)), ask)
+        return run_node_steps(self.reason(self.view_state(input)), ask)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
         ask = partial(self.reasoner.aask_all, config=config)
-        return await arun_node_steps(self.steps(self.view_state(input)), ask)
+        return await arun_node_steps(self.reason(self.view_state(input)), ask)
 
-    def view_state(self, input: Any, *, is_ahead: bool = False) -> StateView:
-        """Return the node's view of a state; with `is_ahead`, of one that other steps may still change."""
+    def view_state(self, input: Any, *, is_speculative: bool = False) -> StateView:
+        """Return the node's view of a state; with `is_speculative`, of one that other steps may still change."""
         agent: Agent | None = getattr(self, "agent", None)
         name = agent.name if agent else ""
         return StateView(
@@ -168,12 +168,12 @@ class BlueprintNode(Node, Generic[B]):
             self.messages_key,
             self.channels,
             name,
-            is_ahead,
+            is_speculative,
             max_history_tokens=self._max_history_tokens,
             shows_images=self._shows_images,
         )
 
-    def steps(self, state: StateView) -> Steps:
+    def reason(self, state: StateView) -> NodeRequests:
         """Yield questions, receive their answers, and return the update.
 
         The steps may also yield a function without arguments, sync or async, and receive its result or its exception.
@@ -188,7 +188,7 @@ class BlueprintNode(Node, Generic[B]):
     def ask_questions(
         self, *questions: Question[Any]
     ) -> Generator[Sequence[Question[Any]], Any, Sequence[Answer[Any]]]:
-        """Ask questions at the same time, from `steps`: `answers = yield from self.ask_questions(first, second)`.
+        """Ask questions at the same time, from `reason`: `answers = yield from self.ask_questions(first, second)`.
 
         Args:
             *questions: Blueprints with their prompts; may be none.

@@ -15,10 +15,10 @@ from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
-from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolInsight
-from arq_graph.errors import StateError
+from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict
+from arq_graph.errors import StateError, describe_first_error
 from arq_graph.nodes.events import Event
-from arq_graph.nodes.messages import format_message_name, iterate_since_customer
+from arq_graph.nodes.messages import format_message_name, iterate_back_to_customer
 from arq_graph.reasoning.conversation import Conversation
 
 R = TypeVar("R", bound=Record)
@@ -37,15 +37,15 @@ def get_channel_types(*names: str) -> dict[str, Any]:
 class StateView:
     """A node's view of a state: a dict, a dataclass or a Pydantic model.
 
-    With `is_ahead`, other steps of the turn may still change the state, so no event is emitted. The last two fields
-    are those of `Conversation`.
+    `is_speculative` says that other nodes of the turn may still change the state: the node is only asked early (see
+    `Parallel`), so no event is emitted. The last two fields are those of `Conversation`.
     """
 
     state: Any
     messages_key: str = "messages"
     channels: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
-    is_ahead: bool = False
+    is_speculative: bool = False
     max_history_tokens: int = 16_000
     shows_images: bool = True
 
@@ -57,13 +57,13 @@ class StateView:
 
     def emit(self, event: Event | None) -> None:
         """Write an event to `stream_mode="custom"`, with the agent and the turn, unless the view is ahead."""
-        if event is None or self.is_ahead:
+        if event is None or self.is_speculative:
             return
         try:
             write = get_stream_writer()
         except (RuntimeError, KeyError):  # outside a graph there is no stream
             return
-        write(event.model_copy(update={"agent": self.agent, "turn": self.turn}))
+        write(event.model_copy(update={"agent": self.agent, "turn": self.turn_id}))
 
     @cached_property
     def messages(self) -> list[AnyMessage]:
@@ -91,15 +91,15 @@ class StateView:
         return Conversation(self.messages, self.max_history_tokens, self.shows_images)
 
     @cached_property
-    def turn(self) -> str:
+    def turn_id(self) -> str:
         """The id of the current turn, which its records carry."""
-        return self.conversation.turn
+        return self.conversation.turn_id
 
     @cached_property
     def current_turn_matches(self) -> list[GuidelineMatch]:
         """This turn's matches, one for each guideline; none if guidelines weren't matched in this turn."""
         matches: list[GuidelineMatch] = []
-        for record in self.read_turn_records("guideline_matches", GuidelineMatch, self.turn):
+        for record in self.read_turn_records("guideline_matches", GuidelineMatch, self.turn_id):
             matches.extend(record.expand())
         return matches
 
@@ -108,14 +108,16 @@ class StateView:
         rows = self._rows(channel)
         return [_parse_record(channel, record_type, row) for row in rows if row["agent"] == self.agent]
 
-    def read_turn_records(self, channel: str, record_type: type[R], turn: str | None) -> list[R]:
+    def read_turn_records(self, channel: str, record_type: type[R], turn_id: str | None) -> list[R]:
         """Return the agent's own records of a turn.
 
         Records made before the turn's message was sent again with other words don't count.
         """
-        valid_hashes = ("", self._message_hash(turn))
+        valid_hashes = ("", self._message_hash(turn_id))
         records = self.read_records(channel, record_type)
-        return [record for record in records if record.turn == turn and record.message_hash in valid_hashes]
+        return [
+            record for record in records if record.turn == turn_id and record.message_hash in valid_hashes
+        ]
 
     def read_record(self, channel: str, record_type: type[R]) -> R | None:
         """Return the agent's own record in a channel with one for each agent, or else one that names no agent."""
@@ -143,10 +145,10 @@ class StateView:
             rows.append(row)
         return rows
 
-    def _message_hash(self, turn: str | None) -> str:
+    def _message_hash(self, turn_id: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""
         for line in reversed(self.conversation.lines):
-            if line.speaker == "customer" and line.turn == turn:
+            if line.speaker == "customer" and line.turn_id == turn_id:
                 content = json.dumps(line.message.content, default=str)
                 return blake2b(content.encode(), digest_size=8).hexdigest()
         return ""
@@ -177,27 +179,27 @@ def _wrong_channel(channel: str, expected: str) -> StateError:
     )
 
 
-def current_turn_plan(state: StateView) -> Plan | None:
+def read_current_plan(state: StateView) -> Plan | None:
     """Return this turn's plan, or None if there isn't one yet."""
-    plans = state.read_turn_records("plan", Plan, state.turn)
+    plans = state.read_turn_records("plan", Plan, state.turn_id)
     return plans[-1] if plans else None
 
 
-def current_turn_draft(state: StateView) -> str | None:
+def read_current_draft(state: StateView) -> str | None:
     """Return the draft of this turn's reply that a planner or a speaker's last move left, or None."""
-    moves = state.read_turn_records("moves", Move, state.turn)
+    moves = state.read_turn_records("moves", Move, state.turn_id)
     if moves and moves[-1].kind == "speak":
         return moves[-1].text
-    plan = current_turn_plan(state)
+    plan = read_current_plan(state)
     return plan.final_answer if plan else None
 
 
-def find_answered_insights(state: StateView) -> list[ToolInsight]:
+def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:
     """Return what the last reply asked the customer for, an argument or a confirmation, which this turn may answer.
 
     The one exception to the rule that records of other turns are ignored. What an earlier turn asked for is over.
     """
-    insights = state.read_turn_records("tool_insights", ToolInsight, state.conversation.answered_turn)
+    insights = state.read_turn_records("tool_insights", ToolVerdict, state.conversation.answered_turn_id)
     return [insight for insight in insights if insight.kind in ("missing", "invalid", "confirm")]
 
 
@@ -205,18 +207,10 @@ def count_tool_rounds(state: StateView) -> int:
     """Return how many times the agent has called tools since the customer last spoke; other agents don't count."""
     name = format_message_name(state.agent)
     rounds = 0
-    for message in iterate_since_customer(state.messages):
+    for message in iterate_back_to_customer(state.messages):
         if isinstance(message, AIMessage) and message.tool_calls and message.name == name:
             rounds += 1
     return rounds
-
-
-def describe_first_error(error: ValidationError) -> str:
-    """Return the first problem that Pydantic found, with its place."""
-    first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
 
 
 class Node(Runnable[Any, dict[str, Any]]):

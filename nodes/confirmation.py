@@ -3,7 +3,7 @@
 1. A strategy leaves each such call as a tool insight of the kind `confirm`.
 2. The node that sends the reply asks for confirmation (`ask_for_confirmation`): code writes the question below the
    reply, and one update holds the message and its record in the channel `agreements`.
-3. The question stays open until an agent says something else (`find_open_agreement`).
+3. The question stays open until an agent says something else (`find_answered_question`).
 4. Once the customer has answered, every strategy begins with `resolve_agreement`. After a yes, code makes the pending
    calls in order, without a model. After anything else, the strategy says which of them the customer still wants, and
    these are asked about again.
@@ -23,13 +23,13 @@ import regex  # type: ignore[import-untyped]
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
+from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import make_agent_message, read_note
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.yes import has_question_mark, is_yes
 from arq_graph.reasoning.sections import INVISIBLE
 
@@ -56,7 +56,7 @@ def ask_for_confirmation(
     agent: Agent,
     state: StateView,
     text: str,
-    calls: Sequence[ToolInsight],
+    calls: Sequence[ToolVerdict],
     *,
     metadata: Mapping[str, Any] | None = None,
 ) -> tuple[AIMessage, Update, ConfirmationAsked | None]:
@@ -85,10 +85,10 @@ def ask_for_confirmation(
         reply.content = f"{text.strip()}\n\n{question}"
     reply.response_metadata[QUESTION_ID] = {state.agent: agreement.id}
     event = ConfirmationAsked(id=agreement.id, question=question, calls=agreement.calls)
-    return reply, update_agreements(state, agreement), event
+    return reply, merge_agreements(state, agreement), event
 
 
-def find_question_conflict(text: str, calls: Sequence[ToolInsight]) -> str | None:
+def find_question_conflict(text: str, calls: Sequence[ToolVerdict]) -> str | None:
     """Return why a text can't stand above code's question about `calls`; None if it can.
 
     Have it revised once; after that `ask_for_confirmation` sends the question alone.
@@ -102,7 +102,7 @@ def find_question_conflict(text: str, calls: Sequence[ToolInsight]) -> str | Non
     return None
 
 
-def format_question(agent: Agent, calls: Sequence[ToolInsight | PendingCall]) -> str:
+def format_question(agent: Agent, calls: Sequence[ToolVerdict | PendingCall]) -> str:
     """Return code's question about calls: each with its tool and every argument, then how to agree."""
     lines, replies = [], []
     for number, call in enumerate(calls, start=1):
@@ -122,7 +122,7 @@ def format_example_question(agent: Agent, tool: str) -> str:
 
 def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
     """Return a call as the customer reads it, and how to agree to it."""
-    tool, confirmation = ToolArguments(agent.toolbox[name]), agent.confirm.get(name)
+    tool, confirmation = ToolSchema(agent.toolbox[name]), agent.confirm.get(name)
     values = {}
     for argument in tool.arguments:
         if arguments is None:
@@ -149,7 +149,7 @@ def _format_value(value: Any) -> str:
 # --- the open question
 
 
-def find_open_agreement(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
+def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
     """Return the open question with all messages of the customer's since; None if none is open or answered.
 
     It is open while the message that ends with it is the agent's last one, and reads as it was sent.
@@ -206,7 +206,7 @@ class AgreementOutcome:
 
     call: ToolCall | None = None
     update: Mapping[str, Any] = field(default_factory=dict)
-    insights: tuple[ToolInsight, ...] = ()
+    insights: tuple[ToolVerdict, ...] = ()
     pending: Mapping[str, PendingCall] = field(default_factory=dict)
 
     def describe_pending(self) -> list[dict[str, Any]]:
@@ -221,18 +221,18 @@ def resolve_agreement(gate: Gate, agrees: Agrees | None) -> Generator[UserFuncti
 
     `agrees` decides what else is a yes than the list has.
     """
-    open_agreement = find_open_agreement(gate.state)
+    open_agreement = find_answered_question(gate.state)
     if open_agreement is None:
         return AgreementOutcome()
     agreement, answers = open_agreement
     pending = [call for call in agreement.calls if call.tool_call_id is None and call.tool in gate.tools]
 
-    answer_id = gate.conversation.turn
+    answer_id = gate.conversation.turn_id
     answer_text = "\n".join(message.text for message in answers)
     # A message that was edited keeps its id, so the text is compared, too.
     was_agreed_to = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
     if not was_agreed_to:
-        if gate.state.is_ahead:
+        if gate.state.is_speculative:
             agrees = None  # a function of the user's is called once
         has_agreed = yield from _has_agreed(agreement, pending, answers, answer_text, agrees)
         if not has_agreed:
@@ -245,17 +245,17 @@ def resolve_agreement(gate: Gate, agrees: Agrees | None) -> Generator[UserFuncti
     has_failed = any(call.tool_call_id in failed_ids for call in agreement.calls)
     # One yes is for as many rounds as there were calls, so a turn ends whatever else goes wrong.
     if has_failed or count_tool_rounds(gate.state) >= len(agreement.calls):
-        return AgreementOutcome(insights=tuple(gate.check_again(pending)))
+        return AgreementOutcome(insights=tuple(gate.recheck_pending_calls(pending)))
 
     first_call, *other_calls = pending
-    verdict = gate.check_agreed(first_call, gate.rules.find_objection(first_call.tool))
+    verdict = gate.check_agreed_call(first_call, gate.rules.find_objection(first_call.tool))
     if verdict[0].kind != "run":
-        return AgreementOutcome(insights=(*verdict, *gate.check_again(other_calls)))
+        return AgreementOutcome(insights=(*verdict, *gate.recheck_pending_calls(other_calls)))
     tool_call = make_call(first_call.tool, first_call.arguments)
     made_call = first_call.model_copy(update={"tool_call_id": tool_call["id"]})
     calls = tuple(made_call if call is first_call else call for call in agreement.calls)
     fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": calls}
-    update = update_agreements(gate.state, agreement.model_copy(update=fields))
+    update = merge_agreements(gate.state, agreement.model_copy(update=fields))
     insight = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
     return AgreementOutcome(tool_call, update, (insight,))
 
@@ -288,7 +288,7 @@ def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
 
 
-def update_agreements(state: StateView, *agreements: Agreement) -> Update:
+def merge_agreements(state: StateView, *agreements: Agreement) -> Update:
     """Return the update of `agreements` with these records, besides those of the same turns."""
     turns: set[str | None] = set()
     for agreement in agreements:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, ToolVerdict
 
 
 class Event(BaseModel):
@@ -33,7 +33,7 @@ class ToolsDecided(Event):
     """A strategy decided which calls to make: one of `decisions` for each proposed call or missing argument."""
 
     type: Literal["tools_decided"] = "tools_decided"
-    decisions: tuple[ToolInsight, ...]
+    decisions: tuple[ToolVerdict, ...]
 
 
 class PlanMade(Event):
@@ -45,7 +45,7 @@ class PlanMade(Event):
 
     type: Literal["plan_made"] = "plan_made"
     plan: Plan
-    decisions: tuple[ToolInsight, ...] = ()
+    decisions: tuple[ToolVerdict, ...] = ()
 
 
 class Thought(Event):
@@ -70,7 +70,7 @@ class Spoke(Event):
     asks: bool = False
     waits: bool = False
     draft: bool = False
-    decisions: tuple[ToolInsight, ...] = ()
+    decisions: tuple[ToolVerdict, ...] = ()
     faults: tuple[str, ...] = ()
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.agent.state import Agreement, PendingCall, ToolInsight
+from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.speaking.policies import Policy
-from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
+from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
 from arq_graph.reasoning.conversation import Conversation, Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"
@@ -57,7 +57,7 @@ class Gate:
     agent: Agent
     state: StateView
     conversation: Conversation
-    tools: Mapping[str, ToolArguments]
+    tools: Mapping[str, ToolSchema]
     rules: ToolRules = field(default_factory=ToolRules)
 
     @cached_property
@@ -66,9 +66,9 @@ class Gate:
         return get_granted_tools(self.agent, self.state)
 
     @cached_property
-    def previous_calls(self) -> tuple[ToolInsight, ...]:
+    def previous_calls(self) -> tuple[ToolVerdict, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
-        insights = self.state.read_turn_records("tool_insights", ToolInsight, self.state.turn)
+        insights = self.state.read_turn_records("tool_insights", ToolVerdict, self.state.turn_id)
         return tuple(insight for insight in insights if insight.kind == "run")
 
     @cached_property
@@ -79,14 +79,14 @@ class Gate:
 
     def check(
         self,
-        tool: ToolArguments,
+        tool: ToolSchema,
         arguments: Mapping[str, Any],
         problems: Sequence[Problem] = (),
         *,
         repeat_is_justified: bool | None = None,
         objection: str = "",
         doubt: str = "",
-    ) -> list[ToolInsight]:
+    ) -> list[ToolVerdict]:
         """Return the verdict on a proposed call; the first thing that is wrong with it decides.
 
         Args:
@@ -103,26 +103,26 @@ class Gate:
                 f"{tool.name} cannot be called now: no active guideline grants it; the tools that can: "
                 f"{candidates}"
             )
-            return [self.make_insight(tool, "declined", arguments, reason)]
+            return [self.make_verdict(tool, "declined", arguments, reason)]
         if problems:
             return self.report_problems(tool, arguments, problems)
         if reason := self._find_repetition(tool, arguments, repeat_is_justified) or objection:
-            return [self.make_insight(tool, "declined", arguments, reason)]
+            return [self.make_verdict(tool, "declined", arguments, reason)]
         if tool.name in self.agent.get_confirmed_tools("customer") or doubt:
-            return [self.make_insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
-        return [self.make_insight(tool, "run", arguments)]
+            return [self.make_verdict(tool, "confirm", arguments, doubt or NOT_AGREED)]
+        return [self.make_verdict(tool, "run", arguments)]
 
-    def check_again(self, calls: Iterable[PendingCall]) -> list[ToolInsight]:
+    def recheck_pending_calls(self, calls: Iterable[PendingCall]) -> list[ToolVerdict]:
         """Return the verdicts on pending calls; the customer is asked again about those that could run."""
-        insights: list[ToolInsight] = []
+        insights: list[ToolVerdict] = []
         for call in calls:
-            for insight in self.check_agreed(call):
+            for insight in self.check_agreed_call(call):
                 if insight.kind == "run":
                     insight = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
                 insights.append(insight)
         return insights
 
-    def check_agreed(self, call: PendingCall, objection: str = "") -> list[ToolInsight]:
+    def check_agreed_call(self, call: PendingCall, objection: str = "") -> list[ToolVerdict]:
         """Return the verdict on a call that the customer has agreed to.
 
         What a model judged when the customer was asked still counts. Conditions that are functions, overrides,
@@ -131,15 +131,15 @@ class Gate:
         tool = self.tools[call.tool]
         granted_by = find_remaining_grants(self.agent, self.state, call.granted_by)
         if tool.name not in self.agent.always_available and not granted_by:
-            return [self.make_insight(tool, "declined", call.arguments, "no guideline grants it any more")]
+            return [self.make_verdict(tool, "declined", call.arguments, "no guideline grants it any more")]
         if problems := tool.validate(call.arguments):
             return self.report_problems(tool, call.arguments, problems)
         kind = "declined" if objection else "run"
-        return [self.make_insight(tool, kind, call.arguments, objection, granted_by=granted_by)]
+        return [self.make_verdict(tool, kind, call.arguments, objection, granted_by=granted_by)]
 
-    def make_insight(
+    def make_verdict(
         self,
-        tool: ToolArguments,
+        tool: ToolSchema,
         kind: Any,
         arguments: Mapping[str, Any],
         problem: str = "",
@@ -147,16 +147,16 @@ class Gate:
         *,
         granted_by: tuple[str, ...] | None = None,
         rationale: str = "",
-    ) -> ToolInsight:
+    ) -> ToolVerdict:
         """Return the record of a verdict on a call, or on one of its arguments."""
         if granted_by is None:
             granted_by = self.granted.get(tool.name, ())
-        return ToolInsight(
-            turn=self.state.turn,
+        return ToolVerdict(
+            turn=self.state.turn_id,
             tool=tool.name,
             kind=kind,
             argument=argument.name if argument else None,
-            description=argument.description if argument else tool.tool.description,
+            description=argument.description if argument else tool.base_tool.description,
             problem=problem,
             arguments=dict(arguments),
             rationale=rationale,
@@ -164,31 +164,31 @@ class Gate:
         )
 
     def report_problems(
-        self, tool: ToolArguments, arguments: Mapping[str, Any], problems: Sequence[Problem]
-    ) -> list[ToolInsight]:
+        self, tool: ToolSchema, arguments: Mapping[str, Any], problems: Sequence[Problem]
+    ) -> list[ToolVerdict]:
         """Return the records of the missing and invalid arguments of a call."""
         return [
-            self.make_insight(tool, problem.kind, arguments, problem.message, problem.argument)
+            self.make_verdict(tool, problem.kind, arguments, problem.message, problem.argument)
             for problem in problems
         ]
 
     def _find_repetition(
-        self, tool: ToolArguments, arguments: Mapping[str, Any], is_justified: bool | None
+        self, tool: ToolSchema, arguments: Mapping[str, Any], is_justified: bool | None
     ) -> str:
         """Return why a call only repeats one of this turn; empty if it doesn't, or if there is a reason to."""
         if is_justified:
             return ""
-        key = tool.make_key(arguments)
+        key = tool.make_call_identity(arguments)
         results: list[Line] = []
         same_results: list[Line] = []
         for line in self.conversation.current_turn_results:
             if line.call:
                 results.append(line)
-                if line.call["name"] == tool.name and tool.make_key(line.call["args"]) == key:
+                if line.call["name"] == tool.name and tool.make_call_identity(line.call["args"]) == key:
                     same_results.append(line)
         if not same_results:
             for call in self.previous_calls:
-                if call.tool == tool.name and tool.make_key(call.arguments) == key:
+                if call.tool == tool.name and tool.make_call_identity(call.arguments) == key:
                     return "the same call was proposed already in this turn, and another one was made in its place"
             return ""
         last = same_results[-1]
@@ -221,7 +221,7 @@ def find_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str
     return "this tool cannot be called now: no active guideline grants it"
 
 
-def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
+def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
     """Return the guidelines that are active in the current turn of a state, for a prompt or a router of your own.
 
     Args:
@@ -252,7 +252,7 @@ def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
     for guideline in agent.guidelines:
         if guideline.condition is None:
             scores[guideline.id] = MAX_SCORE
-    if len(scores) < len(agent.guidelines) and not state.is_ahead:
+    if len(scores) < len(agent.guidelines) and not state.is_speculative:
         warnings.warn(
             f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
             "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "

@@ -14,9 +14,9 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, SpecError, require_choice, require_count
-from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_function_state, describe_guideline
-from arq_graph.nodes.blueprint_node import Answers, Questions, Steps, UserFunction
-from arq_graph.nodes.channels import StateView, Update, find_answered_insights
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state, describe_guideline
+from arq_graph.nodes.blueprint_node import Answers, NodeRequests, Questions, UserFunction
+from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
     Judgement,
@@ -109,11 +109,11 @@ class GuidelineMatcher(AgentNode[ARQ]):
     """
 
     module = "matcher"
-    files = "guideline_matcher"
+    prompt_name = "guideline_matcher"
     agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
     default_temperature = 0.15
 
-    example_blueprint = staticmethod(lambda _: make_batch_blueprint([_EXAMPLE]))
+    make_example_blueprint = staticmethod(lambda _: make_batch_blueprint([_EXAMPLE]))
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         required = [guideline for guideline in judged if not _can_be_left_out(guideline)]
         return optional_groups + _split(required, size)
 
-    def steps(self, state: StateView) -> Steps:
+    def reason(self, state: StateView) -> NodeRequests:
         """Judge what is left to judge in this turn."""
         inputs = yield from self._read_inputs(state)
         candidates = yield from self._choose_candidates(inputs)
@@ -182,7 +182,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             for id in ids:
                 is_condition_met = inputs.conditions.get(id, False)
                 guideline = self.agent.get_guideline(id)
-                matches[id] = make_match(guideline, answer, state.turn, is_condition_met=is_condition_met)
+                matches[id] = make_match(guideline, answer, state.turn_id, is_condition_met=is_condition_met)
             judged.extend(ids)
         related = apply_relations(self.agent.relations, matches)
         state.emit(GuidelinesMatched(matches=tuple(related), judged=tuple(judged)))
@@ -194,14 +194,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
         conversation = self.read_conversation(state)
         matches = {match.guideline: match for match in state.current_turn_matches}
         conditions: dict[str, bool] = {}
-        function_state = build_function_state(self.agent, state)
+        function_state = build_callback_state(self.agent, state)
         for guideline in self.agent.guidelines:
             if guideline.condition is None:
                 conditions[guideline.id] = True
             elif not isinstance(guideline.condition, str):
                 conditions[guideline.id] = yield from _evaluate_condition(guideline, function_state)
         awaiting_answer: set[str] = set()
-        for insight in find_answered_insights(state):
+        for insight in find_requests_of_last_reply(state):
             awaiting_answer.update(self.agent.grants.get(insight.tool, ()))
         return PassInputs(state, conversation, matches, conditions, awaiting_answer)
 
@@ -243,7 +243,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             is_first_refuted = match is None and not is_condition_met
             has_matched = match is not None and match.matched
             if (_needs_no_model(guideline) or is_first_refuted) and not has_matched:
-                turn = inputs.conversation.turn
+                turn = inputs.conversation.turn_id
                 matches[id] = make_match_by_code(guideline, turn, is_condition_met=is_condition_met)
         return matches
 
@@ -313,7 +313,7 @@ def _update_if_all_match(
         ids.extend(open_ids)
     records: list[GuidelineMatch] = []
     for id in dict.fromkeys(ids):
-        records.append(GuidelineMatch(guideline=id, turn=state.turn, active=True, matched=True))
+        records.append(GuidelineMatch(guideline=id, turn=state.turn_id, active=True, matched=True))
     return {**update, "guideline_matches": state.replace_records("guideline_matches", records)}
 
 

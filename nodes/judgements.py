@@ -22,9 +22,9 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError
-from arq_graph.nodes.violations import split_words
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+from arq_graph.reasoning.sections import split_words
 
 ACTIVATION_SCORE = 6
 """The lowest score that activates a guideline (ARQ paper, 5.1.1)."""

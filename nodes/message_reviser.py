@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
+from arq_graph.agent.state import AppliedGuideline, Revision, ToolVerdict
 from arq_graph.errors import (
     BlueprintError,
     InputError,
@@ -17,14 +17,20 @@ from arq_graph.errors import (
     require_count,
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
-from arq_graph.nodes.blueprint_node import Steps
-from arq_graph.nodes.channels import StateView, Update, current_turn_draft
+from arq_graph.nodes.blueprint_node import NodeRequests
+from arq_graph.nodes.channels import StateView, Update, read_current_draft
 from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.reply_stream import ReplyStream
-from arq_graph.nodes.violations import PromptFacts, collect_facts, find_blockers, find_leaks, find_violations
+from arq_graph.nodes.violations import (
+    PromptReferences,
+    collect_references,
+    find_blockers,
+    find_leaks,
+    find_violations,
+)
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike
@@ -63,7 +69,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     """
 
     module = "message"
-    files = "message_reviser"
+    prompt_name = "message_reviser"
     agent_state_channels = (
         "guideline_matches",
         "applied_guidelines",
@@ -76,7 +82,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     )
     default_temperature = 0.1
 
-    example_blueprint = staticmethod(lambda _: MessageBlueprint)
+    make_example_blueprint = staticmethod(lambda _: MessageBlueprint)
 
     def __init__(
         self,
@@ -107,7 +113,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             channels[self.draft_key] = str | None
         return channels
 
-    def steps(self, state: StateView) -> Steps:
+    def reason(self, state: StateView) -> NodeRequests:
         """Write the reply of this turn."""
         conversation = self.read_conversation(state)
         # The active guidelines that have an action; the others are observations.
@@ -115,8 +121,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         scores = {
             id: score for id, score in scores.items() if self.agent.get_guideline(id).action is not None
         }
-        draft = state.get(self.draft_key) if self.draft_key else current_turn_draft(state)
-        insights = state.read_turn_records("tool_insights", ToolInsight, state.turn)
+        draft = state.get(self.draft_key) if self.draft_key else read_current_draft(state)
+        insights = state.read_turn_records("tool_insights", ToolVerdict, state.turn_id)
         pending = [insight for insight in insights if insight.kind == "confirm"]
         context = self._describe_context(state, scores, insights)
         facts = self._collect_context_facts(conversation, context)
@@ -136,7 +142,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             violations = tuple(map(str, complaints))
             followed = tuple(answer.revisions[-1].followed)
             candidates.append(
-                Revision(turn=state.turn, content=content, followed=followed, violations=violations)
+                Revision(turn=state.turn_id, content=content, followed=followed, violations=violations)
             )
             state.emit(ReplyRevised(content=content, violations=violations))
 
@@ -162,7 +168,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         self,
         state: StateView,
         scores: Mapping[str, int],
-        tool_insights: Sequence[ToolInsight],
+        tool_insights: Sequence[ToolVerdict],
     ) -> dict[str, Any]:
         active_guidelines: list[dict[str, Any]] = []
         for id, score in scores.items():
@@ -199,7 +205,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 yield {**describe_guideline(guideline), "replaced_by": overriding}
 
     def _describe_insights(
-        self, state: StateView, tool_insights: Sequence[ToolInsight]
+        self, state: StateView, tool_insights: Sequence[ToolVerdict]
     ) -> Iterator[dict[str, Any]]:
         """Describe what is open this turn: arguments, a confirmation question, conditions that aren't known yet."""
         fields = {"tool", "kind", "argument", "description", "problem"}
@@ -219,22 +225,24 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                     "what_would_decide_it": match.missing_information,
                 }
 
-    def _collect_context_facts(self, conversation: Conversation, context: Mapping[str, Any]) -> PromptFacts:
+    def _collect_context_facts(
+        self, conversation: Conversation, context: Mapping[str, Any]
+    ) -> PromptReferences:
         sources = [guideline["id"] for guideline in context["active_guidelines"]]
         sources += [insight["id"] for insight in context["insights"]]
         sources += [tool["name"] for tool in context["tool_descriptions"]]
-        return collect_facts(self.agent, conversation, context["variables"], sources)
+        return collect_references(self.agent, conversation, context["variables"], sources)
 
     def _choose_reply(
         self,
         answer: Answer[Any] | ReasoningError,
         candidates: Sequence[Revision],
-        facts: PromptFacts,
+        facts: PromptReferences,
         draft: str | None,
         fallback: str,
     ) -> Revision:
         """Return the last candidate, or if it must not be sent, the draft or the fallback."""
-        turn = facts.conversation.turn
+        turn = facts.conversation.turn_id
         if isinstance(answer, ReasoningError):
             is_replaceable = isinstance(answer, BlueprintError | RefusalError)
             if self.on_unsatisfied != "fallback" or not is_replaceable:
@@ -259,7 +267,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         chosen: Revision,
         rejected: Sequence[Revision],
         active: Sequence[str],
-        pending: Sequence[ToolInsight],
+        pending: Sequence[ToolVerdict],
     ) -> Update:
         reply, agreements, question_asked = ask_for_confirmation(self.agent, state, chosen.content, pending)
         followed: tuple[str, ...] = ()
@@ -272,7 +280,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(
-                guideline=id, turn=state.turn, message_id=str(reply.id), times=times
+                guideline=id, turn=state.turn_id, message_id=str(reply.id), times=times
             )
         state.emit(ReplySent(content=reply.text, followed=followed, satisfied=not chosen.violations))
         state.emit(question_asked)

@@ -52,15 +52,15 @@ def read_note(message: BaseMessage, key: str) -> Mapping[str, Any]:
     return note if isinstance(note, Mapping) else {}
 
 
-def iterate_since_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+def iterate_back_to_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
     """Iterate over the messages since the customer last spoke, the newest first."""
     return takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
 
 
-def unanswered_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     """Return the calls without a result of the last message that has calls, if it belongs to this turn."""
     answered_ids: set[str] = set()
-    for message in iterate_since_customer(messages):
+    for message in iterate_back_to_customer(messages):
         if isinstance(message, ToolMessage):
             answered_ids.add(message.tool_call_id)
         elif isinstance(message, AIMessage) and message.tool_calls:

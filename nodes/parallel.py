@@ -13,14 +13,14 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.errors import Complaint, InputError, ReasoningError, require_type
 from arq_graph.nodes.blueprint_node import (
     BlueprintNode,
+    NodeRequests,
     Questions,
-    Steps,
     UserFunction,
     arun_node_steps,
     run_node_steps,
 )
 from arq_graph.nodes.channels import Node, StateView, Update
-from arq_graph.nodes.messages import unanswered_calls
+from arq_graph.nodes.messages import find_unanswered_calls
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import dump_in_mode
 from arq_graph.reasoning.reasoner import Reasoner, aask_together, ask_together
@@ -61,20 +61,20 @@ class Parallel(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the steps on a state: a dict, a dataclass or a Pydantic model."""
-        return run_node_steps(self.steps(input), partial(ask_together, config=config))
+        return run_node_steps(self.reason(input), partial(ask_together, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the steps on a state, without blocking."""
-        return await arun_node_steps(self.steps(input), partial(aask_together, config=config))
+        return await arun_node_steps(self.reason(input), partial(aask_together, config=config))
 
-    def steps(self, state: Any) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
+    def reason(self, state: Any) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
         """Run the steps in order, and return their updates as one."""
         update: Update = {}
         messages: list[Any] = []
         turn_steps = [_Step(node) for node in self.nodes]
         for number, step in enumerate(turn_steps, start=1):
             handle = partial(self._handle_request, step, turn_steps[number:], state)
-            node_steps = step.node.steps(step.node.view_state(state))
+            node_steps = step.node.reason(step.node.view_state(state))
             node_update = yield from _run_steps(node_steps, handle)
             state = self._apply(state, node_update)
             messages.extend(node_update.get(self.messages_key, ()))
@@ -115,12 +115,12 @@ class Parallel(Node):
             state_if_all_match = self._apply(state, request.make_update_if_all_match())
         early_questions: list[_EarlyQuestion] = []
         for step in following:
-            if step.was_asked_ahead:
+            if step.was_asked_speculatively:
                 continue
-            step.was_asked_ahead = True
+            step.was_asked_speculatively = True
             node = step.node
             expected_state = state_if_all_match if node.assumes_all_match else state
-            node_steps = node.steps(node.view_state(expected_state, is_ahead=True))
+            node_steps = node.reason(node.view_state(expected_state, is_speculative=True))
             questions, update = yield from _run_until_questions(node_steps)
             step.early_questions = [_EarlyQuestion(node.reasoner, question) for question in questions]
             early_questions += step.early_questions
@@ -129,7 +129,7 @@ class Parallel(Node):
         return early_questions
 
     def _calls_tools(self, state: Any) -> bool:
-        return bool(unanswered_calls(StateView(state, self.messages_key).messages))
+        return bool(find_unanswered_calls(StateView(state, self.messages_key).messages))
 
     def _apply(self, state: Any, update: Update) -> Any:
         """Return the state after an update."""
@@ -160,7 +160,7 @@ class _Step:
 
     def __init__(self, node: BlueprintNode[Any]) -> None:
         self.node = node
-        self.was_asked_ahead = False
+        self.was_asked_speculatively = False
         self.early_questions: list[_EarlyQuestion] = []
 
     def find_answer(self, question: Question[Any]) -> Answer[Any] | ReasoningError | None:
@@ -201,7 +201,7 @@ class _EarlyQuestion:
 
 
 def _run_steps(
-    steps: Steps, handle: Callable[[Request], Generator[Any, Any, Any]]
+    steps: NodeRequests, handle: Callable[[Request], Generator[Any, Any, Any]]
 ) -> Generator[Any, Any, Update]:
     """Run a node's steps, with what `handle` returns as the result of each request."""
     try:
@@ -221,7 +221,7 @@ def _run_steps(
 
 
 def _run_until_questions(
-    steps: Steps,
+    steps: NodeRequests,
 ) -> Generator[UserFunction, Any, tuple[Sequence[Question[Any]], Update]]:
     """Run a node's steps until they ask something; return the questions, or the update if there are none."""
     try:

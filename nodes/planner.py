@@ -11,11 +11,11 @@ from typing import Any, Unpack
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
+from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
-from arq_graph.nodes.blueprint_node import Steps
-from arq_graph.nodes.channels import Update, count_tool_rounds, current_turn_plan
+from arq_graph.nodes.blueprint_node import NodeRequests
+from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_plan
 from arq_graph.nodes.confirmation import (
     AgreementOutcome,
     ask_for_confirmation,
@@ -37,11 +37,12 @@ from arq_graph.nodes.proposed_calls import (
     parse_call,
     read_choice,
 )
-from arq_graph.nodes.strategy import Strategy, StrategyOptions
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.violations import collect_facts, find_leaks, split_words
+from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
+from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.violations import collect_references, find_leaks
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
+from arq_graph.reasoning.sections import split_words
 
 
 class PlanningContext(DecisionContext[Proposal]):
@@ -49,7 +50,7 @@ class PlanningContext(DecisionContext[Proposal]):
 
     def __init__(self, gate: Gate, outcome: AgreementOutcome, max_steps: int) -> None:
         super().__init__(gate, outcome)
-        self.plan = current_turn_plan(gate.state)
+        self.plan = read_current_plan(gate.state)
         self.steps_left = max(0, max_steps - count_tool_rounds(gate.state))
         self.results = gate.conversation.current_turn_results
         self.new_results = self.results
@@ -76,14 +77,14 @@ class Planner(Strategy):
         *,
         max_steps: int = 8,
         draft: bool = False,
-        **settings: Unpack[StrategyOptions],
+        **settings: Unpack[StrategyNodeSettings],
     ) -> None:
         self.max_steps = require_count("max_steps", max_steps)
         self.draft = draft
         super().__init__(model, agent, **settings)
         is_confirmed = bool(agent.get_confirmed_tools("customer"))
-        self.blueprint = self.example_blueprint(list(self.tools.values()), confirmed=is_confirmed)
-        self.tools_by_property: dict[str, ToolArguments] = {}
+        self.blueprint = self.make_example_blueprint(list(self.tools.values()), confirmed=is_confirmed)
+        self.tools_by_property: dict[str, ToolSchema] = {}
         for name, tool in self.tools.items():
             self.tools_by_property[get_property_name(name, (FINAL_ANSWER,))] = tool
         tools = [describe_tool(agent, tool, property) for property, tool in self.tools_by_property.items()]
@@ -101,7 +102,7 @@ class Planner(Strategy):
         """Yield why an answer's action must not be taken, besides what is wrong with the action itself."""
         yield from ()
 
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
         """Make or refine the plan of this turn, and take one action."""
         context = PlanningContext(gate, outcome, self.max_steps)
         sections = self._describe_plan_context(context)
@@ -144,7 +145,7 @@ class Planner(Strategy):
             problems.append("it is empty")
         if not self.draft:
             variables = describe_variables(self.agent, gate.state)
-            facts = collect_facts(self.agent, gate.conversation, variables, context.outcome.pending)
+            facts = collect_references(self.agent, gate.conversation, variables, context.outcome.pending)
             problems += find_leaks(text, facts)
             if conflict := find_question_conflict(text, to_confirm):
                 problems.append(conflict)
@@ -177,7 +178,7 @@ class Planner(Strategy):
             call = proposal.call
             final_answer = None if call else proposal.text
         plan = Plan(
-            turn=gate.state.turn,
+            turn=gate.state.turn_id,
             version=context.version,
             call=call,
             final_answer=final_answer,
@@ -186,8 +187,8 @@ class Planner(Strategy):
             **self.build_plan_fields(answer.value, context, proposal.tool),
         )
         # The customer is asked once the turn ends, about the calls that are still proposed then.
-        to_confirm: Sequence[ToolInsight] = ()
-        call_insights: Sequence[ToolInsight] = ()
+        to_confirm: Sequence[ToolVerdict] = ()
+        call_insights: Sequence[ToolVerdict] = ()
         if call:
             call_insights = proposal.insights
         else:
@@ -249,8 +250,8 @@ class PreActPlanner(Planner):
         InputError: `max_steps` is below 1. `BlueprintNode` lists what running raises.
     """
 
-    files = "pre_act_planner"
-    example_blueprint = staticmethod(make_pre_act_blueprint)
+    prompt_name = "pre_act_planner"
+    make_example_blueprint = staticmethod(make_pre_act_blueprint)
 
     def find_faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
         """Yield what makes a plan invalid: its first step must be the action, its last one the final answer."""
@@ -324,8 +325,8 @@ class ReActPlanner(Planner):
     thought as the reason.
     """
 
-    files = "react_planner"
-    example_blueprint = staticmethod(make_react_blueprint)
+    prompt_name = "react_planner"
+    make_example_blueprint = staticmethod(make_react_blueprint)
 
     def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the step that is taken, and the thoughts and steps before it, which are ReAct's trace."""

@@ -18,7 +18,7 @@ from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.events import ProgressMade
 
 
-class TrackProgress(Node):
+class ProgressTracker(Node):
     """Measure the conversation so far on a milestone graph and write `progress`.
 
     Code decides the milestones that it can observe: calls and checked conditions. The others stay undecided, so that
@@ -74,7 +74,7 @@ class TrackProgress(Node):
         return self._make_update(state, result)
 
     def _make_update(self, state: StateView, result: Score) -> Update:
-        progress = make_progress_record(self.graph, result, state.turn)
+        progress = make_progress_record(self.graph, result, state.turn_id)
         previous = state.read_record("progress", Progress)
         if not _is_same_progress(progress, previous):
             reached_before = previous.reached if previous else ()

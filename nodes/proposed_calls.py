@@ -16,10 +16,10 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Discriminator, Tag, create_model
 
-from arq_graph.agent.state import PlannedCall, ToolInsight
+from arq_graph.agent.state import PlannedCall, ToolVerdict
 from arq_graph.nodes.confirmation import AgreementOutcome
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, respond
 from arq_graph.reasoning.sections import as_json
@@ -75,7 +75,7 @@ def _find_key(answer: Any) -> Any:
 
 
 def make_call_options(
-    tools: Sequence[ToolArguments],
+    tools: Sequence[ToolSchema],
     basis: type[ARQ],
     reserved: Collection[str],
     fields: Mapping[str, Field] | None = None,
@@ -108,7 +108,7 @@ def get_property_name(tool: str, reserved: Collection[str]) -> str:
 # --- reading
 
 
-def parse_call(tool: ToolArguments, call: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
+def parse_call(tool: ToolSchema, call: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
     """Return a call's arguments, the problems with them, and by argument, why the customer has to confirm its value."""
     arguments, problems = tool.parse(getattr(call, "arguments", None))
     doubts: dict[str, str] = {}
@@ -116,7 +116,7 @@ def parse_call(tool: ToolArguments, call: Any) -> tuple[dict[str, Any], list[Pro
         if argument.name not in arguments:
             continue
         value = arguments[argument.name]
-        basis = getattr(call.arguments, argument.key).basis
+        basis = getattr(call.arguments, argument.property_name).basis
         if basis in _DOUBTS:
             doubts[argument.name] = f"{as_json(value)} {_DOUBTS[basis]}"
         is_blank = isinstance(value, str) and not value.strip()
@@ -128,27 +128,27 @@ def parse_call(tool: ToolArguments, call: Any) -> tuple[dict[str, Any], list[Pro
     return arguments, problems, doubts
 
 
-def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolInsight]:
+def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolVerdict]:
     """Return the insights about the arguments that an answer asks the customer for, of tools that can be called."""
-    insights: list[ToolInsight] = []
+    insights: list[ToolVerdict] = []
     for request in requests:
         if request.tool not in gate.granted:
             continue
         tool = gate.tools[request.tool]
         for argument in tool.arguments:
-            if request.argument in (argument.name, argument.key):
+            if request.argument in (argument.name, argument.property_name):
                 insights += gate.report_problems(tool, {}, [Problem(argument, "missing")])
     return insights
 
 
 def explain_refusal(
-    tool: ToolArguments, verdict: Sequence[ToolInsight], call_path: str, answer: str
+    tool: ToolSchema, verdict: Sequence[ToolVerdict], call_path: str, answer: str
 ) -> list[Fault]:
     """Return why the gate refuses a call, for the model; nothing if it doesn't.
 
     `call_path` is the call's path in the model's answer, `answer` names what the model says to the customer.
     """
-    keys = {argument.name: argument.key for argument in tool.arguments}
+    keys = {argument.name: argument.property_name for argument in tool.arguments}
     faults: list[Fault] = []
     for insight in verdict:
         if insight.kind == "confirm":
@@ -185,7 +185,7 @@ class Proposal:
     call: PlannedCall | None = None
     refusals: tuple[Fault, ...] = ()
     faults: tuple[Fault, ...] = ()
-    insights: tuple[ToolInsight, ...] = ()
+    insights: tuple[ToolVerdict, ...] = ()
     still_wanted: Sequence[str] = ()
     """Ids of the pending calls that the customer still wants, by this answer."""
 
@@ -213,15 +213,15 @@ class DecisionContext(Generic[P]):
         self.proposals: list[P] = []
 
     @property
-    def insights(self) -> list[ToolInsight]:
+    def insights(self) -> list[ToolVerdict]:
         """The insights about everything that was proposed."""
         return [insight for proposal in self.proposals for insight in proposal.insights]
 
-    def find_calls_to_confirm(self, still_wanted: Sequence[str]) -> list[ToolInsight]:
+    def find_calls_to_confirm(self, still_wanted: Sequence[str]) -> list[ToolVerdict]:
         """Return the calls that code asks the customer about: the pending ones that are still wanted, by their ids, and
         the newest one that was proposed of each tool."""
         pending = [call for id, call in self.outcome.pending.items() if id in still_wanted]
-        asked_again = [*self.outcome.insights, *self.gate.check_again(pending)]
+        asked_again = [*self.outcome.insights, *self.gate.recheck_pending_calls(pending)]
         calls = [insight for insight in asked_again if insight.kind == "confirm"]
         newest = {insight.tool: insight for insight in self.insights if insight.kind == "confirm"}
         return [*calls, *newest.values()]
@@ -229,12 +229,12 @@ class DecisionContext(Generic[P]):
 
 def merge_insights(
     outcome: AgreementOutcome,
-    proposed: Iterable[ToolInsight],
-    call_insights: Collection[ToolInsight],
-    to_confirm: Collection[ToolInsight],
+    proposed: Iterable[ToolVerdict],
+    call_insights: Collection[ToolVerdict],
+    to_confirm: Collection[ToolVerdict],
     *,
     asks: bool,
-) -> list[ToolInsight]:
+) -> list[ToolVerdict]:
     """Return the insights to record: about the calls that are made, refused, and asked about.
 
     Proposed calls that are neither made nor asked about count as declined. So do missing and invalid arguments, unless

@@ -9,22 +9,22 @@ from typing import Any, ClassVar, Unpack
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import ToolInsight
+from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
-from arq_graph.nodes.blueprint_node import Steps, UserFunction
-from arq_graph.nodes.channels import StateView, Update, find_answered_insights
+from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
+from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message
 from arq_graph.nodes.proposed_calls import DecisionContext, P
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 
 
-class StrategyOptions(NodeSettings, total=False):
+class StrategyNodeSettings(NodeSettings, total=False):
     """Settings that all strategies share; `agrees` decides what else is a yes than the shipped list has."""
 
     agrees: Agrees | None
@@ -55,9 +55,9 @@ class Strategy(AgentNode[ARQ]):
     ) -> None:
         super().__init__(model, agent, ARQ, **settings)
         self.agrees = agrees
-        self.tools = {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}
+        self.tools = {name: ToolSchema(tool) for name, tool in agent.toolbox.items()}
 
-    def steps(self, state: StateView) -> Steps:
+    def reason(self, state: StateView) -> NodeRequests:
         """Make the call that the customer has agreed to; without one, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
         gate.rules = yield from self.evaluate_policies(gate)
@@ -69,7 +69,7 @@ class Strategy(AgentNode[ARQ]):
         return {**self.make_update(gate, outcome.insights, [message]), **outcome.update}
 
     @abstractmethod
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
         """Ask the model, check the calls that it proposes with the gate, and return the update.
 
         The insights of `outcome`, that of the question which the customer has answered, belong into the update.
@@ -139,21 +139,21 @@ class Strategy(AgentNode[ARQ]):
         return Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=add_proposal)
 
     def make_update(
-        self, gate: Gate, decisions: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()
+        self, gate: Gate, decisions: Iterable[ToolVerdict], messages: Sequence[BaseMessage] = ()
     ) -> Update:
         """Return the update with the decisions on calls, and the messages that follow from them."""
-        insights: dict[str, ToolInsight] = {}
+        insights: dict[str, ToolVerdict] = {}
         for insight in decisions:
             key = insight.model_dump_json()
             if insight.kind == "confirm" and insight.tool in self.tools:
                 # The customer is asked once about calls that do the same.
-                key = self.tools[insight.tool].make_key(insight.arguments)
+                key = self.tools[insight.tool].make_call_identity(insight.arguments)
             insights.setdefault(key, insight)
         calls = list(gate.previous_calls)
         calls += [insight for insight in insights.values() if insight.kind == "run"]
         others = [insight for insight in insights.values() if insight.kind != "run"]
         called_tools = {call.tool for call in calls}
-        answered_insights = find_answered_insights(gate.state)
+        answered_insights = find_requests_of_last_reply(gate.state)
         still_open = [insight for insight in answered_insights if insight.tool not in called_tools]
         records = [*still_open, *calls, *others]
 

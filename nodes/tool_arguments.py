@@ -52,12 +52,12 @@ class ArgumentDecision(ARQ):
 class Argument:
     """One argument of a tool.
 
-    `key` is its property in the blueprint, `type` its type in words, `schema` its strict schema, or None if its value
-    is asked for as a string that holds JSON.
+    `property_name` is its property in the blueprint, `type` its type in words, `schema` its strict schema, or None if
+    its value is asked for as a string that holds JSON.
     """
 
     name: str
-    key: str
+    property_name: str
     type: str
     required: bool
     description: str
@@ -76,8 +76,8 @@ class Argument:
             "required": self.required,
             "description": self.description,
         }
-        if self.key != self.name:
-            entry["key"] = self.key
+        if self.property_name != self.name:
+            entry["key"] = self.property_name
         if self.choices is not None:
             entry["one_of"] = self.choices
         return entry
@@ -92,14 +92,14 @@ class Problem:
     message: str = ""
 
 
-class ToolArguments:
+class ToolSchema:
     """The arguments of one tool, whose schema is a Pydantic model or a JSON schema.
 
     `title` is the tool's title, or its name in words, for the customer; `defaults` are the defaults in its schema.
     """
 
     def __init__(self, tool: BaseTool) -> None:
-        self.tool = tool
+        self.base_tool = tool
         self.name = tool.name
         self._model = _find_model(tool)
         self._schema = get_argument_schema(tool)
@@ -120,7 +120,7 @@ class ToolArguments:
                 self.defaults[name] = property["default"]
         self.arguments = tuple(arguments)
 
-    def make_key(self, arguments: Mapping[str, Any]) -> str:
+    def make_call_identity(self, arguments: Mapping[str, Any]) -> str:
         """Return a text that is equal for equal calls: with the defaults, and values as the tool parses them."""
         values = {}
         for name, value in arguments.items():
@@ -136,7 +136,7 @@ class ToolArguments:
         fields: dict[str, Any] = {}
         for argument in self.arguments:
             decision = _make_decision(json.dumps(argument.schema), basis)
-            fields[argument.key] = (decision, respond(argument.description))
+            fields[argument.property_name] = (decision, respond(argument.description))
         return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=words, **fields)
 
     def parse(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
@@ -147,7 +147,7 @@ class ToolArguments:
         arguments: dict[str, Any] = {}
         problems: dict[str, Problem] = {}
         for argument in self.arguments:
-            decision = getattr(decisions, argument.key)
+            decision = getattr(decisions, argument.property_name)
             if not decision.given:
                 continue
             value = decision.value
@@ -232,7 +232,7 @@ def _make_argument(
     is_key = _KEY.fullmatch(name) and not hasattr(ARQ, name)
     return Argument(
         name=name,
-        key=name if is_key else f"argument_{number}",
+        property_name=name if is_key else f"argument_{number}",
         type=_describe_type(property),
         required=is_required,
         description=str(property.get("description") or name_in_words(name)),

@@ -11,18 +11,18 @@ from typing import Any, ClassVar, Unpack
 from pydantic import create_model
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import ToolInsight
+from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool
-from arq_graph.nodes.blueprint_node import Steps
+from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import count_tool_rounds
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
-from arq_graph.nodes.strategy import Strategy, StrategyOptions
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike
@@ -77,7 +77,7 @@ class ToolBatch(ARQ, ABC):
     most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
 
 
-def make_tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
+def make_tool_blueprint(tool: ToolSchema, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
     """Return the blueprint that asks about a tool, in a property with its name.
 
     `compared` adds a comparison with other tools, `confirmed` the question which pending calls are still wanted.
@@ -93,7 +93,7 @@ def get_tool_property(tool: str) -> str:
     return get_property_name(tool, {*ToolBatch.model_fields, *StillWanted.model_fields})
 
 
-def _make_candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
+def _make_candidate(tool: ToolSchema, compared: bool) -> type[ARQ]:
     # The fields of the last base come first: the applicability, the arguments, the comparison, the verdict.
     bases: list[type[ARQ]] = [Verdict]
     if compared:
@@ -123,20 +123,21 @@ class ToolCaller(Strategy):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
-        max_ahead: In `Parallel`, how many tools it is asked about before it is known which are granted, beginning with
-            those that are always available or were proposed before. It is asked about others once they are granted.
-            0 or more.
+        max_speculative_tools: In `Parallel`, how many tools it is asked about before it is known which are granted,
+            beginning with those that are always available or were proposed before. It is asked about others once they
+            are granted. 0 or more.
         **settings: `agrees`: a function of the customer's message and the question that says what else is a yes;
             `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:
-        InputError: `max_rounds` is below 1, or `max_ahead` below 0. `BlueprintNode` lists what running raises.
+        InputError: `max_rounds` is below 1, or `max_speculative_tools` below 0. `BlueprintNode` lists what running
+            raises.
     """
 
     module = "tools"
     assumes_all_match = True
-    files = "tool_caller"
-    example_blueprint = staticmethod(lambda tools, **options: make_tool_blueprint(*tools, **options))
+    prompt_name = "tool_caller"
+    make_example_blueprint = staticmethod(lambda tools, **options: make_tool_blueprint(*tools, **options))
     example_options: ClassVar = {"compared": True}
 
     def __init__(
@@ -145,11 +146,11 @@ class ToolCaller(Strategy):
         agent: Agent,
         *,
         max_rounds: int = 3,
-        max_ahead: int = 16,
-        **settings: Unpack[StrategyOptions],
+        max_speculative_tools: int = 16,
+        **settings: Unpack[StrategyNodeSettings],
     ) -> None:
         self.max_rounds = require_count("max_rounds", max_rounds)
-        self.max_ahead = require_count("max_ahead", max_ahead, minimum=0)
+        self.max_speculative_tools = require_count("max_speculative_tools", max_speculative_tools, minimum=0)
         super().__init__(model, agent, **settings)
         self.blueprints: dict[str, type[ARQ]] = {}
         self.heads: dict[str, str] = {}
@@ -161,7 +162,7 @@ class ToolCaller(Strategy):
             self.heads[name] = self.render_head(tools=[describe_tool(agent, tool)])
             self.properties[name] = get_tool_property(name)
 
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
         """Ask about every candidate tool, and make the calls that pass the gate."""
         if count_tool_rounds(gate.state) >= self.max_rounds:
             return self.make_update(gate, outcome.insights) if outcome.insights else {}
@@ -172,7 +173,7 @@ class ToolCaller(Strategy):
         for tool, answer in zip(tools, answers, strict=True):
             still_wanted = getattr(answer.value, "still_wanted", None) or ()
             pending = [call for id, call in outcome.pending.items() if id in still_wanted]
-            decisions += gate.check_again(pending)
+            decisions += gate.recheck_pending_calls(pending)
             if tool.name in gate.granted:
                 candidate = getattr(answer.value, self.properties[tool.name])
                 decisions += _check_candidate(gate, tool, candidate)
@@ -184,19 +185,19 @@ class ToolCaller(Strategy):
         message = make_agent_message(self.agent.name, tool_calls=calls)
         return self.make_update(gate, decisions, [message])
 
-    def _choose_tools(self, gate: Gate, outcome: AgreementOutcome) -> list[ToolArguments]:
+    def _choose_tools(self, gate: Gate, outcome: AgreementOutcome) -> list[ToolSchema]:
         """Return the tools to ask about: those that may be called, and those of pending calls."""
         names = set(gate.granted)
         names.update(call.tool for call in outcome.pending.values())
         tools = [tool for name, tool in self.tools.items() if name in names]
-        if not gate.state.is_ahead:
+        if not gate.state.is_speculative:
             return tools
         # Any tool might be granted: those that probably are come first.
         likely_names = set(self.agent.always_available)
-        insights = gate.state.read_records("tool_insights", ToolInsight)
+        insights = gate.state.read_records("tool_insights", ToolVerdict)
         likely_names.update(insight.tool for insight in insights)
         tools.sort(key=lambda tool: tool.name not in likely_names)
-        return tools[: self.max_ahead]
+        return tools[: self.max_speculative_tools]
 
     def _make_tool_question(self, tool: str, gate: Gate, outcome: AgreementOutcome) -> Question[Any]:
         granted_by = gate.granted.get(tool, ())
@@ -209,26 +210,26 @@ class ToolCaller(Strategy):
             "staged": [line.id for line in gate.conversation.current_turn_results],
             "awaiting_confirmation": [call for call in outcome.describe_pending() if call["tool"] == tool],
         }
-        context = {**self.describe_turn(gate.state, facts, lists), "ahead": gate.state.is_ahead}
+        context = {**self.describe_turn(gate.state, facts, lists), "ahead": gate.state.is_speculative}
         prompt = self.build_prompt(gate.conversation, context, head=self.heads[tool])
         return Question(self.blueprints[tool], prompt, name=tool, guidelines=granted_by)
 
 
-def _check_candidate(gate: Gate, tool: ToolArguments, candidate: Any) -> list[ToolInsight]:
+def _check_candidate(gate: Gate, tool: ToolSchema, candidate: Any) -> list[ToolVerdict]:
     """Return the verdicts on the calls that were proposed of a tool, or that none was."""
     calls = candidate.tool_calls_for_candidate_tool
     if not calls:
         reason = getattr(candidate, "subtleties_to_be_aware_of", "")
-        return [gate.make_insight(tool, "declined", {}, "no call was proposed", rationale=reason)]
-    decisions: list[ToolInsight] = []
+        return [gate.make_verdict(tool, "declined", {}, "no call was proposed", rationale=reason)]
+    decisions: list[ToolVerdict] = []
     proposed_keys: set[str] = set()
     for call in calls:
         arguments, problems = tool.parse(getattr(call, "arguments", None))
-        key = tool.make_key(arguments)
+        key = tool.make_call_identity(arguments)
         if objection := _find_model_objection(gate, tool, call, has_problems=bool(problems)):
-            verdict = [gate.make_insight(tool, "declined", arguments, objection)]
+            verdict = [gate.make_verdict(tool, "declined", arguments, objection)]
         elif key in proposed_keys:
-            verdict = [gate.make_insight(tool, "declined", arguments, "the same call was proposed twice")]
+            verdict = [gate.make_verdict(tool, "declined", arguments, "the same call was proposed twice")]
         else:
             is_justified = call.repeat_is_justified
             verdict = gate.check(tool, arguments, problems, repeat_is_justified=is_justified)
@@ -238,7 +239,7 @@ def _check_candidate(gate: Gate, tool: ToolArguments, candidate: Any) -> list[To
     return decisions
 
 
-def _find_model_objection(gate: Gate, tool: ToolArguments, call: Any, *, has_problems: bool) -> str:
+def _find_model_objection(gate: Gate, tool: ToolSchema, call: Any, *, has_problems: bool) -> str:
     """Return why the model itself doesn't want a call that it proposed (Appendix B); empty if it does."""
     if call.score < MIN_CALL_SCORE:
         return f"score {call.score} is below {MIN_CALL_SCORE}"

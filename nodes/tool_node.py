@@ -20,12 +20,12 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, Send
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import ToolInsight
+from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import unwrap_exception_group
 from arq_graph.nodes.channels import Node, StateView, get_channel_types
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import find_refusal, get_granted_tools
-from arq_graph.nodes.messages import make_tool_message, unanswered_calls
+from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.steps import run_awaitable
 
@@ -67,13 +67,13 @@ def route_calls(
 
     def route(state: Any) -> Any:
         state_view = StateView(state, messages_key, agent=agent.name)
-        calls = unanswered_calls(state_view.messages)
+        calls = find_unanswered_calls(state_view.messages)
         if any(call["name"] in tools_to_approve for call in calls):
             return approve
         if calls:
             return [Send("tools", [call]) for call in calls]
         if again:
-            insights = state_view.read_turn_records("tool_insights", ToolInsight, state_view.turn)
+            insights = state_view.read_turn_records("tool_insights", ToolVerdict, state_view.turn_id)
             considered_tools = {insight.tool for insight in insights}
             if get_granted_tools(agent, state_view).keys() - considered_tools:
                 return again
@@ -95,11 +95,11 @@ def route_calls(
     return route
 
 
-class ToolGate:
+class ToolCallGuard:
     """The gate around a `ToolNode` that has other tools besides the agent's.
 
     `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`; pass `awrap_tool_call` too, for
-    async runs. It refuses the same calls as `guarded_tools`. Calls of tools that aren't the specification's pass.
+    async runs. It refuses the same calls as `make_tool_node`. Calls of tools that aren't the specification's pass.
 
     Args:
         agent: The specification.
@@ -172,7 +172,7 @@ class _GuardedToolNode(ToolNode, Node):
     """A `ToolNode` that declares the channels its gate reads; otherwise it gets those of the graph's own schema."""
 
 
-def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
+def make_tool_node(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
     It refuses calls of tools that no active guideline of this turn grants, wherever they come from, and calls that need
@@ -185,7 +185,7 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
         agent: The specification.
         messages_key: Channel of the messages.
     """
-    gate = ToolGate(agent, messages_key=messages_key)
+    gate = ToolCallGuard(agent, messages_key=messages_key)
     node = _GuardedToolNode(
         list(agent.toolbox.values()),
         handle_tool_errors=_describe_error,

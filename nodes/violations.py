@@ -12,12 +12,11 @@ import regex  # type: ignore[import-untyped]
 from arq_graph.agent.spec import Agent
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.sections import as_json, normalize_text
+from arq_graph.reasoning.sections import as_json, normalize_text, split_words
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMIC]\d+(?![A-Za-z0-9])")
 _ONE_WORD = regex.compile(r"\p{Lu}?\p{Ll}+|\p{Lu}+")
 _PLAIN_WORDS = regex.compile(r"(?:\p{Lu}?\p{Ll}+|\p{Lu}+)(?:[ -](?:\p{Lu}?\p{Ll}+|\p{Lu}+))*")
-_WORD = re.compile(r"[^\W_]+")
 _REPEATED = (
     "an earlier message says exactly this: refer to it, take another way, "
     "or say that you are going round in circles"
@@ -25,7 +24,7 @@ _REPEATED = (
 
 
 @dataclass(frozen=True)
-class PromptFacts:
+class PromptReferences:
     """The facts in a prompt that a reply is checked against.
 
     `sources`: ids in the prompt that aren't lines of the conversation, and names of the tools described there;
@@ -40,12 +39,12 @@ class PromptFacts:
     public_text: str = ""
 
 
-def collect_facts(
+def collect_references(
     agent: Agent,
     conversation: Conversation,
     variables: Iterable[Mapping[str, Any]],
     sources: Iterable[str] = (),
-) -> PromptFacts:
+) -> PromptReferences:
     """Collect the facts in an agent's prompt; `sources` are ids besides those of its profile, terms and variables."""
     all_sources = {"P"}.union(sources)
     internal_names: list[str] = []
@@ -62,10 +61,10 @@ def collect_facts(
         internal_names.append(variable["name"])
     tools = list(agent.toolbox)
     tools.extend(line.call["name"] for line in conversation.lines if line.call)
-    return PromptFacts(conversation, all_sources, tools, internal_names, " ".join(public_texts))
+    return PromptReferences(conversation, all_sources, tools, internal_names, " ".join(public_texts))
 
 
-def find_violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
+def find_violations(answer: Any, content: str, facts: PromptReferences) -> list[Complaint]:
     """Find what is wrong with an answer's last revision, whose text is `content`."""
     number = len(answer.revisions) - 1
     blueprint = type(answer).__name__
@@ -85,14 +84,14 @@ def find_violations(answer: Any, content: str, facts: PromptFacts) -> list[Compl
     return complaints
 
 
-def find_blockers(content: str, facts: PromptFacts) -> list[str]:
+def find_blockers(content: str, facts: PromptReferences) -> list[str]:
     """Find the reasons why a reply must not be sent at all: it is empty, or gives internals away."""
     if not normalize_text(content).strip():
         return ["the reply is empty"]
     return find_leaks(content, facts)
 
 
-def find_leaks(content: str, facts: PromptFacts) -> list[str]:
+def find_leaks(content: str, facts: PromptReferences) -> list[str]:
     """Find the ids and internal names that a reply gives away (secrecy, Appendix C)."""
     content = normalize_text(content).replace("\\", "")  # Markdown may have `get\_order`
     leaks: list[str] = []
@@ -127,7 +126,7 @@ def _shows_name(name: str, content: str, *, is_word: bool) -> bool:
     return regex.search(rf"(?<![{letter}]){escaped}(?![{letter}])", content, regex.IGNORECASE) is not None
 
 
-def _is_quoted(token: str, facts: PromptFacts) -> bool:
+def _is_quoted(token: str, facts: PromptReferences) -> bool:
     """Return True if a word that looks like an id is the customer's or the business's: a product called `M2`."""
     speakers = {"tool"} if token.startswith("G") else {"tool", "customer"}
     texts = [facts.public_text]
@@ -135,12 +134,7 @@ def _is_quoted(token: str, facts: PromptFacts) -> bool:
     return any(token in _ID.findall(normalize_text(text)) for text in texts)
 
 
-def split_words(text: str) -> list[str]:
-    """Return the words of a text without case, punctuation and Markdown, to compare with those of another text."""
-    return _WORD.findall(text.casefold())
-
-
-def _find_unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
+def _find_unverified(revision: Any, facts: PromptReferences) -> Iterator[tuple[str, str]]:
     """Find the queries whose answers verify that the revision must be revised, each with the reason."""
     for number, stated in enumerate(revision.factual_information_provided):
         if problem := check_source(stated.source, facts):
@@ -158,7 +152,7 @@ def _find_unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, s
         yield "is_repeat_message", "it repeats an earlier message of the agent"
 
 
-def check_source(source: str | None, facts: PromptFacts) -> str | None:
+def check_source(source: str | None, facts: PromptReferences) -> str | None:
     """Return what is wrong with a source: it is empty, or cites an id that the prompt doesn't have; or None."""
     ids = _split_ids(source)
     if not ids:
@@ -167,7 +161,7 @@ def check_source(source: str | None, facts: PromptFacts) -> str | None:
     return f"there is no {as_json(' '.join(unknown))} in this prompt" if unknown else None
 
 
-def _check_service_source(source: str | None, facts: PromptFacts) -> str | None:
+def _check_service_source(source: str | None, facts: PromptReferences) -> str | None:
     if problem := check_source(source, facts):
         return problem
     lines = [facts.conversation.lines_by_id.get(id) for id in _split_ids(source)]

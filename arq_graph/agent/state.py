@@ -76,7 +76,7 @@ class AppliedGuideline(Record):
     times: int = 1
 
 
-class ToolInsight(Record):
+class ToolVerdict(Record):
     """The verdict on one proposed tool call, for the reply to take into account (5.1.2).
 
     The kinds are `run` (called), `missing` or `invalid` (an argument), `confirm` (waits for the customer's yes) and
@@ -265,7 +265,7 @@ class AgentState(MessagesState, total=False):
 
     guideline_matches: list[Annotated[dict[str, Any], _JsonOf(GuidelineMatch)]]
     applied_guidelines: list[Annotated[dict[str, Any], _JsonOf(AppliedGuideline)]]
-    tool_insights: list[Annotated[dict[str, Any], _JsonOf(ToolInsight)]]
+    tool_insights: list[Annotated[dict[str, Any], _JsonOf(ToolVerdict)]]
     agreements: list[Annotated[dict[str, Any], _JsonOf(Agreement)]]
     plan: list[Annotated[dict[str, Any], _JsonOf(Plan)]]
     moves: list[Annotated[dict[str, Any], _JsonOf(Move)]]

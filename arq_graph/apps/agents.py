@@ -29,7 +29,7 @@ from arq_graph.reasoning.reasoner import ModelLike
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
     from arq_graph.milestones.judge import Judge
-    from arq_graph.nodes.progress_tracker import TrackProgress
+    from arq_graph.nodes.progress_tracker import ProgressTracker
 
 _PAPER_MODELS: Mapping[str, str] = {
     "matcher": "openai:gpt-4o-2024-08-06",
@@ -201,12 +201,12 @@ def _choose_models(
 
 def _make_tracker(
     agent: Agent, milestones: MilestoneGraph | None, judge: Judge | None
-) -> TrackProgress | None:
+) -> ProgressTracker | None:
     if milestones is not None:
         # Loads networkx, which an agent without milestones has no use for.
-        from arq_graph.nodes.progress_tracker import TrackProgress
+        from arq_graph.nodes.progress_tracker import ProgressTracker
 
-        return TrackProgress(milestones, tools=agent.toolbox, judge=judge, agent=agent.name)
+        return ProgressTracker(milestones, tools=agent.toolbox, judge=judge, agent=agent.name)
     if judge is not None:
         raise InputError("judge is asked about milestones: give milestones= too")
     return None

@@ -16,12 +16,12 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.settings import ReSpAct, StrategySettings, ToolCalling
 from arq_graph.errors import InputError, suggestion
-from arq_graph.nodes.approval import ApproveCalls
+from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
-from arq_graph.nodes.tool_node import guarded_tools, route_calls
+from arq_graph.nodes.tool_node import make_tool_node, route_calls
 
 Builder = StateGraph[Any, Any, Any, Any]
 
@@ -161,9 +161,9 @@ def _wire_progress(builder: Builder, agent: Agent, tracker: Node) -> None:
 def _wire_speaker(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     """Think, speak or act, in a chat or in a task, with a world or without."""
     # Loads networkx, which the other strategies have no use for.
-    from arq_graph.nodes.speaking.listen import Listen, route_moves
+    from arq_graph.nodes.speaking.listen import Listener, route_moves
     from arq_graph.nodes.speaking.move_schema import ACT
-    from arq_graph.nodes.speaking.world import ActInWorld
+    from arq_graph.nodes.speaking.world import WorldActor
 
     _add_tools(builder, agent, next_nodes=["speak"])
     destinations = [END]
@@ -171,7 +171,7 @@ def _wire_speaker(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     if strategy.environment is None:
         builder.add_edge(START, "speak")
     else:
-        world = ActInWorld(strategy.environment, agent=agent.name)
+        world = WorldActor(strategy.environment, agent=agent.name)
         builder.add_node("look", world.look)
         builder.add_node(ACT, world)
         builder.add_edge(START, "look")
@@ -179,7 +179,7 @@ def _wire_speaker(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
         builder.add_edge(ACT, "speak")
         destinations.append(ACT)
     if strategy.is_task:
-        builder.add_node("listen", Listen())
+        builder.add_node("listen", Listener())
         builder.add_edge("listen", "speak")
         destinations.append("listen")
     builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), destinations)
@@ -190,11 +190,11 @@ def _add_tools(builder: Builder, agent: Agent, next_nodes: list[str]) -> None:
     if not agent.toolbox:
         return
     # A tool may have any channel injected.
-    builder.add_node("tools", guarded_tools(agent), input_schema=builder.state_schema)
+    builder.add_node("tools", make_tool_node(agent), input_schema=builder.state_schema)
     for node in next_nodes:
         builder.add_edge("tools", node)
     if agent.get_confirmed_tools("operator", "interrupt"):
-        builder.add_node("approve", ApproveCalls(agent))
+        builder.add_node("approve", CallApprover(agent))
         builder.add_conditional_edges("approve", route_calls(agent, approve=None, otherwise=next_nodes))
 
 

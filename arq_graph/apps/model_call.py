@@ -14,9 +14,9 @@ from langchain_core.runnables import RunnableBinding
 from langgraph.constants import TAG_NOSTREAM
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import PendingCall, ToolInsight
+from arq_graph.agent.state import PendingCall, ToolVerdict
 from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
-from arq_graph.nodes.blueprint_node import Steps
+from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, ask_for_confirmation
 from arq_graph.nodes.events import ToolsDecided
@@ -46,7 +46,7 @@ class _CheckedMessage:
     """
 
     message: AIMessage
-    verdicts: list[ToolInsight]
+    verdicts: list[ToolVerdict]
     refusals: dict[str | None, str]
 
     @property
@@ -54,7 +54,7 @@ class _CheckedMessage:
         return [call for call in self.message.tool_calls if call["id"] not in self.refusals]
 
     @property
-    def calls_to_confirm(self) -> list[ToolInsight]:
+    def calls_to_confirm(self) -> list[ToolVerdict]:
         return [verdict for verdict in self.verdicts if verdict.kind == "confirm"]
 
     @property
@@ -73,7 +73,7 @@ class ModelCall(Strategy):
     """A call of the agent's own model as a strategy: it proposes by tool calls, and its text is a draft."""
 
     module = "agent"
-    files = "agent_model"
+    prompt_name = "agent_model"
 
     request: ModelRequest[Any]
     ask_model: Callable[[ModelRequest[Any]], Any]
@@ -96,13 +96,13 @@ class ModelCall(Strategy):
         model_call.revise = revise
         return model_call
 
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
         """Ask the model, make the calls that pass the gate, and if none is left, reply."""
-        earlier = gate.state.read_turn_records("tool_insights", ToolInsight, gate.state.turn)
+        earlier = gate.state.read_turn_records("tool_insights", ToolVerdict, gate.state.turn_id)
         insights = list(outcome.insights) + earlier
         unconfirmed = [insight for insight in insights if insight.kind == "confirm"]
         request = self._build_request(gate, outcome, insights)
-        proposed: list[ToolInsight] = []
+        proposed: list[ToolVerdict] = []
         for _ in range(MAX_MODEL_CALLS):
             response = yield partial(self.ask_model, request)
             checked = self._check_message(gate, outcome, response)
@@ -131,7 +131,7 @@ class ModelCall(Strategy):
         return (yield from self._write_reply(gate, update, checked.message, to_confirm))
 
     def _build_request(
-        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolInsight]
+        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolVerdict]
     ) -> ModelRequest[Any]:
         """Offer the tools that may be called now, and put the rules behind the caller's prompt."""
         pending = outcome.pending.values()
@@ -149,7 +149,7 @@ class ModelCall(Strategy):
         return self.request.override(system_message=prompt, tools=tools, model=model)
 
     def _render_rules(
-        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolInsight], offered: set[str]
+        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolVerdict], offered: set[str]
     ) -> str:
         guidelines = []
         for id in get_active_scores(self.agent, gate.state):
@@ -183,7 +183,7 @@ class ModelCall(Strategy):
         message = next((part for part in response.result if isinstance(part, AIMessage)), AIMessage(""))
         pending_by_key = {}
         for pending_call in outcome.pending.values():
-            key = self.tools[pending_call.tool].make_key(pending_call.arguments)
+            key = self.tools[pending_call.tool].make_call_identity(pending_call.arguments)
             pending_by_key[key] = pending_call
         checked = _CheckedMessage(message, verdicts=[], refusals={})
         for invalid_call in message.invalid_tool_calls:
@@ -193,12 +193,12 @@ class ModelCall(Strategy):
             tool = self.tools.get(call["name"])
             if tool is None:
                 continue
-            key = tool.make_key(call["args"])
+            key = tool.make_call_identity(call["args"])
             if key in checked_keys:
                 reason = "the same call was proposed twice"
-                verdict = [gate.make_insight(tool, "declined", call["args"], reason)]
+                verdict = [gate.make_verdict(tool, "declined", call["args"], reason)]
             elif key in pending_by_key:
-                verdict = gate.check_again([pending_by_key[key]])
+                verdict = gate.recheck_pending_calls([pending_by_key[key]])
             else:
                 verdict = gate.check(tool, call["args"], tool.validate(call["args"]))
             checked_keys.add(key)
@@ -208,15 +208,17 @@ class ModelCall(Strategy):
         return checked
 
     def _merge_calls_to_confirm(
-        self, checked: _CheckedMessage, unconfirmed: Sequence[ToolInsight], outcome: AgreementOutcome
-    ) -> list[ToolInsight]:
+        self, checked: _CheckedMessage, unconfirmed: Sequence[ToolVerdict], outcome: AgreementOutcome
+    ) -> list[ToolVerdict]:
         """Return the calls that code asks about: those just proposed, and earlier ones that these do not replace."""
         proposed_tools = {verdict.tool for verdict in checked.verdicts}
         to_confirm = checked.calls_to_confirm
         for insight in unconfirmed:
             if insight in outcome.insights or insight.tool not in proposed_tools:
                 to_confirm.append(insight)
-        distinct = {self.tools[insight.tool].make_key(insight.arguments): insight for insight in to_confirm}
+        distinct = {
+            self.tools[insight.tool].make_call_identity(insight.arguments): insight for insight in to_confirm
+        }
         return list(distinct.values())
 
     def _remove_refused_calls(self, checked: _CheckedMessage, *, has_calls: bool) -> AIMessage:
@@ -237,8 +239,8 @@ class ModelCall(Strategy):
         return message.model_copy(update=changes)
 
     def _write_reply(
-        self, gate: Gate, decided: Update, message: AIMessage, to_confirm: Sequence[ToolInsight]
-    ) -> Steps:
+        self, gate: Gate, decided: Update, message: AIMessage, to_confirm: Sequence[ToolVerdict]
+    ) -> NodeRequests:
         """Revise the model's text, or only put code's question below it; `decided` is the update so far."""
         update = dict(decided)
         if self.revise:
@@ -288,11 +290,11 @@ def _hide_from_stream(model: Any) -> Any:
     return _HiddenModel(bound=model, config={"tags": [TAG_NOSTREAM]})
 
 
-def _describe_call(call: ToolInsight | PendingCall) -> dict[str, Any]:
+def _describe_call(call: ToolVerdict | PendingCall) -> dict[str, Any]:
     return {"tool": call.tool, "arguments": call.arguments}
 
 
-def _explain_refusal(verdict: Sequence[ToolInsight]) -> str:
+def _explain_refusal(verdict: Sequence[ToolVerdict]) -> str:
     """Return why a call is not made, as the model is told."""
     reasons = []
     for insight in verdict:

@@ -134,14 +134,15 @@ class ToolCalling(StrategySettings):
 
     Args:
         max_rounds: How many times tools may be called in one turn.
-        max_ahead: With `eager`, how many tools are asked about, at most, before it is known which are granted.
+        max_speculative_tools: With `eager`, how many tools are asked about, at most, before it is known which are
+            granted.
     """
 
     node_name: ClassVar[str] = "call_tools"
     node_class: ClassVar[str] = "arq_graph.nodes.tool_caller:ToolCaller"
     writes_reply: ClassVar[bool] = False
     max_rounds: int = 3
-    max_ahead: int = 16
+    max_speculative_tools: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import get_tool_name
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import format_example_question
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_arguments import ToolSchema
 
 _DESCRIPTION_LIMIT = 200
 _FILE_MODELS: dict[str, type[BaseModel]] = {
@@ -135,7 +135,7 @@ def _guideline_remarks(guideline: Guideline) -> Iterator[str]:
 
 def _tool_lines(agent: Agent, tool: BaseTool) -> list[Text]:
     arguments = []
-    for argument in ToolArguments(tool).arguments:
+    for argument in ToolSchema(tool).arguments:
         optional = "" if argument.required else ", optional"
         arguments.append(f"{argument.name}: {argument.type}{optional}")
     if tool.name in agent.always_available:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
-from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Revision, ToolVerdict
 from arq_graph.cli import options
 from arq_graph.cli.screen import (
     heading,
@@ -180,14 +180,14 @@ def _tool_entries(turn: Turn) -> Iterator[RenderableType]:
         yield list_entry("○", "dim", list(_decision_lines(decision)))
 
 
-def _find_run_decision(decisions: list[ToolInsight], tool: str) -> ToolInsight | None:
+def _find_run_decision(decisions: list[ToolVerdict], tool: str) -> ToolVerdict | None:
     for decision in decisions:
         if decision.kind == "run" and decision.tool == tool:
             return decision
     return None
 
 
-def _decision_lines(decision: ToolInsight) -> Iterator[Text]:
+def _decision_lines(decision: ToolVerdict) -> Iterator[Text]:
     call = safe_text(decision.tool, "bold")
     if decision.arguments:
         call = call_line(decision.tool, decision.arguments)
@@ -199,7 +199,7 @@ def _decision_lines(decision: ToolInsight) -> Iterator[Text]:
     yield _decision_reason(decision)
 
 
-def _decision_reason(decision: ToolInsight) -> Text:
+def _decision_reason(decision: ToolVerdict) -> Text:
     score = f"score {decision.score}. " if decision.score is not None else ""
     return safe_text(score + decision.rationale, "dim", _LIMIT)
 

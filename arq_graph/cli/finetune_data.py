@@ -22,13 +22,12 @@ from arq_graph.cli.input_files import check_output_files, find_readable_files, r
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.screen import safe_text, show, warn
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, describe_first_error
 from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examples
 from arq_graph.experiments.planner_answers import UNFILLED
 from arq_graph.milestones.evaluation.results import read_stored_conversation
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
-from arq_graph.nodes.channels import describe_first_error
 
 _VALIDATION_SHARE = 10  # one in so many conversations
 _MAX_LISTED = 5

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, computed_field
 
-from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
 from arq_graph.reasoning.usage import UsageTracker
 
 
@@ -33,7 +33,7 @@ class Turn(BaseModel, frozen=True):
     reply: str | None
     guidelines: tuple[GuidelineMatch, ...]
     tool_calls: tuple[ToolRun, ...]
-    tool_decisions: tuple[ToolInsight, ...]
+    tool_decisions: tuple[ToolVerdict, ...]
     revisions: tuple[Revision, ...]
     plan: Plan | None
     moves: tuple[Move, ...]

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolVerdict
 from arq_graph.cli.screen import (
     Row,
     join_parts,
@@ -107,7 +107,7 @@ def _drop_reason(match: GuidelineMatch) -> Text:
     return safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)
 
 
-def _incomplete_call_line(decision: ToolInsight) -> Text:
+def _incomplete_call_line(decision: ToolVerdict) -> Text:
     problem = decision.problem if decision.kind == "invalid" else decision.description
     explanation = safe_text(f"{decision.kind}. {make_printable(problem, _SHORT)}", "dim")
     argument = decision.argument or "the arguments"

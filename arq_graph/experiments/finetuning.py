@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import PROFILE
-from arq_graph.errors import InputError, UnsatisfiedError
+from arq_graph.errors import InputError, UnsatisfiedError, describe_first_error
 from arq_graph.experiments.planner_answers import (
     ReasonSheet,
     RecordedTurn,
@@ -30,7 +30,6 @@ from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.milestones.turn_level.predictors import make_openai_definitions
 from arq_graph.milestones.turn_level.turn_steps import Dataset, read_records
 from arq_graph.models.scripted import ScriptedChatModel
-from arq_graph.nodes.channels import describe_first_error
 from arq_graph.nodes.planner import PreActPlanner, ReActPlanner
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.tool_arguments import name_in_words

@@ -268,7 +268,7 @@ def _compose_arguments(planner: Planner, turn: RecordedTurn, call: ToolCall) -> 
     decisions: dict[str, Any] = {}
     for argument in tool.arguments:
         if argument.name not in values:
-            decisions[argument.key] = {"basis": "nobody", "given": False, "value": None}
+            decisions[argument.property_name] = {"basis": "nobody", "given": False, "value": None}
             continue
         value = values.pop(argument.name)
         basis = "this_request"
@@ -276,7 +276,7 @@ def _compose_arguments(planner: Planner, turn: RecordedTurn, call: ToolCall) -> 
             basis = "known"
         if argument.schema is None and value is not None:
             value = json.dumps(value)  # asked for as a string that holds JSON
-        decisions[argument.key] = {"basis": basis, "given": True, "value": value}
+        decisions[argument.property_name] = {"basis": basis, "given": True, "value": value}
     if values:
         raise InputError(f"{tool.name} has no argument {min(values)!r}")
     return {"arguments": decisions} if decisions else {}

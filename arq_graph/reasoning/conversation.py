@@ -48,7 +48,7 @@ class Line:
     unsupported_attachments: tuple[str, ...] = ()
 
     @property
-    def turn(self) -> str:
+    def turn_id(self) -> str:
         """The id of the turn that this line begins, as records name it."""
         return self.message.id or self.id
 
@@ -136,20 +136,20 @@ class Conversation:
         return next(customer_lines, None)
 
     @property
-    def turn(self) -> str:
+    def turn_id(self) -> str:
         """The id of the current turn, that of the last customer message; "" before the first."""
-        return self.last_customer_line.turn if self.last_customer_line else ""
+        return self.last_customer_line.turn_id if self.last_customer_line else ""
 
     @cached_property
-    def answered_turn(self) -> str | None:
+    def answered_turn_id(self) -> str | None:
         """The turn of the agent's last reply before the last customer message, which may answer that reply."""
-        current_turn = replied_turn = answered_turn = None
+        current_turn_id = replied_turn_id = answered_turn_id = None
         for line in self.lines:
             if line.speaker == "customer":
-                answered_turn, current_turn = replied_turn, line.turn
+                answered_turn_id, current_turn_id = replied_turn_id, line.turn_id
             elif line.speaker == "agent":
-                replied_turn = current_turn
-        return answered_turn
+                replied_turn_id = current_turn_id
+        return answered_turn_id
 
     @cached_property
     def current_turn_results(self) -> tuple[Line, ...]:

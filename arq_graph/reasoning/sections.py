@@ -17,6 +17,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters, which could drive a terminal, and those that turn the direction of a line.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_WORD = re.compile(r"[^\W_]+")
+
 INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
 """Pattern (of `regex`) of the characters that nobody sees."""
 
@@ -35,6 +37,11 @@ def normalize_text(text: str) -> str:
     """Return `text` as a reader sees it: compatibility characters made plain, invisible ones removed."""
     normalized: str = regex.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text))
     return normalized
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text without case, punctuation and Markdown, to compare with those of another text."""
+    return _WORD.findall(text.casefold())
 
 
 def escaped(text: str) -> str:

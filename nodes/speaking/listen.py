@@ -14,7 +14,7 @@ from pydantic import StringConstraints, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, StateView
-from arq_graph.nodes.messages import unanswered_calls
+from arq_graph.nodes.messages import find_unanswered_calls
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.speech import ANSWERS, read_speech_note
 from arq_graph.nodes.tool_node import route_calls
@@ -23,7 +23,7 @@ CustomerAnswer: Any = Annotated[str, StringConstraints(strict=True, pattern=r"\S
 """A text that isn't blank."""
 
 
-class Listen(Node):
+class Listener(Node):
     """Wait in `interrupt()` for the answer to the last utterance, and add it to the messages.
 
     The interrupt's value is `{"type": "speak", "text": …, "category": …}`, with `dialogue_act` where there is one.
@@ -70,7 +70,7 @@ def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequen
 
     def route(state: Any) -> str | Sequence[str] | list[Send]:
         messages = StateView(state).messages
-        called = {call["name"] for call in unanswered_calls(messages)}
+        called = {call["name"] for call in find_unanswered_calls(messages)}
         if ACT in called and ACT not in agent.toolbox:
             return ACT
         if _find_open_utterance(messages) is not None:

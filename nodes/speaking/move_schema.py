@@ -15,7 +15,7 @@ from pydantic import create_model
 from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
 from arq_graph.nodes.proposed_calls import Options, StillWanted, make_call_options, make_choice
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 THINK, SPEAK, ACT = "think", "speak", "act"
@@ -68,7 +68,7 @@ class NextMove(ARQ, ABC):
 
 
 def make_move_blueprint(
-    tools: Sequence[ToolArguments],
+    tools: Sequence[ToolSchema],
     *,
     in_world: bool = False,
     setting: Setting = "chat",
@@ -94,7 +94,7 @@ def make_move_blueprint(
 
 
 def _make_speech(
-    tools: Sequence[ToolArguments], setting: Setting, policies: Collection[str], acts: Collection[str]
+    tools: Sequence[ToolSchema], setting: Setting, policies: Collection[str], acts: Collection[str]
 ) -> type[ARQ]:
     names: Any = tuple(tool.name for tool in tools)
     fields: dict[str, Any] = {}

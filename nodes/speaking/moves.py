@@ -24,11 +24,11 @@ from arq_graph.nodes.proposed_calls import (
 from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.speaking.speech import find_recent_questions, find_task_messages
-from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
-from arq_graph.nodes.violations import PromptFacts, check_source, find_leaks, split_words
+from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
+from arq_graph.nodes.violations import PromptReferences, check_source, find_leaks
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.sections import as_json
+from arq_graph.reasoning.sections import as_json, split_words
 
 MAX_RESULTS = 5
 """How many entries a result may list before the policy `narrow_many_results` applies."""
@@ -68,8 +68,8 @@ class SpeakingRules:
 class SpeakingContext(DecisionContext[ProposedMove]):
     """The state that a speaker's moves are checked against.
 
-    `task_turn` is the id of the message that began the turn, or the task; `moves` are its moves, with the thoughts of
-    this run. `newest_line` is the id of the newest line of the conversation, `recent_questions` are the agent's last
+    `task_turn_id` is the id of the message that began the turn, or the task; `moves` are its moves, with the thoughts
+    of this run. `newest_line` is the id of the newest line of the conversation, `recent_questions` are the agent's last
     questions in a row, and `long_result` is the id of the newest result, if it lists too much.
     """
 
@@ -79,14 +79,14 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         outcome: AgreementOutcome,
         rules: SpeakingRules,
         variables: Sequence[Mapping[str, Any]],
-        facts: PromptFacts,
+        facts: PromptReferences,
     ) -> None:
         super().__init__(gate, outcome)
         self.rules = rules
         self.facts = facts
         self.conversation = gate.conversation
-        self.task_turn = _find_task_turn(gate.conversation)
-        self.moves = gate.state.read_turn_records("moves", Move, self.task_turn)
+        self.task_turn_id = _find_task_turn(gate.conversation)
+        self.moves = gate.state.read_turn_records("moves", Move, self.task_turn_id)
         self.world = gate.state.read_record("world", WorldStatus)
         lines = gate.conversation.lines
         self.newest_line = lines[-1].id if lines else ""
@@ -158,7 +158,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         call = PlannedCall(tool=ACT, arguments={"action": action})
         return ProposedMove(action, call, kind="act", refusals=refusals)
 
-    def check_call(self, key: str, tool: ToolArguments, call: Any, *, is_half_request: bool) -> ProposedMove:
+    def check_call(self, key: str, tool: ToolSchema, call: Any, *, is_half_request: bool) -> ProposedMove:
         """Check a call with the gate, the policies and the limit of steps; `key` names it in the answer."""
         policies = self.rules.policies
         arguments, problems, doubts = parse_call(tool, call)
@@ -168,7 +168,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             if argument.name not in arguments:
                 continue
             value = arguments[argument.name]
-            basis = getattr(call.arguments, argument.key).basis
+            basis = getattr(call.arguments, argument.property_name).basis
             if basis == "ambiguous" and "name_or_type" in policies:
                 problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
             if self._is_invented(tool, argument, value, basis):
@@ -243,7 +243,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             return f"{len(self.recent_questions)} questions in a row are enough: act, or say how things stand"
         return ""
 
-    def _is_invented(self, tool: ToolArguments, argument: Argument, value: Any, basis: str) -> bool:
+    def _is_invented(self, tool: ToolSchema, argument: Argument, value: Any, basis: str) -> bool:
         """Return whether nobody gave a value, and it isn't a default of the tool's either.
 
         A text of several words without a digit may be put together of words that were given apart. Where the customer
@@ -260,7 +260,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             return True
         choices = as_json(argument.choices or ())
         placeholders = Grounding()
-        placeholders.add_text(f"{tool.tool.description} {argument.description} {choices}")
+        placeholders.add_text(f"{tool.base_tool.description} {argument.description} {choices}")
         return bool(placeholders.find_invented_arguments(call))
 
     def _find_missing_sources(self, speech: Any) -> Iterator[Fault]:
@@ -292,7 +292,7 @@ def _find_task_turn(conversation: Conversation) -> str:
     messages = find_task_messages(conversation.messages)
     for line in conversation.lines:
         if messages and line.message is messages[0] and line.speaker == "customer":
-            return line.turn
+            return line.turn_id
     return ""
 
 

@@ -10,10 +10,10 @@ from typing import Any, Unpack
 from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, ToolInsight
+from arq_graph.agent.state import Move, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
-from arq_graph.nodes.agent_node import build_function_state, describe_tool, describe_variables
-from arq_graph.nodes.blueprint_node import Steps, UserFunction
+from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
+from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import AgreementOutcome, ask_for_confirmation, make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
@@ -24,9 +24,9 @@ from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setti
 from arq_graph.nodes.speaking.moves import ProposedMove, SpeakingContext, SpeakingRules
 from arq_graph.nodes.speaking.policies import ByState, Policy, choose_policies
 from arq_graph.nodes.speaking.speech import SPEECH, classify_speech, find_task_messages
-from arq_graph.nodes.strategy import Strategy, StrategyOptions
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.violations import collect_facts
+from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
+from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.violations import collect_references
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -48,8 +48,8 @@ class Speaker(Strategy):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification. Its tools are gated by its active guidelines, as for `ToolCaller`; those with
             `confirm` "customer" are the consequential ones.
-        in_world: Whether there is a world to act in: `ActInWorld` takes its actions.
-        setting: In a `chat`, speaking ends the turn. In a `task`, an utterance waits for its answer (in `Listen`)
+        in_world: Whether there is a world to act in: `WorldActor` takes its actions.
+        setting: In a `chat`, speaking ends the turn. In a `task`, an utterance waits for its answer (in `Listener`)
             unless it ends the task.
         policies: The rules that are switched on: names of shipped ones, policies of your own; None: all shipped ones.
         dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
@@ -69,9 +69,9 @@ class Speaker(Strategy):
     """
 
     module = "speaker"
-    files = "speaker"
+    prompt_name = "speaker"
     agent_state_channels = (*Strategy.agent_state_channels, "moves", "world")
-    example_blueprint = staticmethod(make_move_blueprint)
+    make_example_blueprint = staticmethod(make_move_blueprint)
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Speaker(Strategy):
         max_questions: int = 3,
         inner_monologue: bool = False,
         draft: bool = False,
-        **settings: Unpack[StrategyOptions],
+        **settings: Unpack[StrategyNodeSettings],
     ) -> None:
         is_task = require_choice("setting", setting, Setting) == "task"
         if max_steps is None:
@@ -115,7 +115,7 @@ class Speaker(Strategy):
             policies=self.rules.policies,
             dialogue_acts=self.dialogue_acts,
         )
-        self._tools_by_key: dict[str, ToolArguments] = {}
+        self._tools_by_key: dict[str, ToolSchema] = {}
         for name, tool in self.tools.items():
             self._tools_by_key[get_property_name(name, KINDS)] = tool
         rules = [{"name": policy.name, "rule": policy.rule} for policy in self.rules.policies.values()]
@@ -136,7 +136,7 @@ class Speaker(Strategy):
         Raises:
             InputError: A function names a tool that the agent doesn't have.
         """
-        state = build_function_state(self.agent, gate.state)
+        state = build_callback_state(self.agent, gate.state)
         forbidden: dict[str, Policy] = {}
         required: dict[str, Policy] = {}
         for policy in self.rules.policies.values():
@@ -166,11 +166,11 @@ class Speaker(Strategy):
                 )
         return tools
 
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> Steps:
+    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
         """Think as often as it may, then speak or act."""
         variables = describe_variables(self.agent, gate.state)
         sources = [*get_active_scores(self.agent, gate.state), *self.tools, *outcome.pending]
-        facts = collect_facts(self.agent, gate.conversation, variables, sources)
+        facts = collect_references(self.agent, gate.conversation, variables, sources)
         context = SpeakingContext(gate, outcome, self.rules, variables, facts)
         review = partial(self._review, context=context)
         while True:
@@ -179,7 +179,9 @@ class Speaker(Strategy):
             move = context.proposals[-1]
             if move.kind != THINK or move.refusals:
                 return self._make_move(context, answer)
-            thought = Move(turn=context.task_turn, kind=THINK, text=move.text, after_line=context.newest_line)
+            thought = Move(
+                turn=context.task_turn_id, kind=THINK, text=move.text, after_line=context.newest_line
+            )
             context.moves.append(thought)
             gate.state.emit(Thought(text=move.text))
 
@@ -230,7 +232,7 @@ class Speaker(Strategy):
         to_confirm = context.find_calls_to_confirm(move.still_wanted)
         if move.refusals:
             move = ProposedMove("" if to_confirm else self.agent.fallback)
-        call_insights: Sequence[ToolInsight] = ()
+        call_insights: Sequence[ToolVerdict] = ()
         if move.call:
             call_insights, to_confirm = move.insights, []
         decisions = merge_insights(
@@ -258,7 +260,7 @@ class Speaker(Strategy):
                 messages.append(reply)
                 state.emit(question_event)
         record = Move(
-            turn=context.task_turn,
+            turn=context.task_turn_id,
             kind=move.kind,
             text=move.text,
             after_line=context.newest_line,

@@ -15,18 +15,18 @@ from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError, require_type
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.messages import answer_abandoned_calls, make_tool_message, unanswered_calls
+from arq_graph.nodes.messages import answer_abandoned_calls, find_unanswered_calls, make_tool_message
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.reasoning.sections import clean
 
 MAX_SHOWN_ACTIONS = 60
 """How many of a world's actions a refusal lists."""
 
-Steps = tuple[tuple[str, str], ...]
+History = tuple[tuple[str, str], ...]
 """The actions that were possible, each with what it showed."""
 
 
-class ActInWorld(Node):
+class WorldActor(Node):
     """Take the action that the last message calls for, and write its observation and `world`.
 
     The record in `world` decides the state of the world. If the world was left in another state (by another thread, or
@@ -47,14 +47,14 @@ class ActInWorld(Node):
         self.environment = environment
         self.agent = agent
         self._lock = Lock()
-        self._steps: Steps | None = None  # None while the state of the world isn't known
+        self._steps: History | None = None  # None while the state of the world isn't known
         self._beginning = ""
         self.declare_channels({"messages": list[AnyMessage], **get_channel_types("world")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
         state = StateView(input, agent=self.agent)
-        calls = [call for call in unanswered_calls(state.messages) if call["name"] == ACT]
+        calls = [call for call in find_unanswered_calls(state.messages) if call["name"] == ACT]
         return self._act(state, calls)
 
     def look(self, state: Any) -> Update:
@@ -66,7 +66,7 @@ class ActInWorld(Node):
         return update
 
     def _act(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
-        steps: Steps = ()
+        steps: History = ()
         refused_count = 0
         if previous := state.read_record("world", WorldStatus):
             steps, refused_count = previous.steps, previous.invalid
@@ -74,7 +74,7 @@ class ActInWorld(Node):
             self._restore(steps)
             observations = [self._take_action(str(call["args"].get("action", ""))) for call in calls]
             refused_count += sum(not observation.valid for observation in observations)
-            status = self._describe_world(state.turn, refused_count)
+            status = self._describe_world(state.turn_id, refused_count)
         update: Update = {"world": state.replace_records("world", [status])}
         results = []
         for call, observation in zip(calls, observations, strict=True):
@@ -93,7 +93,7 @@ class ActInWorld(Node):
             update["messages"] = results
         return update
 
-    def _restore(self, steps: Steps) -> None:
+    def _restore(self, steps: History) -> None:
         """Bring the world into the state that these steps lead to."""
         if self._steps == steps:
             return

@@ -21,7 +21,7 @@ from arq_graph import (
     create_respact_agent,
     resume_or_invoke,
 )
-from arq_graph.nodes import guarded_tools
+from arq_graph.nodes import make_tool_node
 from tests.agreement.desk import CANCEL, QUESTION, THREAD, Desk, ProcessKilled
 from tests.brain import Brain, act, brain, say
 
@@ -394,7 +394,7 @@ def test_a_question_about_a_tool_that_the_agent_no_longer_has_is_closed():
 def test_a_call_that_nobody_agreed_to_is_refused_wherever_it_comes_from(record):
     desk = Desk(condition=None)
     graph = StateGraph(AgentState)
-    graph.add_node("tools", guarded_tools(desk.agent))
+    graph.add_node("tools", make_tool_node(desk.agent))
     graph.add_edge(START, "tools")
     call = {"name": "cancel_order", "args": {"order_id": "A-1"}, "id": "c1", "type": "tool_call"}
     messages: list[Any] = [HumanMessage("Hi", id="h1"), AIMessage("", tool_calls=[call])]

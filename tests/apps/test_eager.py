@@ -24,7 +24,14 @@ from arq_graph import (
     errors,
     resume_or_invoke,
 )
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, Parallel, ToolCaller, guarded_tools, route_calls
+from arq_graph.nodes import (
+    GuidelineMatcher,
+    MessageReviser,
+    Parallel,
+    ToolCaller,
+    make_tool_node,
+    route_calls,
+)
 from tests.apps.desk import desk, kinds, late, says, thread
 from tests.brain import Brain, brain, get_prompts
 from tests.order_tools import A1, get_order, search
@@ -203,7 +210,7 @@ def test_prompt_of_a_tool_asked_ahead_differs_only_at_its_end():
 def test_tool_beyond_max_ahead_is_asked_about_once_it_is_granted():
     waves = [["matcher", "tools"], ["tools"], ["message"], ["matcher", "tools"], ["message"]]
     model, modules = make_waving_model(Brain({"G2": 9}), waves)
-    strategy = ToolCalling(max_ahead=1)
+    strategy = ToolCalling(max_speculative_tools=1)
     app = create_guided_agent(model, desk(), strategy=strategy, eager=True, checkpointer=MemorySaver())
     for text in ("It is late.", "Hello?"):
         app.invoke(says(text), thread())
@@ -295,7 +302,7 @@ def test_parallel_works_in_any_graph():
     parallel = Parallel(*(node_type(model, agent, messages_key="chat") for node_type in node_types))
     graph = StateGraph(ChatState)
     graph.add_node("match_and_act", parallel)
-    graph.add_node("tools", guarded_tools(agent, messages_key="chat"))
+    graph.add_node("tools", make_tool_node(agent, messages_key="chat"))
     graph.add_edge(START, "match_and_act")
     route = route_calls(agent, otherwise=END, messages_key="chat")
     graph.add_conditional_edges("match_and_act", route, ["tools", END])
@@ -308,7 +315,7 @@ def test_parallel_works_in_any_graph():
 
 def test_invalid_steps_and_strategies_are_refused():
     with pytest.raises(errors.InputError, match="a step is a node that asks a model"):
-        Parallel(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
+        Parallel(GuidelineMatcher(brain(), desk()), make_tool_node(desk()))
     with pytest.raises(errors.InputError, match="takes the steps that it is to run"):
         Parallel()
     with pytest.raises(errors.InputError, match='eager is for strategy="tools"'):

@@ -10,7 +10,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import create_guided_agent, errors
 from arq_graph.milestones import Verdict, parse_milestones, read_transcript, score
-from arq_graph.nodes import TrackProgress
+from arq_graph.nodes import ProgressTracker
 from tests.apps.desk import desk, late, says
 from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1
@@ -79,12 +79,12 @@ def test_a_graph_that_cannot_be_measured_on_is_an_error_before_anything_runs():
     with pytest.raises(errors.SpecError, match="no milestone named 'End'"):
         create_guided_agent(brain(), desk(), milestones=endless)
     with pytest.raises(errors.InputError, match=r"read_milestones"):
-        TrackProgress("milestones.yaml")  # type: ignore[arg-type]
+        ProgressTracker("milestones.yaml")  # type: ignore[arg-type]
 
 
 def test_the_node_alone_works_in_a_graph_that_has_only_messages_or_another_channel():
-    builder = StateGraph(MessagesState).add_node("measure", TrackProgress(GRAPH)).add_edge(START, "measure")
+    builder = StateGraph(MessagesState).add_node("measure", ProgressTracker(GRAPH)).add_edge(START, "measure")
     *_, state = builder.compile().stream({"messages": CALLED}, stream_mode="values")
     assert state["progress"][-1]["progress_rate"] == 0.25
-    progress = TrackProgress(GRAPH, messages_key="talk").invoke({"talk": CALLED})["progress"][-1]
+    progress = ProgressTracker(GRAPH, messages_key="talk").invoke({"talk": CALLED})["progress"][-1]
     assert progress["reached"] == ["Start", "get_order"]

@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from arq_graph import Agent, AgentState, Guideline
-from arq_graph.nodes import ToolGate, active_guidelines, guarded_tools, route_calls
+from arq_graph.nodes import ToolCallGuard, get_active_guidelines, make_tool_node, route_calls
 
 RAN: list[str] = []
 CallId = Annotated[str, InjectedToolCallId]
@@ -70,7 +70,7 @@ def make_graph(agent=DESK, state_schema: Any = AgentState, sends=True, messages_
     """Make a graph of somebody else's, in which a model's calls run behind our gate."""
     builder = StateGraph(state_schema)
     builder.add_node("model", lambda state: {})
-    builder.add_node("tools", guarded_tools(agent, messages_key=messages_key))
+    builder.add_node("tools", make_tool_node(agent, messages_key=messages_key))
     builder.add_edge(START, "model")
     if sends:
         route = route_calls(agent, otherwise=END, messages_key=messages_key)
@@ -143,7 +143,7 @@ def test_an_error_of_a_tool_and_wrong_arguments_become_short_messages():
 
 
 def test_a_tool_gate_lets_tools_of_ones_own_pass(runs):
-    gate = ToolGate(DESK)
+    gate = ToolCallGuard(DESK)
 
     @tool
     def weather() -> str:
@@ -165,7 +165,7 @@ def test_a_tool_gate_lets_tools_of_ones_own_pass(runs):
 
 def test_active_guidelines_are_there_for_a_prompt_of_ones_own():
     state = make_input(matches=[match(), match(guideline="G2", active=False)])
-    assert [guideline.action for guideline in active_guidelines(DESK, state)] == ["look it up"]
+    assert [guideline.action for guideline in get_active_guidelines(DESK, state)] == ["look it up"]
 
 
 def test_a_tool_may_write_to_the_state():

@@ -36,7 +36,7 @@ def make_matches(*ids, **fields):
     return [{**match, "guideline": id, **fields} for id in ids]
 
 
-def make_insight(**fields):
+def make_verdict(**fields):
     return {"agent": "Desk", "turn": "h1", "tool": "cancel", **fields}
 
 
@@ -74,10 +74,10 @@ def test_prompt_shows_active_guidelines_with_an_action_and_overridden_ones():
 
 def test_open_arguments_and_unknown_conditions_are_insights_with_ids():
     insights = [
-        make_insight(turn="h0", kind="missing", argument="order_id"),
-        make_insight(kind="run"),
-        make_insight(kind="declined"),
-        make_insight(kind="invalid", argument="day", problem="not a date"),
+        make_verdict(turn="h0", kind="missing", argument="order_id"),
+        make_verdict(kind="run"),
+        make_verdict(kind="declined"),
+        make_verdict(kind="invalid", argument="day", problem="not a date"),
     ]
     unknown = make_matches("G5", active=False, matched=False, missing_information="when it was ordered")
     channels = {"tool_insights": insights, "guideline_matches": [*make_matches("G1"), *unknown]}
@@ -147,7 +147,7 @@ def test_draft_is_checked_too_and_sent_if_its_replacement_is_worse():
 def test_reply_that_conflicts_with_the_confirmation_question_is_revised_once_and_then_left_out(
     reply, options, above, complaint
 ):
-    pending = make_insight(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
+    pending = make_verdict(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
     update, model = revise(reply, active=("G3",), channels={"tool_insights": [pending]}, **options)
     assert get_text(update) == above + read_section(model, "insights")[0]["question"]
     assert complaint in get_prompts(model, "message")[1].complaint

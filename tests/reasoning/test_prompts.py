@@ -198,7 +198,7 @@ def test_a_history_over_the_budget_is_cut_to_half_of_it_counting_images(content,
 
 def test_the_answered_turn_is_that_of_the_agents_last_reply():
     talk = [HumanMessage("Hi", id="h1"), AIMessage("Which?"), HumanMessage("Hm", id="h2"), HumanMessage("A")]
-    tail = "{% block tail %}{{ conversation.answered_turn }}{% endblock %}"
+    tail = "{% block tail %}{{ conversation.answered_turn_id }}{% endblock %}"
     ends = [get_prompt(talk[:end], HEAD + tail)[1].splitlines()[-1] for end in (1, 3, 4)]
     assert ends == ["None", "h1", "h1"]
 

@@ -10,7 +10,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from arq_graph import errors
-from arq_graph.nodes import Listen, Speaker, route_moves
+from arq_graph.nodes import Listener, Speaker, route_moves
 from tests.brain import act, ask, brain, say
 from tests.speaking.chat import A1, DESK, THREAD, Chat
 
@@ -39,7 +39,7 @@ class Mood(TypedDict):
 def test_its_nodes_declare_the_channels_that_a_graph_lacks():
     builder = StateGraph(Mood, input_schema=MessagesState)
     builder.add_node("speak", Speaker(brain(moves=[ask("Which order?"), DONE]), DESK, setting="task"))
-    builder.add_node("listen", Listen())
+    builder.add_node("listen", Listener())
     builder.add_edge(START, "speak")
     builder.add_conditional_edges("speak", route_moves(DESK, otherwise=END), ["listen", END])
     builder.add_edge("listen", "speak")
