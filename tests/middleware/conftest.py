@@ -1,0 +1,12 @@
+"""Every test of the middleware begins without calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.middleware.shop import RAN
+
+
+@pytest.fixture(autouse=True)
+def clear_calls() -> None:
+    RAN.clear()
