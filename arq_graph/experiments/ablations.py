@@ -15,6 +15,7 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.agent_node import AgentNode
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.derived import ResponseOnly, find_fields
 
 REFERENCE_ARMS: Mapping[str, StrategyName] = {
@@ -48,14 +49,14 @@ def parse_ablation(arm: str) -> Ablation | None:
     reference, *left_out = arm.split(_SEPARATOR)
     if reference not in REFERENCE_ARMS or not left_out:
         return None
-    nodes = _get_step_nodes(reference)
-    blueprints = [blueprint for node in nodes.values() for blueprint in node.list_blueprints()]
-    ResponseOnly(without=left_out).require_queries(*blueprints)
+    blueprints: list[type[ARQ]] = []
     without = {}
-    for step, node in nodes.items():
-        queries = tuple(query for query in _find_queries(node) if query in left_out)
+    for step, node in _get_step_nodes(reference).items():
+        blueprints.extend(node.list_blueprints())
+        queries = tuple(query for query in _list_queries(node) if query in left_out)
         if queries:
             without[step] = queries
+    ResponseOnly(without=left_out).require_queries(*blueprints)
     return Ablation(reference, without)
 
 
@@ -70,32 +71,25 @@ def list_ablations(selection: str) -> list[str]:
         InputError: No step has this name, or the step has no such query.
     """
     step, _, query_list = selection.partition(":")
-    reference = _find_reference(step)
-    node = _get_step_nodes(reference)[step]
-    queries = _find_queries(node)
+    steps: dict[str, tuple[str, type[AgentNode[Any]]]] = {}
+    for reference in REFERENCE_ARMS:
+        for name, node in _get_step_nodes(reference).items():
+            steps.setdefault(name, (reference, node))
+    if step not in steps:
+        raise InputError(f"there is no step {step!r}{suggestion(step, steps)}; there are {', '.join(steps)}")
+    reference, node = steps[step]
     selected: list[str] = []
-    for part in query_list.split(","):
-        if part:
-            selected += _select_queries(part, queries, step, node)
+    for part in filter(None, query_list.split(",")):
+        selected.extend(_select_queries(part, step, node))
     arms = [reference]
-    for query in dict.fromkeys(selected or queries):
+    for query in dict.fromkeys(selected or _list_queries(node)):
         arms.append(f"{reference}{_SEPARATOR}{query}")
     return arms
 
 
-def _find_reference(step: str) -> str:
-    """Return the first arm that has the step."""
-    steps: list[str] = []
-    for reference in REFERENCE_ARMS:
-        nodes = _get_step_nodes(reference)
-        if step in nodes:
-            return reference
-        steps += [name for name in nodes if name not in steps]
-    raise InputError(f"there is no step {step!r}{suggestion(step, steps)}; there are {', '.join(steps)}")
-
-
-def _select_queries(part: str, queries: list[str], step: str, node: type[AgentNode[Any]]) -> list[str]:
+def _select_queries(part: str, step: str, node: type[AgentNode[Any]]) -> list[str]:
     """Return the query with this name, or those whose names contain it."""
+    queries = _list_queries(node)
     if part in queries:
         return [part]
     if matching := [query for query in queries if part in query]:
@@ -114,5 +108,5 @@ def _get_step_nodes(reference: str) -> dict[str, type[AgentNode[Any]]]:
     return {node.module: node for node in (GuidelineMatcher, strategy_node, MessageReviser)}
 
 
-def _find_queries(node: type[AgentNode[Any]]) -> list[str]:
+def _list_queries(node: type[AgentNode[Any]]) -> list[str]:
     return [name for name, is_query in find_fields(*node.list_blueprints()).items() if is_query]

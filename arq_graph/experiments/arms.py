@@ -19,9 +19,9 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.agents import create_guided_agent, create_tool_agent
 from arq_graph.apps.graph import collect_channels
-from arq_graph.apps.settings import STRATEGIES, Matching, PreAct, ReAct, ReSpAct, Revising, StrategySettings
+from arq_graph.apps.settings import Matching, PreAct, ReAct, ReSpAct, Revising, StrategySettings
 from arq_graph.errors import InputError, SpecError, require_count, suggestion
-from arq_graph.experiments.ablations import REFERENCE_ARMS, Ablation, parse_ablation
+from arq_graph.experiments.ablations import parse_ablation
 from arq_graph.experiments.reflexion import Reflexion
 from arq_graph.milestones.evaluation.arms import AppFactory, Arm
 from arq_graph.milestones.evaluation.expectation import format_active_guidelines
@@ -99,7 +99,7 @@ class GuidedArm:
         matcher_only: bool = False,
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Make the app; with `matcher_only`, one that replies which guidelines are active."""
-        agent = _require_tool_agent(scenario, agent, world)
+        agent = _require_agent(scenario, agent, world)
         matching, revising = Matching(), Revising()
         if self.blueprint and issubclass(self.blueprint, Judgement):
             matching = Matching(judgement=self.blueprint)
@@ -145,7 +145,7 @@ class StrategyArm:
             agent = _require_agent(scenario, agent)
             strategy = self._make_world_settings(world)
         else:
-            agent = _require_tool_agent(scenario, agent, world)
+            agent = _require_agent(scenario, agent, world)
         models = _choose_models(model, self.response_only, self.without)
         if agent.guidelines:
             return create_guided_agent(models, agent, strategy=strategy, checkpointer=InMemorySaver())
@@ -169,7 +169,7 @@ def create_agent_arm(
         raise InputError(
             "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
         ) from error
-    agent = _require_tool_agent(scenario, agent, world)
+    agent = _require_agent(scenario, agent, world)
     chat_model: Any = model.models[0] if isinstance(model, Reasoner) else model
     # By itself it ends where a tool fails; the other arms report the failure to the model in these words.
     report_failures = ToolRetryMiddleware(
@@ -207,11 +207,12 @@ def _load_arm(name: str, folder: Path | None) -> Arm:
     if match := _REFLEXION.fullmatch(name):
         return _load_reflexion(match, folder)
     if ablation := parse_ablation(name):
-        return _make_ablated_arm(ablation)
+        reference: Any = ARMS[ablation.reference]
+        return cast(Arm, replace(reference, without=ablation.without))
     module, _, attribute = name.partition(":")
     if not attribute or module in ARMS:
         names = list(ARMS)
-        names += [f"{arm}+reflexion" for arm in ARMS]
+        names.extend(f"{arm}+reflexion" for arm in ARMS)
         similar = suggestion(name, names) or f"; there are {', '.join(ARMS)}."
         raise InputError(
             f"there is no arm {name!r}{similar} Write module:function for one of your own, NAME+reflexion for one "
@@ -229,13 +230,6 @@ def _load_reflexion(match: re.Match[str], folder: Path | None) -> Reflexion:
         trials = int(trials)
     trials = require_count(f"the number of trials after `+reflexion:` in the arm {match[0]!r}", trials)
     return Reflexion(cast(AppFactory, _load_arm(match["arm"], folder)), trials)
-
-
-def _make_ablated_arm(ablation: Ablation) -> GuidedArm | StrategyArm:
-    strategy = REFERENCE_ARMS[ablation.reference]
-    if strategy == "tools":
-        return GuidedArm(without=ablation.without)
-    return StrategyArm(STRATEGIES[strategy](), response_only=True, without=ablation.without)
 
 
 def _load_object(name: str, folder: Path | None) -> object:
@@ -273,16 +267,13 @@ def _compile_matcher(matcher: GuidelineMatcher) -> CompiledStateGraph[Any, Any, 
     return graph.compile(checkpointer=False)
 
 
-def _require_agent(scenario: Scenario, agent: Agent | None) -> Agent:
-    if agent is None:
-        raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
-    return agent
-
-
-def _require_tool_agent(scenario: Scenario, agent: Agent | None, world: Any) -> Agent:
+def _require_agent(scenario: Scenario, agent: Agent | None, world: Any = None) -> Agent:
+    """Return the agent, for an arm that calls tools; it cannot act in a world of text."""
     if isinstance(world, Environment):
         raise InputError(
             f"the world of scenario {scenario.name!r} is acted in with texts, and this arm calls tools; react and "
             "respact act in it, and so do the arms of `--ablate speaker`"
         )
-    return _require_agent(scenario, agent)
+    if agent is None:
+        raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
+    return agent

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
-
-from pydantic import ConfigDict, Field
+from typing import Any, TypedDict, Unpack
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
@@ -72,7 +70,6 @@ class Experiment(Record):
     """The figures of arms on one suite.
 
     Args:
-        schema_version: The version of this form, written as `schema`.
         suite: The suite's name.
         report: What was measured in its conversations.
         turns: By arm, the figures over the suite's gold turns; empty where it has none.
@@ -81,9 +78,6 @@ class Experiment(Record):
             scenarios with the kinds of users that were played, helpful ones among them.
     """
 
-    model_config = ConfigDict(populate_by_name=True, extra="ignore")
-
-    schema_version: Literal[1] = Field(default=1, alias="schema")
     suite: str
     report: Report
     turns: Mapping[str, TurnMetrics] = {}
@@ -92,17 +86,16 @@ class Experiment(Record):
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """The papers' tables; the JSON holds them, too, and reading it makes them anew."""
+        """The tables of the papers, with our figures."""
         tables = list(build_tables(self.report, ablated=self.ablated))
         if self.turns:
             tables.append(_make_turn_table(self.turns))
-        if not self.has_published:
-            return tuple(tables)
-        publications = read_published_figures().get(self.suite, {})
-        user_kinds = {record.user for record in self.report.conversations}
-        return tuple(
-            add_published_rows(ours, publications.get(ours.title, ()), user_kinds) for ours in tables
-        )
+        if self.has_published:
+            publications = read_published_figures().get(self.suite, {})
+            user_kinds = {record.user for record in self.report.conversations}
+            for index, table in enumerate(tables):
+                tables[index] = add_published_rows(table, publications.get(table.title, ()), user_kinds)
+        return tuple(tables)
 
 
 def find_suite_file(name: str | Path) -> Path:
@@ -163,8 +156,7 @@ async def arun_experiment(
     """
     report = await aevaluate(suite, arms, results=results, **settings)
     turns: dict[str, TurnMetrics] = {}
-    has_limit = settings.get("max_calls") or settings.get("max_cost")
-    if not has_limit:
+    if not (settings.get("max_calls") or settings.get("max_cost")):
         turns = await _evaluate_gold_turns(file, suite, arms, results, settings)
     shipped_name = _find_shipped_name(file)
     is_complete = not (is_part or report.missing)
@@ -179,8 +171,9 @@ async def arun_experiment(
 
 def write_experiment(path: Path, experiment: Experiment, tables: Iterable[Table]) -> None:
     """Write an experiment as JSON, with its tables; the file is replaced as a whole."""
-    content = experiment.model_dump(mode="json", by_alias=True)
-    content["tables"] = [shown_table.model_dump(mode="json") for shown_table in tables]
+    content: dict[str, Any] = {"schema": 1}  # the version of this form
+    content |= experiment.model_dump(mode="json", by_alias=True)
+    content["tables"] = [table.model_dump(mode="json") for table in tables]
     write_atomically(path, clean(json.dumps(content, ensure_ascii=False, indent=1)) + "\n")
 
 
