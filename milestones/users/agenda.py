@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -53,14 +53,18 @@ class _IntentProgress:
     number: int
     intent: Intent
     wish: str
-    facts: list[Fact]
-    slots: list[Fact]
+    facts: tuple[Fact, ...]
     told_names: set[str] = field(default_factory=set)
     handled_topics: set[tuple[str, str]] = field(default_factory=set)
     corrections: set[tuple[str, str]] = field(default_factory=set)
     replies: set[_Reply] = field(default_factory=set)
     has_volunteered: bool = False
     repetitions: int = 0
+
+    @property
+    def slots(self) -> tuple[Fact, ...]:
+        """The facts of this intent; `facts` are all that the user knows."""
+        return tuple(fact for fact in self.facts if fact.name in self.intent.slots)
 
     @property
     def untold_slots(self) -> tuple[Fact, ...]:
@@ -101,8 +105,7 @@ class AgendaUser:
         facts = {fact.name: fact for fact in self.spec.facts}
         for name, value in intent.slots.items():
             facts[name] = replace(facts[name], value=value)
-        slots = [fact for fact in facts.values() if fact.name in intent.slots]
-        return _IntentProgress(number, intent, intent.request, list(facts.values()), slots)
+        return _IntentProgress(number, intent, intent.request, tuple(facts.values()))
 
     async def aspeak(self, messages: Sequence[Message]) -> str | None:
         """Return what the user says next; see `User`."""
@@ -110,11 +113,9 @@ class AgendaUser:
         if self._is_leaving:
             return None
         if self._turn == 1:
-            return self._phrase(self._reveal_wish("opening"))
-        intent_number = self._progress.number
-        reply = self._choose_reply(AgentMessage(join_agent_texts(messages)))
-        if not reply.is_last and intent_number == self._progress.number:
-            reply = self._limit_repetition(reply)
+            reply = self._reveal_wish("opening")
+        else:
+            reply = self._choose_reply(AgentMessage(join_agent_texts(messages)))
         self._is_leaving = reply.is_last
         return self._phrase(reply)
 
@@ -123,9 +124,16 @@ class AgendaUser:
             moment = ""  # a guide gives the task in its own words
         return _Reply(moment, self._progress.wish)
 
-    def _limit_repetition(self, reply: _Reply) -> _Reply:
-        """Return the reply, or the end if the user would repeat it more often than its patience allows."""
+    def _choose_reply(self, message: AgentMessage) -> _Reply:
+        """Return the reply to a message, or the end if the user would repeat itself beyond its patience."""
         progress = self._progress
+        reply = self._answer(message) or self._react_to_statement(message)
+        if reply.moment == "unknown":
+            self._misunderstandings += 1
+        else:
+            self._misunderstandings = 0
+        if reply.is_last or progress is not self._progress:
+            return reply
         is_repetition = reply in progress.replies
         progress.replies.add(reply)
         progress.repetitions += is_repetition
@@ -135,36 +143,22 @@ class AgendaUser:
             return replace(reply, moment="again")
         return reply
 
-    def _choose_reply(self, message: AgentMessage) -> _Reply:
-        reply = self._answer(message) or self._react_to_statement(message)
-        if reply.moment == "unknown":
-            self._misunderstandings += 1
-        else:
-            self._misunderstandings = 0
-        return reply
-
     def _answer(self, message: AgentMessage) -> _Reply | None:
         """Return the reply to an error, a confirmation, a question or an offer; None if there is nothing like it."""
         if wrong_facts := self._find_wrong_facts(message):
             return _Reply("correction", facts=wrong_facts)
         if message.is_confirmation:
-            answer = "Yes" if self._agrees_to(message.text) else "No"
-            return _Reply("", answer)
+            return _Reply("", "Yes" if self._agrees_to(message.text) else "No")
         done_when = self._progress.intent.done_when
         if done_when is not None and done_when.search(message.text):
             return self._move_on()
         if message.questions:
-            answers = [self._answer_question(question) for question in message.questions]
-        else:
-            answers = self._answer_offer(message.text)
-        return _join_replies([answer for answer in answers if answer is not None])
-
-    def _answer_offer(self, text: str) -> list[_Reply | None]:
-        """Return the answer to an offer, once, and the facts that it names and the agent lacks."""
-        answers = [self._find_scripted_answer(text, only_once=True)]
-        if named_facts := find_requested_facts(text, self._progress.untold_slots):
-            answers.append(_Reply("answer", facts=tuple(named_facts)))
-        return answers
+            return _join_replies(map(self._answer_question, message.questions))
+        # An offer is answered once, and the facts that it names are told if the agent lacks them.
+        answers = [self._find_scripted_answer(message.text, only_once=True)]
+        if named_facts := find_requested_facts(message.text, self._progress.untold_slots):
+            answers.append(_Reply("answer", facts=named_facts))
+        return _join_replies(answers)
 
     def _react_to_statement(self, message: AgentMessage) -> _Reply:
         progress, intent = self._progress, self._progress.intent
@@ -190,17 +184,16 @@ class AgendaUser:
         if self._knows_nothing:
             return ()
         progress = self._progress
-        facts = [fact for fact in self.spec.facts if not isinstance(fact.value, bool)]
-        true_values = {str(fact.value).casefold() for fact in facts}
-        wrong_facts: dict[Fact, None] = {}
+        true_values = {str(fact.value).casefold() for fact in self.spec.facts if not fact.is_yes_or_no}
+        wrong_facts = []
         for fact in progress.slots:
-            other_values = {value.casefold() for value in find_other_values(message.text, fact)}
-            for value in other_values - true_values:
-                correction = (fact.name, value)
-                is_new = fact.name in progress.told_names and correction not in progress.corrections
-                if message.is_confirmation or is_new:
-                    wrong_facts[fact] = None
-                    progress.corrections.add(correction)
+            other_values = {
+                (fact.name, value) for value in find_other_values(message.text, fact) - true_values
+            }
+            is_new = fact.name in progress.told_names and not other_values <= progress.corrections
+            if other_values and (message.is_confirmation or is_new):
+                wrong_facts.append(fact)
+                progress.corrections |= other_values
         return tuple(wrong_facts)
 
     def _agrees_to(self, question: str) -> bool:
@@ -219,10 +212,9 @@ class AgendaUser:
         if (answer := self._find_scripted_answer(question)) is not None:
             return answer
         progress = self._progress
-        requested_facts = tuple(find_requested_facts(question, progress.facts))
+        requested_facts = find_requested_facts(question, progress.facts)
         if self._knows_nothing:
-            text = "" if requested_facts else VAGUE
-            return _Reply("answer", text, requested_facts)
+            return _Reply("answer", "" if requested_facts else VAGUE, requested_facts)
         repeated_facts = tuple(fact for fact in progress.facts if fact.is_in(question))
         if repeated_facts and all(fact.name in progress.told_names for fact in requested_facts):
             return _Reply("yes", facts=repeated_facts)
@@ -239,9 +231,8 @@ class AgendaUser:
         progress = self._progress
         for topic, threshold, reply in self._list_scripted_answers():
             key = (topic, reply.moment)
-            if only_once and key in progress.handled_topics:
-                continue
-            if measure_overlap(topic, text) >= threshold:
+            is_skipped = only_once and key in progress.handled_topics
+            if not is_skipped and measure_overlap(topic, text) >= threshold:
                 progress.handled_topics.add(key)
                 return _Reply("answer", VAGUE) if self._knows_nothing else reply
         return None
@@ -275,9 +266,9 @@ class AgendaUser:
         if not reply.is_last and reply.moment != "correction":
             deviation = self.spec.draw_deviation(self._seed, self._turn)
         facts = self._select_facts(deviation, reply.facts)
-        parts = [reply.text] if reply.text else []
-        parts.extend(self._state_fact(fact) for fact in facts)
-        text = redact(" ".join(parts), self.spec.kind, self.spec.facts, self._seed)
+        sentences = [reply.text]
+        sentences.extend(map(self._state_fact, facts))
+        text = redact(" ".join(sentences).strip(), self.spec, self._seed)
         if reply.moment:
             text = self._wrap_in_persona_line(reply.moment, text)
         if deviation == "asr":
@@ -314,8 +305,7 @@ class AgendaUser:
             if not value:
                 return f"I do not have the {fact.label} at hand."
         if isinstance(value, bool):
-            answer = "yes" if value else "no"
-            return f"{fact.label.capitalize()}: {answer}."
+            return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
         return f"The {fact.label} is {value}."
 
     def _wrap_in_persona_line(self, moment: str, text: str) -> str:
@@ -330,15 +320,19 @@ class AgendaUser:
         return Random("/".join(map(str, (self._seed, *purpose, self._turn))))
 
 
-def _join_replies(replies: Sequence[_Reply]) -> _Reply | None:
+def _join_replies(replies: Iterable[_Reply | None]) -> _Reply | None:
     """Return one reply with the words and facts of all, each once, in the manner of the first."""
-    if not replies:
-        return None
-    texts = dict.fromkeys(reply.text for reply in replies if reply.text)
+    first_reply = None
+    texts: dict[str, None] = {}
     facts: dict[Fact, None] = {}
     for reply in replies:
-        facts.update(dict.fromkeys(reply.facts))
-    return replace(replies[0], text=" ".join(texts), facts=tuple(facts))
+        if reply is not None:
+            first_reply = first_reply or reply
+            texts[reply.text] = None
+            facts |= dict.fromkeys(reply.facts)
+    if first_reply is None:
+        return None
+    return replace(first_reply, text=" ".join(filter(None, texts)), facts=tuple(facts))
 
 
 def _select_long_words(text: str) -> list[str]:

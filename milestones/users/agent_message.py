@@ -34,11 +34,15 @@ class Fact:
         """The name in words: `order id`."""
         return self.name.replace("_", " ")
 
+    @property
+    def is_yes_or_no(self) -> bool:
+        """True if the value is true or false: no text says it by itself."""
+        return isinstance(self.value, bool)
+
     def is_in(self, text: str) -> bool:
         """Return True if a text says the value, as a whole word; never for a yes or no."""
-        if isinstance(self.value, bool):
-            return False
-        return re.search(make_word_pattern(self.value), text, re.IGNORECASE) is not None
+        pattern = make_word_pattern(self.value)
+        return not self.is_yes_or_no and re.search(pattern, text, re.IGNORECASE) is not None
 
 
 class AgentMessage:
@@ -96,7 +100,8 @@ def measure_overlap(phrase: str, text: str) -> float:
     matching_words = set()
     for word in phrase_words:
         is_synonym = names_identifier and word in IDENTIFIER_WORDS
-        if word in text_words or is_synonym or _is_nearly_in(word, text_words):
+        is_long = len(word) > 3
+        if word in text_words or is_synonym or (is_long and _is_nearly_in(word, text_words)):
             matching_words.add(word)
     is_only_identifier = matching_words <= IDENTIFIER_WORDS and not phrase_words <= IDENTIFIER_WORDS
     if is_only_identifier or not phrase_words:
@@ -105,34 +110,35 @@ def measure_overlap(phrase: str, text: str) -> float:
 
 
 def _is_nearly_in(word: str, words: Sequence[str]) -> bool:
-    if len(word) <= 3:
-        return False
     return process.extractOne(word, words, scorer=fuzz.ratio, score_cutoff=80) is not None
 
 
-def find_requested_facts(text: str, facts: Sequence[Fact]) -> list[Fact]:
+def find_requested_facts(text: str, facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the facts that a text names, or has other words for; else those that it half names."""
-    shares = []
+    named_facts, half_named_facts = [], []
     for fact in facts:
-        phrases = (fact.label, *fact.asked_as)
-        shares.append(max(measure_overlap(phrase, text) for phrase in phrases))
-    threshold = 1.0 if 1.0 in shares else 0.5
-    return [fact for fact, share in zip(facts, shares, strict=True) if share >= threshold]
+        share = max(measure_overlap(phrase, text) for phrase in (fact.label, *fact.asked_as))
+        if share == 1:
+            named_facts.append(fact)
+        elif share >= 0.5:
+            half_named_facts.append(fact)
+    return tuple(named_facts or half_named_facts)
 
 
 def find_other_values(text: str, fact: Fact) -> set[str]:
-    """Return values in a text that stand in the place of a fact's own: of its form, or after its name.
+    """Return the values, in lower case, that a text has in place of a fact's own: of its form, or after its name.
 
     Empty if the text says the fact's own value.
     """
     if fact.is_in(text):
         return set()
-    value = str(fact.value)
+    text, value = text.casefold(), str(fact.value).casefold()
     if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
-        identifier = re.sub(r"\d+", lambda _: r"\d+", make_word_pattern(value))
-        return set(re.findall(identifier, text, re.IGNORECASE))
+        identifier = re.sub(r"\d+", r"\\d+", make_word_pattern(value))
+        return set(re.findall(identifier, text))
     label = r"[\s_]+".join(split_into_words(fact.name))
-    labelled_values = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text, re.IGNORECASE)
-    equal_words = {"True": ("yes", "true"), "False": ("no", "false")}.get(value, ())
-    values = {labelled.strip('"') for labelled in labelled_values}
-    return {other for other in values if other.casefold() not in equal_words}
+    quoted_values = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text)
+    values = {quoted.strip('"') for quoted in quoted_values}
+    if fact.is_yes_or_no:
+        values -= {"true", "yes"} if fact.value else {"false", "no"}
+    return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from random import Random
@@ -15,39 +15,38 @@ from arq_graph.milestones.users.agent_message import (
     make_word_pattern,
     split_into_words,
 )
-from arq_graph.milestones.users.user_spec import Kind, Value
+from arq_graph.milestones.users.user_spec import UserSpec, Value
 
 _NOT_AT_HAND = "I do not have that at hand."
 
 
 def is_withheld_if_perturbed(fact: Fact) -> bool:
     """Return True if a perturbed user doesn't have a value at hand: a number, date, mail address or identifier."""
-    if isinstance(fact.value, bool):
-        return False
     text = str(fact.value)
     is_identifier = not IDENTIFIER_WORDS.isdisjoint(split_into_words(fact.name))
-    return is_identifier or "@" in text or _has_digit(text)
+    return not fact.is_yes_or_no and (is_identifier or "@" in text or _has_digit(text))
 
 
-def is_disclosing(text: str, kind: Kind, facts: Iterable[Fact]) -> bool:
+def is_disclosing(text: str, spec: UserSpec) -> bool:
     """Return True if a text says what this kind of user never says, with whatever separators.
 
     A perturbed user says no digit of any script, and an unhelpful one no true value. Numbers in words are not found.
     """
-    if kind == "helpful":
+    if spec.kind == "helpful":
         return False
     normal_text = _normalize(text)
-    if kind == "perturbed" and _has_digit(normal_text):
+    if spec.kind == "perturbed" and _has_digit(normal_text):
         return True
-    return any(_says_value(normal_text, fact) for fact in _select_secrets(kind, facts))
+    return any(_says_value(normal_text, fact) for fact in select_withheld_facts(spec))
 
 
-def _select_secrets(kind: Kind, facts: Iterable[Fact]) -> list[Fact]:
-    """Return the facts that a perturbed or unhelpful user keeps to itself."""
-    secrets = [fact for fact in facts if not isinstance(fact.value, bool)]
-    if kind == "perturbed":
-        secrets = [fact for fact in secrets if is_withheld_if_perturbed(fact)]
-    return secrets
+def select_withheld_facts(spec: UserSpec) -> list[Fact]:
+    """Return the facts that this kind of user doesn't tell."""
+    if spec.kind == "helpful":
+        return []
+    if spec.kind == "perturbed":
+        return list(filter(is_withheld_if_perturbed, spec.facts))
+    return [fact for fact in spec.facts if not fact.is_yes_or_no]
 
 
 def _says_value(normal_text: str, fact: Fact) -> bool:
@@ -61,24 +60,25 @@ def _says_value(normal_text: str, fact: Fact) -> bool:
     return any(len(code) > 2 and code in squeezed_text for code in codes)
 
 
-def redact(text: str, kind: Kind, facts: Iterable[Fact], seed: object = 0) -> str:
+def redact(text: str, spec: UserSpec, seed: object) -> str:
     """Return a text as this kind of user says it: without numbers, or with wrong values for the true ones."""
-    if kind == "helpful":
+    if spec.kind == "helpful":
         return text
-    values = [fact for fact in facts if not isinstance(fact.value, bool)]
-    for fact in sorted(_select_secrets(kind, values), key=lambda fact: -len(str(fact.value))):
+    for fact in sorted(select_withheld_facts(spec), key=lambda fact: -len(str(fact.value))):
         replacement = ""
-        if kind == "unhelpful":
-            replacement = str(make_wrong_value(fact.value, seed, values) or "something")
+        if spec.kind == "unhelpful":
+            replacement = str(make_wrong_value(fact.value, seed, spec.facts) or "something")
         text = _replace_word(text, fact.value, replacement)
-    if kind == "perturbed":
+    if spec.kind == "perturbed":
         text = strip_numbers(text)
-    sentences: dict[str, None] = {}
+    sentences = []
     for sentence in re.split(r"(?<=[.!?])\s+", text):
-        sentences[_NOT_AT_HAND if is_disclosing(sentence, kind, values) else sentence] = None
-    words = " ".join(sentences).split()
+        sentences.append(_NOT_AT_HAND if is_disclosing(sentence, spec) else sentence)
+    words = " ".join(dict.fromkeys(sentences)).split()
     redacted = re.sub(r"\s+([.,;:!?])", r"\1", " ".join(words))
-    return redacted or (_NOT_AT_HAND if values else "")
+    if not redacted and not all(fact.is_yes_or_no for fact in spec.facts):
+        return _NOT_AT_HAND
+    return redacted
 
 
 def _replace_word(text: str, value: object, replacement: str) -> str:

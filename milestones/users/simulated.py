@@ -14,8 +14,8 @@ from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.disclosure import (
     is_disclosing,
-    is_withheld_if_perturbed,
     redact,
+    select_withheld_facts,
     simulate_speech_recognition,
     strip_numbers,
 )
@@ -99,10 +99,7 @@ class SimulatedUser:
         self.reasoner = make_reasoner(model, "user", TEMPERATURE)
         self._template = PromptTemplate(PROMPT, PROMPT.parent)
         self._seed = seed
-        self._withheld: set[tuple[str, Any]] = set()
-        if spec.kind == "perturbed":
-            withheld = filter(is_withheld_if_perturbed, spec.facts)
-            self._withheld = {(fact.name, fact.value) for fact in withheld}
+        self._withheld_facts = {(fact.name, fact.value) for fact in select_withheld_facts(spec)}
         self._head = self._template.render("head", self._describe_user())
         self._turn = 0
 
@@ -119,7 +116,7 @@ class SimulatedUser:
         text = _clean_message(answer.value)
         if answer.value.finished or _EXIT.fullmatch(text):
             return None
-        if is_disclosing(text, self.spec.kind, self.spec.facts):
+        if is_disclosing(text, self.spec):
             text = self._redact(text)
         if text and deviation == "asr":
             text = simulate_speech_recognition(text, Random(f"{self._seed}/asr/{self._turn}"))
@@ -143,9 +140,8 @@ class SimulatedUser:
     def _describe_user(self) -> dict[str, Any]:
         """Return the values of the prompt's head, without what this kind of user may not say."""
         spec, persona = self.spec, find_persona(self.spec.persona)
-        if spec.kind == "unhelpful":
-            intent_fields = {"request"}
-        else:
+        intent_fields = {"request"}
+        if spec.kind != "unhelpful":
             intent_fields = set(Intent.model_fields) - {"done_when"}
         wishes = []
         for intent in spec.intents:
@@ -166,19 +162,19 @@ class SimulatedUser:
             return {key: self._redact_tree(inner, key) for key, inner in value.items()}
         if isinstance(value, tuple):
             return [self._redact_tree(inner) for inner in value]
-        if (name, value) in self._withheld:
+        if self.spec.kind == "perturbed" and (name, value) in self._withheld_facts:
             hint = strip_numbers(value) if self.spec.role == "guide" else ""
             return hint or "not at hand"
         return self._redact(value) if isinstance(value, str) else value
 
     def _redact(self, text: str) -> str:
-        return redact(text, self.spec.kind, self.spec.facts, self._seed)
+        return redact(text, self.spec, self._seed)
 
     def _check(self, answer: UserSpeaking) -> list[Complaint]:
         message = _clean_message(answer)
         if not message and not answer.finished:
             problem = "it is empty: say something, or set `finished`"
-        elif not is_disclosing(message, self.spec.kind, self.spec.facts):
+        elif not is_disclosing(message, self.spec):
             return []
         elif self.spec.kind == "perturbed":
             problem = "it says a number or an identifier, which you do not have at hand: say it without"

@@ -17,8 +17,6 @@ from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agent_message import Fact
 
-_PERSONAS = Path(__file__).with_name("personas.yaml")
-
 Role = Literal["customer", "guide"]
 Kind = Literal["helpful", "perturbed", "unhelpful"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -53,9 +51,9 @@ class Persona(Part):
 
 
 @cache
-def read_shipped_personas() -> Mapping[str, Persona]:
-    """Return the personas that come with the library, by name."""
-    return read_model(_PERSONAS, RootModel[dict[str, Persona]], file_kind="file of personas").root
+def _read_shipped_personas() -> Mapping[str, Persona]:
+    path = Path(__file__).with_name("personas.yaml")
+    return read_model(path, RootModel[dict[str, Persona]], file_kind="file of personas").root
 
 
 def find_persona(text: str) -> Persona:
@@ -64,7 +62,7 @@ def find_persona(text: str) -> Persona:
     Raises:
         SpecError: The text is neither.
     """
-    personas = read_shipped_personas()
+    personas = _read_shipped_personas()
     if text in personas:
         return personas[text]
     if len(text.split()) >= 3:
@@ -138,10 +136,11 @@ class UserSpec(Part):
     @property
     def facts(self) -> tuple[Fact, ...]:
         """All that the user knows, those of slots with the same name included."""
-        values: dict[tuple[str, Value], None] = dict.fromkeys(self.knowledge.items())
-        for intent in self.intents:
-            values.update(dict.fromkeys(intent.slots.items()))
-        return tuple(Fact(name, value, self.asked_as.get(name, ())) for name, value in values)
+        facts: dict[Fact, None] = {}
+        for values in (self.knowledge, *(intent.slots for intent in self.intents)):
+            for name, value in values.items():
+                facts[Fact(name, value, self.asked_as.get(name, ()))] = None
+        return tuple(facts)
 
     def draw_deviation(self, seed: int, turn: int) -> Deviation | None:
         """Return how a turn departs from the happy path; the first one only through the recogniser of speech."""
