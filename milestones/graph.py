@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
@@ -71,7 +70,10 @@ class MilestoneGraph(_DiGraph):
         for milestone in self.milestones:
             self._add_milestone(milestone)
         for milestone in self.milestones:
-            self._add_dependencies(milestone)
+            default = () if milestone.name == START else (START,)
+            for dependency in milestone.dependencies or default:
+                if dependency in self:
+                    self.add_edge(dependency, milestone.name)
         # networkx makes empty graphs of this class when it copies one, and fills them afterwards.
         if self.milestones:
             nx.freeze(self)
@@ -87,17 +89,9 @@ class MilestoneGraph(_DiGraph):
             )
         self.add_node(milestone.name, milestone=milestone)
 
-    def _add_dependencies(self, milestone: Milestone) -> None:
-        dependencies = milestone.dependencies
-        if not dependencies and milestone.name != START:
-            dependencies = (START,)
-        for dependency in dependencies:
-            if dependency in self:
-                self.add_edge(dependency, milestone.name)
-
     def __getstate__(self) -> dict[str, Any]:
         # Cached values may hold the user's own functions, which can't be pickled.
-        return {**self.__dict__, "_cache": {}}
+        return self.__dict__ | {"_cache": {}}
 
     @classmethod
     def from_actions(
@@ -122,25 +116,33 @@ class MilestoneGraph(_DiGraph):
         Raises:
             SpecError: An action has no name, or its arguments aren't a mapping.
         """
-        gold_calls: list[_GoldCall] = []
+        milestones = [Milestone(name=START, type="NFC")]
+        arguments_by_name: dict[str, Mapping[str, Any]] = {}
         uses = Counter((START, END))
         for position, action in enumerate(actions, start=1):
             tool, arguments = _parse_action(action, position)
             uses[tool] += 1
             name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
             dependency = START
-            for previous in reversed(gold_calls):
+            for previous in reversed(milestones[1:]):
+                has_same_arguments = is_same_value(arguments_by_name[previous.name], arguments)
                 # One call must not serve two entries of the list: the second of two equal ones follows the first.
-                if ordered or (previous.tool == tool and is_same_value(previous.arguments, arguments)):
+                if ordered or (previous.tool_name == tool and has_same_arguments):
                     dependency = previous.name
                     break
-            gold_calls.append(_GoldCall(name, tool, arguments, dependency))
-        required = gold_calls[-1:] if ordered else gold_calls
-        required_names = tuple(call.name for call in required)
-        start = Milestone(name=START, type="NFC")
+            arguments_by_name[name] = arguments
+            fields = {
+                "name": name,
+                "tool": None if tool == name else tool,
+                "arguments": {key: Constraint(equals=value) for key, value in arguments.items()},
+                "dependencies": (dependency,),
+            }
+            milestones.append(Milestone(type="FC", **fields))
+        required_names = tuple(arguments_by_name)
+        if ordered:
+            required_names = required_names[-1:]
         end = Milestone(name=END, type="NFC", dependencies=required_names, requires="all")
-        milestones = [start, *(call.to_milestone() for call in gold_calls), end]
-        return cls(milestones, failed_if=failed_if, forbidden=forbidden)
+        return cls([*milestones, end], failed_if=failed_if, forbidden=forbidden)
 
     @property
     def is_unreviewed(self) -> bool:
@@ -162,25 +164,6 @@ class MilestoneGraph(_DiGraph):
             self._cache[compute] = compute(self)
         value: T = self._cache[compute]
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class _GoldCall:
-    """One entry of a gold list, with the name of its milestone."""
-
-    name: str
-    tool: str
-    arguments: Mapping[str, Any]
-    dependency: str
-
-    def to_milestone(self) -> Milestone:
-        return Milestone(
-            name=self.name,
-            type="FC",
-            tool=None if self.name == self.tool else self.tool,
-            arguments={name: Constraint(equals=value) for name, value in self.arguments.items()},
-            dependencies=(self.dependency,),
-        )
 
 
 def _parse_action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:

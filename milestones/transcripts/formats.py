@@ -58,55 +58,36 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
     file_name = None
     if isinstance(source, str | Path):
         file_name = str(source)
-        stream = _RecordStream(_read_records(Path(source)))
-    elif isinstance(source, Mapping):
-        stream = _RecordStream([source])
+        records = _read_records(Path(source))
     else:
-        stream = _RecordStream(source)
-    for index, record in enumerate(_split_into_conversations(stream)):
+        records = iter([source] if isinstance(source, Mapping) else source)
+    stand_ins: tuple[str, ...] = ()
+    index = 0
+    for record in records:
+        if is_header(record):
+            stand_ins = _find_stand_ins(record)
+            continue
+        if index == 0 and messages.is_message(record):
+            record = [record, *records]  # chat messages alone are one conversation
         try:
             if isinstance(record, InputError):
                 raise record
             transcript = read_transcript(record, id=str(index))
-            yield replace(transcript, stand_ins=stream.stand_ins, source=file_name, record=index)
+            yield replace(transcript, stand_ins=stand_ins, source=file_name, record=index)
         except InputError as error:
             place = f"{file_name}: " if file_name else ""
             yield BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
+        index += 1
 
 
-class _RecordStream:
-    """The records of a source without the headers that the files of a run begin with.
+def _find_stand_ins(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the models that were stand-ins, as the header of a run's file says."""
+    models = header.get("of")
+    if not isinstance(models, Mapping):
+        return ()
+    from arq_graph.models.resolve import is_offline  # most files do not need it
 
-    `stand_ins` are the models of the run that were stand-ins, as the last header says.
-    """
-
-    def __init__(self, records: Iterable[Any]) -> None:
-        self._records = records
-        self.stand_ins: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        for record in self._records:
-            if is_header(record):
-                self._read_header(record)
-            else:
-                yield record
-
-    def _read_header(self, header: Mapping[str, Any]) -> None:
-        models = header.get("of")
-        if isinstance(models, Mapping):
-            from arq_graph.models.resolve import is_offline  # most files do not need it
-
-            self.stand_ins = tuple(role for role in MODEL_ROLES.values() if is_offline(models.get(role)))
-
-
-def _split_into_conversations(stream: Iterable[Any]) -> Iterable[Any]:
-    """Return the records; if they are chat messages, they are together one conversation."""
-    records = iter(stream)
-    first_records = list(islice(records, 1))
-    all_records = chain(first_records, records)
-    if first_records and messages.is_message(first_records[0]):
-        return [list(all_records)]
-    return all_records
+    return tuple(role for role in MODEL_ROLES.values() if is_offline(models.get(role)))
 
 
 def _read_records(path: Path) -> Iterator[Any]:

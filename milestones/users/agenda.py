@@ -148,7 +148,8 @@ class AgendaUser:
         if wrong_facts := self._find_wrong_facts(message):
             return _Reply("correction", facts=wrong_facts)
         if message.is_confirmation:
-            return _Reply("", "Yes" if self._agrees_to(message.text) else "No")
+            answer = "Yes" if self._agrees_to(message.text) else "No"
+            return _Reply("", answer)
         done_when = self._progress.intent.done_when
         if done_when is not None and done_when.search(message.text):
             return self._move_on()
@@ -187,13 +188,12 @@ class AgendaUser:
         true_values = {str(fact.value).casefold() for fact in self.spec.facts if not fact.is_yes_or_no}
         wrong_facts = []
         for fact in progress.slots:
-            other_values = {
-                (fact.name, value) for value in find_other_values(message.text, fact) - true_values
-            }
-            is_new = fact.name in progress.told_names and not other_values <= progress.corrections
-            if other_values and (message.is_confirmation or is_new):
+            other_values = find_other_values(message.text, fact) - true_values
+            corrections = {(fact.name, value) for value in other_values}
+            is_new = fact.name in progress.told_names and not corrections <= progress.corrections
+            if corrections and (message.is_confirmation or is_new):
                 wrong_facts.append(fact)
-                progress.corrections |= other_values
+                progress.corrections |= corrections
         return tuple(wrong_facts)
 
     def _agrees_to(self, question: str) -> bool:
@@ -214,7 +214,8 @@ class AgendaUser:
         progress = self._progress
         requested_facts = find_requested_facts(question, progress.facts)
         if self._knows_nothing:
-            return _Reply("answer", "" if requested_facts else VAGUE, requested_facts)
+            text = "" if requested_facts else VAGUE
+            return _Reply("answer", text, requested_facts)
         repeated_facts = tuple(fact for fact in progress.facts if fact.is_in(question))
         if repeated_facts and all(fact.name in progress.told_names for fact in requested_facts):
             return _Reply("yes", facts=repeated_facts)
@@ -305,7 +306,8 @@ class AgendaUser:
             if not value:
                 return f"I do not have the {fact.label} at hand."
         if isinstance(value, bool):
-            return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
+            answer = "yes" if value else "no"
+            return f"{fact.label.capitalize()}: {answer}."
         return f"The {fact.label} is {value}."
 
     def _wrap_in_persona_line(self, moment: str, text: str) -> str:
