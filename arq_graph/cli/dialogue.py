@@ -23,7 +23,7 @@ from arq_graph.apps.agents import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
 from arq_graph.apps.settings import StrategyName
 from arq_graph.cli.model_choice import ModelChoice
-from arq_graph.cli.progress_display import StepDisplay, leave_on_ctrl_c
+from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import note, show_command, stderr_console
 from arq_graph.cli.threads import ThreadNote, Threads, open_threads
 from arq_graph.cli.turn_record import Turn, TurnOutcome, customer_messages, read_last_turn
@@ -152,7 +152,7 @@ class Dialogue:
     def _run_turn(self, invoke: Callable[[], object]) -> TurnOutcome:
         self.thread_note.save(self.thread, self.threads)
         start = time.monotonic()
-        with leave_on_ctrl_c(self._announce_interrupt), track_usage() as usage, self._display.show("reading"):
+        with self._display.show("reading", self._announce_interrupt), track_usage() as usage:
             invoke()
             pending_calls = self._ask_operator()
         turn = self.last_turn

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from arq_graph.cli import options
 from arq_graph.cli.evaluation_results import (
     format_resume_hint,
@@ -49,11 +47,7 @@ def evaluate(
     prices: options.Prices = None,
     results: Annotated[
         Path | None,
-        Option(
-            "--results",
-            metavar="FILE",
-            help="Where conversations are saved. Default: SUITE.results.jsonl.",
-        ),
+        options.declare_file("--results", "Where conversations are saved. Default: SUITE.results.jsonl."),
     ] = None,
     resume: options.Resume = False,
     html: options.HtmlOut = None,
@@ -69,11 +63,13 @@ def evaluate(
     """
     models = choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
     token_prices = parse_prices(prices, max_cost)
-    [chosen_suite] = filter_scenarios([Suite.from_yaml(suite)], only or [])
+    chosen_suite = filter_scenarios({suite: Suite.from_yaml(suite)}, only or [])[suite]
     results = results or suite.with_name(f"{suite.stem}.results.jsonl")
     check_output_files([results, json, html], [suite])
     folder = suite.absolute().parent
-    chosen_suite, loaded_arms = prepare_arms(chosen_suite, arms or ["guided"], folder, models.agent_model)
+    chosen_suite, loaded_arms = prepare_arms(
+        chosen_suite, arms or ["guided"], folder, models.by_role["model"]
+    )
     resume_hint = format_resume_hint(results)
     with show_conversations(chosen_suite, loaded_arms, runs, resume_hint) as on_conversation:
         report = evaluate_suite(

@@ -35,7 +35,7 @@ def show_conversations(
     suite: Suite, arms: Mapping[str, Arm], runs: int, resume_hint: str = ""
 ) -> Iterator[OnConversation]:
     """Show a progress bar inside the block; yield a function to call after each conversation."""
-    count = sum(1 for _ in suite.plan_conversations(list(arms), runs))
+    count = len(list(suite.plan_conversations(list(arms), runs)))
     with progress_bar("conversing", count, "went wrong", resume_hint) as advance:
         yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
 
@@ -81,18 +81,15 @@ def require_complete(reports: Sequence[Report], resume_hint: str) -> None:
         Exit: Some conversations failed or ended in an error.
     """
     has_failed = any(report.failed for report in reports)
-    if has_failed and not any(report.conversations for report in reports):
+    conversations = [conversation for report in reports for conversation in report.conversations]
+    if has_failed and not conversations:
         raise InputError("nothing could be measured")
-    if not has_failed and not any(map(_has_errors, reports)):
+    if not has_failed and not any(conversation.error for conversation in conversations):
         return
     can_resume = any(report.broken or report.missing for report in reports)
     if resume_hint and not can_resume:
         resume_hint = _ERRORS_ARE_NOT_REPEATED
     raise incomplete_exit(resume_hint)
-
-
-def _has_errors(report: Report) -> bool:
-    return any(conversation.error for conversation in report.conversations)
 
 
 def read_reported_transcripts(report: Report, results: Path) -> Iterator[Transcript]:

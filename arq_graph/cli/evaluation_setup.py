@@ -18,7 +18,7 @@ from arq_graph.cli.report_view import format_count, list_names
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.experiments.ablations import parse_ablation
-from arq_graph.experiments.arms import ARMS, load_arms
+from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arm, Arms, read_world_outcome
 from arq_graph.milestones.evaluation.results import JUDGE_VOTES
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -44,11 +44,6 @@ class EvaluationModels:
     votes: int = 1
 
     @property
-    def agent_model(self) -> BaseChatModel:
-        """The model of the agents."""
-        return self.by_role["model"]
-
-    @property
     def has_judge(self) -> bool:
         """True if a judge is asked."""
         return "judge" in self.by_role
@@ -57,11 +52,11 @@ class EvaluationModels:
     def settings(self) -> dict[str, Any]:
         """The models as arguments of `aevaluate`."""
         depends_on = {MODEL_ROLES[role]: name for role, name in self.names.items()}
-        if self.has_judge and self.votes > 1:
-            depends_on[JUDGE_VOTES] = str(self.votes)
         settings: dict[str, Any] = {**self.by_role, "depends_on": depends_on}
         if self.has_judge:
             settings["judge"] = LLMJudge(self.by_role["judge"], votes=self.votes)
+            if self.votes > 1:
+                depends_on[JUDGE_VOTES] = str(self.votes)
         return settings
 
 
@@ -77,10 +72,9 @@ def choose_evaluation_models(
     if votes > 1 and not judge:
         raise BadParameter("--votes says how often to ask the judge: name one with --judge")
     choices = {"model": choose_model(model, base_url, model_args)}
-    if user_model:
-        choices["user_model"] = choose_model(user_model, base_url)
-    if judge:
-        choices["judge"] = choose_model(judge, base_url)
+    for role, name in {"user_model": user_model, "judge": judge}.items():
+        if name:
+            choices[role] = choose_model(name, base_url)
     models = {role: choice.chat_model() for role, choice in choices.items()}
     names = {role: choice.name for role, choice in choices.items()}
     return EvaluationModels(models, names, votes)
@@ -106,38 +100,35 @@ def parse_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[fl
     return prices
 
 
-def filter_scenarios(suites: Sequence[Suite], names: Sequence[str]) -> list[Suite]:
+def filter_scenarios(suites: Mapping[Path, Suite], names: Sequence[str]) -> dict[Path, Suite]:
     """Keep the scenarios of some categories and kinds of users; a suite without any is left out, with a note.
 
     Raises:
         InputError: A name is neither a category nor a kind of user, or no scenario is left.
     """
-    use_cases: set[str] = set()
-    for suite in suites:
-        use_cases.update(scenario.use_case for scenario in suite.scenarios if scenario.use_case)
+    scenarios = [scenario for suite in suites.values() for scenario in suite.scenarios]
+    use_cases = {scenario.use_case for scenario in scenarios if scenario.use_case}
     kinds = [name for name in names if name in KINDS and name not in use_cases]
     categories = [name for name in names if name not in kinds]
     for category in categories:
         if category not in use_cases:
-            known_names = [*sorted(use_cases), *KINDS]
+            known_names = sorted(use_cases) + list(KINDS)
             hint = suggestion(category, known_names) or f"; there are {list_names(known_names)}"
             raise InputError(f"there is no category (`use_case`) and no kind of user {category!r}{hint}")
-    filtered = []
-    for suite in suites:
-        scenarios = [scenario for scenario in suite.scenarios if _is_selected(scenario, categories, kinds)]
-        if scenarios:
-            filtered.append(suite.replace(scenarios=scenarios))
+    filtered = {}
+    for file, suite in suites.items():
+        selected = []
+        for scenario in suite.scenarios:
+            has_category = not categories or scenario.use_case in categories
+            if has_category and (not kinds or scenario.kind in kinds):
+                selected.append(scenario)
+        if selected:
+            filtered[file] = suite.replace(scenarios=selected)
         else:
             note(f"{suite.name} is left out: it has no scenario of {', '.join(names)}.")
     if not filtered:
         raise InputError(f"no scenario is left: --only {','.join(names)} fits none")
     return filtered
-
-
-def _is_selected(scenario: Scenario, categories: Sequence[str], kinds: Sequence[str]) -> bool:
-    has_category = not categories or scenario.use_case in categories
-    has_kind = not kinds or scenario.kind in kinds
-    return has_category and has_kind
 
 
 def prepare_arms(
@@ -207,10 +198,3 @@ def describe_ablations(arms: Iterable[str]) -> dict[str, str]:
         if ablation:
             steps[arm] = " and ".join(ablation.without)
     return steps
-
-
-def refuse_arms_as_files(arguments: Iterable[Path | str]) -> None:
-    """Refuse the name of an arm in the place of a file: it was meant for --arms."""
-    for argument in arguments:
-        if str(argument) in ARMS and not Path(argument).is_file():
-            raise InputError(f"{str(argument)!r} is an arm: separate arms with commas, as in --arms arq,cot")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Context, Option
 
 from arq_graph.cli import options
 from arq_graph.cli.evaluation_results import (
@@ -25,7 +25,6 @@ from arq_graph.cli.evaluation_setup import (
     filter_scenarios,
     parse_prices,
     prepare_arms,
-    refuse_arms_as_files,
 )
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
@@ -48,8 +47,12 @@ from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import MODEL_ROLES
 from arq_graph.milestones.transcript import Transcript
 
+_ASKING = ("model", "model_arg", "user_model", "judge", "base_url", "max_calls", "max_cost", "prices")
+"""The parameters that say which models are asked, and how often."""
+
 
 def experiment(
+    ctx: Context,
     suites: Annotated[
         list[str] | None,
         Argument(
@@ -119,52 +122,38 @@ def experiment(
     The exit code is 1 if a conversation could not be run or ended in an error, and 0 if a limit ended the run.
     """
     if replay:
-        asking_options = {
-            "--model": model,
-            "--model-arg": model_arg,
-            "--user-model": user_model,
-            "--judge": judge,
-            "--base-url": base_url,
-            "--max-calls": max_calls,
-            "--max-cost": max_cost,
-            "--prices": prices,
-        }
-        _check_replay(replay, record, asking_options)
-    _check_ablations(ablate or [])
-    _check_blueprints(blueprint or [])
-    token_prices = parse_prices(prices, max_cost)
-    refuse_arms_as_files(suites or [])
+        _check_replay(replay, record, ctx.params)
+    settings: dict[str, Any] = {
+        "runs": runs,
+        "concurrency": concurrency,
+        "workers": workers,
+        "resume": resume,
+        "max_calls": max_calls,
+        "max_cost": max_cost,
+        "prices": parse_prices(prices, max_cost),
+    }
     whole_suites = _read_suites(suites or ["guidelines"])
     arm_names = _list_arms(arms or [], ablate or [], blueprint or [])
-    chosen_suites = filter_scenarios([whole_suite.suite for whole_suite in whole_suites.values()], only or [])
-    if replay:
-        models = {suite.name: _load_replay_models(replay, suite, votes) for suite in chosen_suites}
-    else:
-        shared_models = choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
-        models = {suite.name: shared_models for suite in chosen_suites}
+    chosen_suites = filter_scenarios(whole_suites, only or [])
+    if not replay:
+        models = choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
     trials = []
-    for suite in chosen_suites:
-        whole_suite = whole_suites[suite.name]
-        trial = _prepare_trial(suite, whole_suite, arm_names, blueprint or [], models[suite.name], record)
-        trials.append(trial)
+    for file, suite in chosen_suites.items():
+        if replay:
+            models = _load_replay_models(replay, suite, votes)
+        module_folder = _find_module_folder(file)
+        for name in blueprint or []:
+            load_blueprint(name, module_folder)
+        names = arm_names or choose_default_arms(file)
+        suite, loaded_arms = prepare_arms(suite, names, module_folder, models.by_role["model"])
+        is_part = _lacks_published_scenarios(suite, whole_suites[file])
+        trials.append(_Trial(file, suite, loaded_arms, models, is_part, record))
     record.mkdir(parents=True, exist_ok=True)
     resume_hint = format_resume_hint(record)
     reports = []
     for trial in trials:
-        other_results = [other.results for other in trials if other is not trial]
-        report = _run_trial(
-            trial,
-            resume_hint,
-            runs=runs,
-            concurrency=concurrency,
-            workers=workers,
-            resume=resume,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            prices=token_prices,
-            spent_in=[file for file in other_results if file.exists()],
-        )
-        reports.append(report)
+        spent_in = [other.results for other in trials if other is not trial and other.results.exists()]
+        reports.append(_run_trial(trial, resume_hint, spent_in=spent_in, **settings))
     require_complete(reports, resume_hint)
 
 
@@ -194,8 +183,8 @@ class _Trial:
         return self.folder / f"{make_file_name(self.suite.name)}.results.jsonl"
 
 
-def _check_replay(replay: Path, record: Path, asking_options: Mapping[str, object]) -> None:
-    useless = [name for name, value in asking_options.items() if value]
+def _check_replay(replay: Path, record: Path, params: Mapping[str, object]) -> None:
+    useless = [f"--{name.replace('_', '-')}" for name in _ASKING if params[name]]
     if useless:
         raise BadParameter(
             f"--replay asks no model: leave out {', '.join(useless)}, which would change nothing"
@@ -204,36 +193,13 @@ def _check_replay(replay: Path, record: Path, asking_options: Mapping[str, objec
         raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
 
 
-def _check_ablations(ablations: Sequence[str]) -> None:
-    for ablation in ablations:
-        if ablation.rstrip(",").endswith(":"):
-            raise BadParameter(f"--ablate {ablation}: write queries after the colon, or leave out the colon")
-
-
-def _check_blueprints(blueprints: Sequence[str]) -> None:
-    for name in blueprints:
-        module, colon, class_name = name.partition(":")
-        if not (module and colon and class_name):
-            raise BadParameter(f"--blueprint {name}: it must be written MODULE:CLASS")
-
-
-class _WholeSuite(NamedTuple):
-    """A suite before scenarios are left out, and its file."""
-
-    suite: Suite
-    file: Path
-
-
-def _read_suites(names: Sequence[str]) -> dict[str, _WholeSuite]:
-    """Return the suites by their names."""
-    suites: dict[str, _WholeSuite] = {}
-    for file in dict.fromkeys(map(find_suite_file, names)):
-        suite = Suite.from_yaml(file)
-        if suite.name in suites:
-            raise InputError(
-                "two suites have the same name, and so one results file: run one after the other"
-            )
-        suites[suite.name] = _WholeSuite(suite, file)
+def _read_suites(names: Sequence[str]) -> dict[Path, Suite]:
+    suites: dict[Path, Suite] = {}
+    for name in names:
+        file = find_suite_file(name)
+        suites[file] = Suite.from_yaml(file)
+    if len({suite.name for suite in suites.values()}) < len(suites):
+        raise InputError("two suites have the same name, and so one results file: run one after the other")
     return suites
 
 
@@ -247,29 +213,17 @@ def _list_arms(arms: Sequence[str], ablations: Sequence[str], blueprints: Sequen
     return list(dict.fromkeys(names))
 
 
-def _module_folder(suite_file: Path) -> Path:
+def _find_module_folder(suite_file: Path) -> Path:
     """Return the folder of the user's own modules: beside a suite of their own, else the current one."""
-    is_shipped = suite_file.is_relative_to(SUITES)
-    return Path.cwd() if is_shipped else suite_file.absolute().parent
+    if suite_file.is_relative_to(SUITES):
+        return Path.cwd()
+    return suite_file.absolute().parent
 
 
-def _prepare_trial(
-    suite: Suite,
-    whole_suite: _WholeSuite,
-    arm_names: list[str],
-    blueprints: Sequence[str],
-    models: EvaluationModels,
-    folder: Path,
-) -> _Trial:
-    module_folder = _module_folder(whole_suite.file)
-    for name in blueprints:
-        load_blueprint(name, module_folder)
-    names = arm_names or choose_default_arms(whole_suite.file)
-    suite, arms = prepare_arms(suite, names, module_folder, models.agent_model)
+def _lacks_published_scenarios(suite: Suite, whole_suite: Suite) -> bool:
     kinds = {"helpful"} | {scenario.kind for scenario in suite.scenarios}
-    published_scenarios = [scenario for scenario in whole_suite.suite.scenarios if scenario.kind in kinds]
-    is_part = len(suite.scenarios) < len(published_scenarios)
-    return _Trial(whole_suite.file, suite, arms, models, is_part, folder)
+    published_count = sum(scenario.kind in kinds for scenario in whole_suite.scenarios)
+    return len(suite.scenarios) < published_count
 
 
 def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -> Report:
@@ -290,7 +244,7 @@ def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -
         )
         result = run_in_loop(running, "arun_experiment")
     report = result.report
-    tables = [*result.tables, *make_exception_tables(report, trial.results)]
+    tables = list(result.tables) + make_exception_tables(report, trial.results)
     figures = trial.folder / f"{make_file_name(trial.suite.name)}.json"
     write_experiment(figures, result, tables)
     note(f"The figures are in {figures}.")
@@ -338,4 +292,4 @@ def _add_model_answers(transcripts: Iterable[Transcript], trial: _Trial) -> Iter
         for recording in recordings:
             for record in recording.get(f"{trial.suite.name} / {transcript.id}", ()):
                 answers.append({"module": record.module, "answer": record.answer["data"]})
-        yield replace(transcript, extra={**transcript.extra, "model_answers": answers})
+        yield replace(transcript, extra=dict(transcript.extra, model_answers=answers))

@@ -62,13 +62,13 @@ def finetune_data(
     reasons_file = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
     files = find_readable_files(transcripts)
     check_output_files([out, validation, reasons_file], transcripts)
-    _require_regular_files(out, validation, reasons_file)
-    reasons = _Reasons(reasons_file)
-    examples = _Examples(out, validation)
+    for file in (out, validation, reasons_file):
+        if file and file.exists() and not file.is_file():
+            raise InputError(f"{file} must be a file that can be read again, not a pipe: name a regular file")
     counts = _Counts()
     with ExitStack() as stack:
-        reasons.open(stack)
-        examples.open(stack)
+        reasons = _Reasons(reasons_file, stack)
+        examples = _Examples(out, validation, stack)
         advance = stack.enter_context(progress_bar("turns", None, "left out"))
         for turn in make_finetuning_examples(
             _select_conversations(files, goal_completed, counts),
@@ -87,18 +87,15 @@ def finetune_data(
         raise InputError("there is nothing to learn from: every turn was left out, or there is none")
     _report_examples(examples, counts)
     if reasons.unasked:
-        _report_unasked_reasons(reasons)
-    if examples.unfilled_count:
+        first_question = min(question for _, question in reasons.unasked)
+        count = format_count(len(reasons.unasked), "question")
+        warn(f"{reasons.file} answers {count} that these conversations do not ask, such as: {first_question}")
+    unfilled_count = examples.counts["unfilled"]
+    if unfilled_count:
         warn(
-            f"{format_count(examples.unfilled_count, 'example')} cannot be trained on yet: they hold {UNFILLED} and "
-            f"stand under `unfilled` instead of `completion`. Fill in {reasons.file}, and run the same command again."
+            f"{format_count(unfilled_count, 'example')} cannot be trained on yet: they hold {UNFILLED} and stand under "
+            f"`unfilled` instead of `completion`. Fill in {reasons.file}, and run the same command again."
         )
-
-
-def _require_regular_files(*files: Path | None) -> None:
-    for file in files:
-        if file and file.exists() and not file.is_file():
-            raise InputError(f"{file} must be a file that can be read again, not a pipe: name a regular file")
 
 
 @dataclass
@@ -133,18 +130,13 @@ class _Reasons:
         unasked: The turns and questions of the file that the conversations have not asked so far.
     """
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, stack: ExitStack) -> None:
         self.file = file
         self.by_turn = _read_reasons(file) if file else {}
         self.unasked: set[tuple[str, str]] = set()
         for turn, answers in self.by_turn.items():
             self.unasked.update((turn, question) for question in answers)
-        self._stream: TextIO | None = None
-
-    def open(self, stack: ExitStack) -> None:
-        """Open the file to append to it."""
-        if self.file:
-            self._stream = stack.enter_context(self.file.open("a", encoding="utf-8"))
+        self._stream = stack.enter_context(file.open("a", encoding="utf-8")) if file else None
 
     def add_turn(self, turn: TurnExamples) -> None:
         """Append a turn that is not in the file yet."""
@@ -180,26 +172,18 @@ class _Examples:
     Attributes:
         validation: The file for one in ten conversations, if there is one.
         token_counts: About how many tokens each example has, by its fingerprint.
-        repeated_count: How many examples were the same as others.
-        validation_count: How many examples are in the file for validation.
-        unfilled_count: How many examples lack reasons.
-        offline_count: How many examples come from the offline model.
+        counts: How many examples were `repeated`, or are for `validation`, `unfilled` or from the `offline` model.
     """
 
-    def __init__(self, out: Path, validation: Path | None) -> None:
+    def __init__(self, out: Path, validation: Path | None, stack: ExitStack) -> None:
         self.validation = validation
         self.token_counts: dict[str, int] = {}
-        self.repeated_count = 0
-        self.validation_count = 0
-        self.unfilled_count = 0
-        self.offline_count = 0
+        self.counts: Counter[str] = Counter()
         self._files = [file.resolve() for file in (out, validation) if file]  # links stay
         self._drafts = [file.with_name(f".{file.name}.partial") for file in self._files]
         self._streams: list[TextIO] = []
-
-    def open(self, stack: ExitStack) -> None:
-        """Open the drafts of the files."""
-        self._streams = [stack.enter_context(draft.open("w", encoding="utf-8")) for draft in self._drafts]
+        for draft in self._drafts:
+            self._streams.append(stack.enter_context(draft.open("w", encoding="utf-8")))
 
     def add_turn(self, turn: TurnExamples) -> None:
         """Write the examples of a turn that are new."""
@@ -208,14 +192,13 @@ class _Examples:
             line = json.dumps(row, ensure_ascii=False)
             key = fingerprint(line)
             if key in self.token_counts:
-                self.repeated_count += 1
+                self.counts["repeated"] += 1
                 continue
             self.token_counts[key] = len(line) // _CHARACTERS_PER_TOKEN
-            self.validation_count += is_validation
-            self.unfilled_count += "unfilled" in row
-            self.offline_count += bool(turn.stand_ins)
-            stream = self._streams[1] if is_validation else self._streams[0]
-            stream.write(f"{line}\n")
+            self.counts["validation"] += is_validation
+            self.counts["unfilled"] += "unfilled" in row
+            self.counts["offline"] += bool(turn.stand_ins)
+            self._streams[int(is_validation)].write(f"{line}\n")
 
     def commit(self) -> None:
         """Put the drafts in the place of the files, or remove them if there is no example."""
@@ -240,11 +223,9 @@ def _select_conversations(
             if goal_completed and not _has_completed_goal(conversation):
                 counts.left_out["nothing says that they reached their goal", "conversation"] += 1
                 continue
-            malformed_calls = [
-                call for _, call in conversation.enumerate_calls() if call.malformed is not None
-            ]
-            if malformed_calls:
-                counts.left_out["the arguments are no JSON object", "call"] += len(malformed_calls)
+            for _, call in conversation.enumerate_calls():
+                if call.malformed is not None:
+                    counts.left_out["the arguments are no JSON object", "call"] += 1
         yield conversation
 
 
@@ -273,28 +254,20 @@ def _report_left_out(counts: _Counts) -> None:
 
 def _report_examples(examples: _Examples, counts: _Counts) -> None:
     conversations = format_count(counts.conversations, "conversation")
-    count = len(examples.token_counts)
-    summary = f"{format_count(count, 'example')} from {len(counts.used):,} of {conversations}"
+    summary = format_count(len(examples.token_counts), "example")
+    summary += f" from {len(counts.used):,} of {conversations}"
     if examples.validation:
-        summary += f", {examples.validation_count:,} of them in {examples.validation}"
-    if examples.repeated_count:
-        summary += f"; {examples.repeated_count:,} more were the same as others"
+        summary += f", {examples.counts['validation']:,} of them in {examples.validation}"
+    if examples.counts["repeated"]:
+        summary += f"; {examples.counts['repeated']:,} more were the same as others"
     longest = max(examples.token_counts.values())
     show(safe_text(f"{summary}. The longest has about {longest:,} tokens."))
-    if examples.offline_count:
+    if examples.counts["offline"]:
         warn(
-            f"{format_count(examples.offline_count, 'example')} came from the offline model: it shows that the recipe "
-            "works, but do not train on what it says"
+            f"{format_count(examples.counts['offline'], 'example')} came from the offline model: it shows that the "
+            "recipe works, but do not train on what it says"
         )
     long_count = sum(tokens > _TRAINING_LIMIT for tokens in examples.token_counts.values())
     if long_count:
-        warn(
-            f"about {format_count(long_count, 'example')} with more than {_TRAINING_LIMIT:,} tokens: training leaves "
-            "them out"
-        )
-
-
-def _report_unasked_reasons(reasons: _Reasons) -> None:
-    first_question = min(question for _, question in reasons.unasked)
-    count = format_count(len(reasons.unasked), "question")
-    warn(f"{reasons.file} answers {count} that these conversations do not ask, such as: {first_question}")
+        count = format_count(long_count, "example")
+        warn(f"about {count} with more than {_TRAINING_LIMIT:,} tokens: training leaves them out")

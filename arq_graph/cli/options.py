@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
@@ -11,16 +11,28 @@ from arq_graph.apps.settings import StrategyName
 from arq_graph.reasoning.blueprint import Mode
 
 
-def _split_names(values: list[str] | None) -> list[str] | None:
-    """Split the values of an option that takes commas and can be repeated into names."""
+def declare_count(name: str, help: str, **settings: Any) -> Any:
+    """Declare an option that takes a number from 1."""
+    return Option(name, min=1, metavar="N", help=help, **settings)
+
+
+def declare_file(name: str, help: str) -> Any:
+    """Declare an option that takes a file."""
+    return Option(name, metavar="FILE", help=help)
+
+
+def _declare_names(name: str, help: str) -> Any:
+    """Declare an option that takes names, separated by commas, and can be repeated."""
+    return Option(name, metavar="NAME,…", callback=_split_names, help=help)
+
+
+def _split_names(values: list[str] | None) -> list[str]:
     if not values:
-        return None
-    names = []
-    for value in values:
-        names += [name.strip() for name in value.split(",") if name.strip()]
-    if not names:
+        return []
+    names = [name.strip() for name in ",".join(values).split(",")]
+    if not any(names):
         raise BadParameter("it is empty: name at least one, or leave the option out")
-    return names
+    return [name for name in names if name]
 
 
 # Files
@@ -48,15 +60,13 @@ Tools = Annotated[
     ),
 ]
 MilestonesOption = Annotated[
-    Path | None, Option("--milestones", metavar="FILE", help="Measure the conversation on these milestones.")
+    Path | None, declare_file("--milestones", "Measure the conversation on these milestones.")
 ]
 HtmlOut = Annotated[
-    Path | None,
-    Option("--html", metavar="FILE", help="Write a page to explore, as one file that needs no network."),
+    Path | None, declare_file("--html", "Write a page to explore, as one file that needs no network.")
 ]
 ReportOut = Annotated[
-    Path | None,
-    Option("--json", metavar="FILE", help="Write the report as JSON, for programs and `compare`."),
+    Path | None, declare_file("--json", "Write the report as JSON, for programs and `compare`.")
 ]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
 
@@ -84,21 +94,11 @@ BaseUrl = Annotated[
     str | None,
     Option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint. Default: $ARQ_GRAPH_BASE_URL."),
 ]
-UserModel = Annotated[
-    str | None,
-    Option(
-        "--user-model",
-        metavar="NAME",
-        help="The model that plays the user. Default: none; code plays the user.",
-    ),
-]
-Judge = Annotated[
-    str | None,
-    Option("--judge", metavar="NAME", help="The model that decides what code cannot. Default: none."),
-]
-Votes = Annotated[
-    int, Option("--votes", min=1, metavar="N", help="How often to ask the judge; the majority decides.")
-]
+_USER_HELP = "The model that plays the user. Default: none; code plays the user."
+UserModel = Annotated[str | None, Option("--user-model", metavar="NAME", help=_USER_HELP)]
+_JUDGE_HELP = "The model that decides what code cannot. Default: none."
+Judge = Annotated[str | None, Option("--judge", metavar="NAME", help=_JUDGE_HELP)]
+Votes = Annotated[int, declare_count("--votes", "How often to ask the judge; the majority decides.")]
 
 # The agent and its threads
 
@@ -116,59 +116,42 @@ Thread = Annotated[
     Option("--thread", "-t", metavar="ID", help="Continue this thread, or start it. Default: a new one."),
 ]
 Database = Annotated[
-    Path | None,
-    Option("--db", metavar="FILE", help="Where threads are saved. Default: .arq_graph/threads.sqlite."),
+    Path | None, declare_file("--db", "Where threads are saved. Default: .arq_graph/threads.sqlite.")
 ]
 
 # Evaluations
 
 ArmNames = Annotated[
     list[str] | None,
-    Option(
+    _declare_names(
         "--arms",
-        metavar="NAME,…",
-        callback=_split_names,
-        help="The arms, which are the agent configurations under test: guided, arq, cot, direct, react, pre-act, "
-        "respact, create_agent and others, or module:function for your own. Default: guided; `experiment` takes those "
-        "of the paper for a shipped suite.",
+        "The arms, which are the agent configurations under test: guided, arq, cot, direct, react, pre-act, respact, "
+        "create_agent and others, or module:function for your own. Default: guided; `experiment` takes those of the "
+        "paper for a shipped suite.",
     ),
 ]
 Only = Annotated[
     list[str] | None,
-    Option(
+    _declare_names(
         "--only",
-        metavar="NAME,…",
-        callback=_split_names,
-        help="Play only scenarios of these categories (`use_case`) or kinds of users, such as helpful.",
+        "Play only scenarios of these categories (`use_case`) or kinds of users, such as helpful.",
     ),
 ]
-Runs = Annotated[int, Option("--runs", min=1, metavar="N", help="How often each arm plays each scenario.")]
+Runs = Annotated[int, declare_count("--runs", "How often each arm plays each scenario.")]
 Concurrency = Annotated[
     int,
-    Option(
-        "--concurrency",
-        min=1,
-        metavar="N",
-        help="How many conversations run at once; with --workers, in each process.",
-    ),
+    declare_count("--concurrency", "How many conversations run at once; with --workers, in each process."),
 ]
 Workers = Annotated[
     int | None,
-    Option(
-        "--workers",
-        min=1,
-        metavar="N",
-        help="Run conversations in this many processes. Default: in this one.",
-    ),
+    declare_count("--workers", "Run conversations in this many processes. Default: in this one."),
 ]
 Resume = Annotated[bool, Option("--resume", help="Continue an earlier run; no conversation is run twice.")]
 MaxCalls = Annotated[
     int | None,
-    Option(
+    declare_count(
         "--max-calls",
-        min=1,
-        metavar="N",
-        help="Stop after this many model calls, including those of users, of the judge and of the run that --resume "
+        "Stop after this many model calls, including those of users, of the judge and of the run that --resume "
         "continues. Turns that have begun, at most --concurrency, are still finished and judged.",
     ),
 ]
@@ -180,11 +163,5 @@ MaxCost = Annotated[
         help="Stop, as with --max-calls, once calls have cost this much (more than 0); needs --prices.",
     ),
 ]
-Prices = Annotated[
-    str | None,
-    Option(
-        "--prices",
-        metavar="MODEL=IN/OUT,…",
-        help="What a million input and output tokens cost: gpt-4o=2.5/10.",
-    ),
-]
+_PRICES_HELP = "What a million input and output tokens cost: gpt-4o=2.5/10."
+Prices = Annotated[str | None, Option("--prices", metavar="MODEL=IN/OUT,…", help=_PRICES_HELP)]

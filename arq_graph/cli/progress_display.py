@@ -38,9 +38,6 @@ _NODE_LABELS = {
     "message": "writing the reply",
 }
 
-_stop_functions: list[Callable[[], None]] = []
-"""The functions that stop the displays which are on screen."""
-
 
 class _RetryLogHandler(logging.Handler):
     """Prints that a model did not answer and is asked again soon, also where there is no terminal."""
@@ -59,15 +56,20 @@ class StepDisplay(BaseCallbackHandler):
         self._status = Status("", console=stderr_console())
 
     @contextmanager
-    def show(self, step: str) -> Iterator[None]:
-        """Show the line inside the block, and print what the library logs about retries."""
+    def show(self, step: str, announce: Callable[[], None] | None = None) -> Iterator[None]:
+        """Show the line inside the block, and print what the library logs about retries.
+
+        Args:
+            step: The first step.
+            announce: As in `leave_on_ctrl_c`; by default it prints that the command was interrupted.
+        """
         self._status.update(f"{step} …")
         logger = logging.getLogger("arq_graph")
         handler = _RetryLogHandler()
         logger.setLevel(logging.INFO)
         logger.addHandler(handler)
         try:
-            with self._status, _stoppable(self._status.stop):
+            with _leave_on_ctrl_c(announce or _announce_interrupt, self._status.stop), self._status:
                 yield
         finally:
             logger.removeHandler(handler)
@@ -84,38 +86,6 @@ class StepDisplay(BaseCallbackHandler):
         node = (metadata or {}).get("langgraph_node", "")
         if node in _NODE_LABELS:
             self._status.update(f"{_NODE_LABELS[node]} …")
-
-
-@contextmanager
-def leave_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
-    """Leave on Ctrl-C even while threads wait for a model, which could hold the program for a minute.
-
-    Every finished step is on disk by then, so nothing is lost. Steps under way get a second to clean up; another Ctrl-C
-    takes that second away.
-
-    Args:
-        announce: Prints that the command was interrupted, and how to resume it.
-    """
-
-    def exit_now(*_: object) -> None:
-        os.write(2, b"\n")  # below the ^C
-        os._exit(INTERRUPTED)
-
-    def leave(*_: object) -> None:
-        signal.signal(signal.SIGINT, exit_now)
-        _stop_displays()
-        timer = threading.Timer(_CLEANUP_SECONDS, os._exit, [INTERRUPTED])
-        timer.daemon = True
-        timer.start()
-        announce()
-        raise AnnouncedInterrupt
-
-    previous_handler = signal.signal(signal.SIGINT, leave)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is leave:
-            signal.signal(signal.SIGINT, previous_handler)
 
 
 @contextmanager
@@ -155,13 +125,9 @@ def progress_bar(
         failures = f"{failure_count:,} {failure}" if failure_count else ""
         bar.update(task, advance=1, failures=failures)
         if bar.disable and total and _completes_a_tenth(done_count, total):
-            parts = [f"{activity}: {done_count:,} of {total:,}", failures]
-            note(", ".join(filter(None, parts)))
+            note(f"{activity}: {done_count:,} of {total:,}, {failures}".removesuffix(", "))
 
-    def announce() -> None:
-        note(f"Interrupted. {resume_hint}".strip())
-
-    with leave_on_ctrl_c(announce), bar, _stoppable(bar.stop):
+    with _leave_on_ctrl_c(lambda: _announce_interrupt(resume_hint), bar.live.stop), bar:
         try:
             yield advance
         except ReasoningError as error:
@@ -174,20 +140,38 @@ def _completes_a_tenth(done: int, total: int) -> bool:
     return done < total and done * 10 // total > (done - 1) * 10 // total
 
 
-def _stop_displays() -> None:
-    """Stop the displays that are on screen and leave their last line; what is printed next stands below it."""
-    while _stop_functions:
-        stop = _stop_functions.pop()
-        stop()
+def _announce_interrupt(resume_hint: str = "") -> None:
+    note(f"Interrupted. {resume_hint}".strip())
 
 
 @contextmanager
-def _stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """Stop a display at the end of the block, unless `_stop_displays` has stopped it earlier."""
-    _stop_functions.append(stop)
+def _leave_on_ctrl_c(announce: Callable[[], None], stop_display: Callable[[], None]) -> Iterator[None]:
+    """Leave on Ctrl-C even while threads wait for a model, which could hold the program for a minute.
+
+    Every finished step is on disk by then, so nothing is lost. Steps under way get a second to clean up; another Ctrl-C
+    takes that second away.
+
+    Args:
+        announce: Prints that the command was interrupted, and how to resume it.
+        stop_display: Stops what is on screen, so that what is printed next stands below it.
+    """
+
+    def exit_now(*_: object) -> None:
+        os.write(2, b"\n")  # below the ^C
+        os._exit(INTERRUPTED)
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGINT, exit_now)
+        stop_display()
+        timer = threading.Timer(_CLEANUP_SECONDS, os._exit, [INTERRUPTED])
+        timer.daemon = True
+        timer.start()
+        announce()
+        raise AnnouncedInterrupt
+
+    previous_handler = signal.signal(signal.SIGINT, leave)
     try:
         yield
     finally:
-        if stop in _stop_functions:
-            _stop_functions.remove(stop)
-            stop()
+        if signal.getsignal(signal.SIGINT) is leave:
+            signal.signal(signal.SIGINT, previous_handler)

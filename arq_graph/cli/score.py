@@ -39,30 +39,21 @@ from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConve
 from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Transcript
 
+_MILESTONES_HELP = (
+    "The milestone file. Repeat it for several use cases: each is called NAME, else after its file."
+)
+
 
 def score(
     transcripts: options.Transcripts,
-    milestones: Annotated[
-        list[str],
-        Option(
-            "--milestones",
-            metavar="[NAME=]FILE",
-            help="The milestone file. Repeat it for several use cases: each is called NAME, else after its file.",
-        ),
-    ],
+    milestones: Annotated[list[str], Option("--milestones", metavar="[NAME=]FILE", help=_MILESTONES_HELP)],
     agent: options.AgentOption = None,
     tools: options.Tools = None,
     judge: options.Judge = None,
     votes: options.Votes = 1,
     base_url: options.BaseUrl = None,
     concurrency: Annotated[
-        int,
-        Option(
-            "--concurrency",
-            min=1,
-            metavar="N",
-            help="How many conversations to ask the judge about at once.",
-        ),
+        int, options.declare_count("--concurrency", "How many conversations to ask the judge about at once.")
     ] = 8,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,

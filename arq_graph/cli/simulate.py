@@ -12,14 +12,13 @@ from arq_graph.cli import options
 from arq_graph.cli.evaluation_setup import note_limitations
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
 from arq_graph.cli.model_choice import choose_model
-from arq_graph.cli.progress_display import StepDisplay, leave_on_ctrl_c
+from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import (
     LABEL_WIDTH,
     Row,
     join_parts,
     label_grid,
     message_text,
-    note,
     safe_text,
     show,
     show_error,
@@ -82,7 +81,7 @@ def simulate(
     show(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
     display = StepDisplay()
     view = _ConversationView(chosen, display)
-    with leave_on_ctrl_c(lambda: note("Interrupted.")), display.show("conversing"), track_usage() as usage:
+    with display.show("conversing"), track_usage() as usage:
         conversation = converse(
             prepared.app,
             user,

@@ -34,10 +34,7 @@ _NO_TOOLS = (
 def turns(
     dataset: Annotated[
         Path,
-        Argument(
-            metavar="DATASET",
-            help="Recorded conversations: OpenAI or LangChain messages, tau-bench, Pre-Act, Glaive.",
-        ),
+        Argument(metavar="DATASET", help="Conversations of OpenAI, LangChain, tau-bench, Pre-Act or Glaive."),
     ],
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
@@ -45,9 +42,7 @@ def turns(
     agent: Annotated[
         Path | None,
         Option(
-            "--agent",
-            metavar="AGENT.yaml",
-            help="Evaluate this agent, with --model, instead of the model alone.",
+            "--agent", metavar="AGENT.yaml", help="Evaluate this agent with --model, not the model alone."
         ),
     ] = None,
     mode: options.ModeOption = "arq",
@@ -56,14 +51,13 @@ def turns(
         int | None, Option("--limit", "-n", min=1, metavar="N", help="Ask only the first N steps.")
     ] = None,
     concurrency: Annotated[
-        int, Option("--concurrency", min=1, max=64, metavar="N", help="How many steps to ask at once.")
+        int, options.declare_count("--concurrency", "How many steps to ask at once.", max=64)
     ] = 4,
     out: Annotated[
         Path | None,
-        Option(
+        options.declare_file(
             "--out",
-            metavar="FILE",
-            help="Save every outcome here, one line per step; the same command continues where it stopped.",
+            "Save every outcome here, one line per step; the same command continues where it stopped.",
         ),
     ] = None,
     as_json: options.AsJson = False,
