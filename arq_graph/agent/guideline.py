@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -41,45 +40,45 @@ def _read_condition(value: object, info: ValidationInfo) -> Condition:
     if isinstance(value, Mapping) and list(value) == ["function"]:
         folder = info.context.folder if info.context else None
         value = load(str(value["function"]), folder)
-    if isinstance(value, str):
-        return _read_words(value.strip())
-    if value is not None and not callable(value):
-        raise ValueError(f"must be text, {{function: module:function}}, or left out, but is {value!r:.60}")
-    return value
-
-
-def _read_words(text: str) -> str:
-    if text in ("", "None"):
-        raise ValueError(f"is {text!r}; for a guideline that always applies, leave it out")
-    if _REFERENCE.fullmatch(text):
+    if not isinstance(value, str):
+        if value is not None and not callable(value):
+            raise ValueError(
+                f"must be text, {{function: module:function}}, or left out, but is {value!r:.60}"
+            )
+        return value
+    words = value.strip()
+    if words in ("", "None"):
+        raise ValueError(f"is {words!r}; for a guideline that always applies, leave it out")
+    if _REFERENCE.fullmatch(words):
         raise ValueError(
-            f"is {text!r}, which looks like a function and would be treated as words; in a file write"
-            f' {{function: "{text}"}}, in Python give the function itself'
+            f"is {words!r}, which looks like a function and would be treated as words; in a file write"
+            f' {{function: "{words}"}}, in Python give the function itself'
         )
-    return text
+    return words
 
 
 def _read_tool(value: object, info: ValidationInfo) -> BaseTool:
     document = info.context
     folder = document.folder if document else None
-    if not isinstance(value, str):
-        return make_tool(value)
-    if value.startswith("mcp:"):
-        return make_tool(load_mcp_tool(value, document))
-    if _TOOL_IN_FILE.search(value):
-        return make_tool(load_described_tool(value, folder))
-    if ":" not in value:
-        raise SpecError(f'must be "module:function" or "file.yaml:name", but is {value!r}')
-    return make_tool(load(value, folder))
+    tool = value
+    if isinstance(value, str):
+        if value.startswith("mcp:"):
+            tool = load_mcp_tool(value, document)
+        elif _TOOL_IN_FILE.search(value):
+            tool = load_described_tool(value, folder)
+        elif ":" in value:
+            tool = load(value, folder)
+        else:
+            raise SpecError(f'must be "module:function" or "file.yaml:name", but is {value!r}')
+    return make_tool(tool)
 
 
 Id = Annotated[str, AfterValidator(_check_id)]
 
-_REFERENCE_SCHEMA = {"type": "string", "description": "module:function"}
 _TOOL_SCHEMA = {"type": "string", "description": "module:function, file.yaml:tool or mcp:server/tool"}
 _FUNCTION_SCHEMA = {
     "type": "object",
-    "properties": {"function": _REFERENCE_SCHEMA},
+    "properties": {"function": {"type": "string", "description": "module:function"}},
     "required": ["function"],
 }
 _CONDITION_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION_SCHEMA, {"type": "null"}]}
@@ -159,9 +158,8 @@ class Guideline(Part):
         """The condition in words; for a function, the first line of its docstring, or its name."""
         if not callable(self.condition):
             return self.condition
-        docstring = (inspect.getdoc(self.condition) or "").strip()
-        if docstring:
-            return docstring.splitlines()[0]
+        if docstring := inspect.getdoc(self.condition):
+            return docstring.strip().partition("\n")[0]
         name = getattr(self.condition, "__name__", type(self.condition).__name__)
         return name.strip("<>").replace("_", " ")
 
@@ -170,11 +168,11 @@ def assign_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     """Return the guidelines, those without an id numbered `G1`, `G2`, … by their position."""
     used_ids = {guideline.id for guideline in guidelines}
     result = []
-    for position, guideline in enumerate(guidelines, start=1):
+    for number, guideline in enumerate(guidelines, start=1):
         if not guideline.id:
-            candidates = (f"G{number}" for number in itertools.count(position))
-            id = next(candidate for candidate in candidates if candidate not in used_ids)
-            guideline = guideline.model_copy(update={"id": id})
-            used_ids.add(id)
+            while f"G{number}" in used_ids:
+                number += 1
+            guideline = guideline.model_copy(update={"id": f"G{number}"})
+            used_ids.add(guideline.id)
         result.append(guideline)
     return tuple(result)

@@ -62,14 +62,19 @@ class McpServer(Part):
         """
         limit = timedelta(seconds=self.timeout)
         connection: dict[str, Any] = {"session_kwargs": {"read_timeout_seconds": limit}}
-        if self.url is not None:
+        if self.url is None:
+            connection |= {"transport": "stdio", "command": self.command, "args": list(self.args)}
+            connection |= {"env": _fill_environment_variables(self.env), "cwd": str(folder)}
+        else:
             connection |= {"transport": "streamable_http", "url": self.url}
             connection |= {"headers": _fill_environment_variables(self.headers)}
             connection |= {"timeout": limit, "sse_read_timeout": limit}
-        else:
-            connection |= {"transport": "stdio", "command": self.command, "args": list(self.args)}
-            connection |= {"env": _fill_environment_variables(self.env), "cwd": str(folder)}
         return connection
+
+    @property
+    def address(self) -> str:
+        """The URL, or the command line."""
+        return self.url or shlex.join((str(self.command), *self.args))
 
 
 def _fill_environment_variables(values: Mapping[str, str]) -> dict[str, str]:
@@ -83,17 +88,15 @@ def load_mcp_tool(reference: str, document: Any) -> BaseTool:
     """Load the tool "mcp:server/tool" from a server that is listed under `mcp` in the file."""
     server, _, name = reference.removeprefix("mcp:").partition("/")
     servers = document.values.get("mcp") if document else None
-    if not isinstance(servers, Mapping):
-        servers = {}
-    if server not in servers:
+    if not isinstance(servers, Mapping) or server not in servers:
         raise SpecError(
-            f"names {reference!r}, but the file's `mcp` has no server {server!r}{suggestion(server, servers)} (in"
+            f"names {reference!r}, but the file's `mcp` has no server {server!r}{suggestion(server, servers or ())} (in"
             " Python, give the tools that langchain_mcp_adapters loads)"
         )
     tools = _load_tools(document, server)
     if isinstance(tools, str):
-        place = ("mcp", server)
-        raise PydanticCustomError("value_elsewhere", "{error}", {"error": tools, "place": place})
+        context = {"error": tools, "place": ("mcp", server)}
+        raise PydanticCustomError("value_elsewhere", "{error}", context)
     if name not in tools:
         raise SpecError(
             f"names {reference!r}, but the server has no tool {name!r}{suggestion(name, tools)} (it has:"
@@ -130,10 +133,9 @@ def _load_tools(document: Any, name: str) -> dict[str, BaseTool] | str:
         client = MultiServerMCPClient(connections, tool_interceptors=[report_failure])
         tools = run_awaitable(client.get_tools())
     except Exception as error:
-        address = server.url or shlex.join([str(server.command), *server.args])
         hint = "is its path right (often /mcp)" if server.url else "do its arguments stand in `args`"
         failure = _describe_failure(error)
-        return f"({address}) gives no tools: {failure}; is there an MCP server, and {hint}?"
+        return f"({server.address}) gives no tools: {failure}; is there an MCP server, and {hint}?"
     return {tool.name: tool for tool in tools}
 
 

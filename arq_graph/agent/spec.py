@@ -216,11 +216,11 @@ class Agent(Part):
     @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that list it."""
-        ids_by_tool: dict[str, dict[str, None]] = {name: {} for name in self.toolbox}
+        grants: dict[str, tuple[str, ...]] = dict.fromkeys(self.toolbox, ())
         for guideline in self.guidelines:
-            for tool in guideline.tools:
-                ids_by_tool[tool.name][guideline.id] = None
-        return {name: tuple(ids) for name, ids in ids_by_tool.items()}
+            for name in {tool.name for tool in guideline.tools}:
+                grants[name] += (guideline.id,)
+        return grants
 
     @cached_property
     def always_available(self) -> frozenset[str]:

@@ -64,10 +64,12 @@ def make_spec_error(
             continue
         message = _describe(detail, place, model)
         if line_of is None:
-            prefix = f"{model.__name__}: " if place else f"{model.__name__} "
-            problems[key] = (None, prefix + message)
+            separator = ": " if place else " "
+            problems[key] = (None, f"{model.__name__}{separator}{message}")
+        elif place:
+            problems[key] = (line_of(place), message)
         else:
-            problems[key] = (line_of(place), message if place else f"the {file_kind} {message}")
+            problems[key] = (1, f"the {file_kind} {message}")
     messages = list(problems.values())
     if line_of is not None:
         messages.sort()
@@ -148,22 +150,22 @@ def _describe_expected(detail: Mapping[str, Any], model: type[BaseModel]) -> str
     if fault not in ("type", "parsing", "from_float") and error_type not in _EXPECTED:
         return re.sub(r"^\w+ should ", "must ", detail["msg"])
     expected = _EXPECTED.get(error_type) or _EXPECTED.get(kind, kind)
-    if kind in ("list", "tuple", "model"):
-        keys = ", ".join(_list_keys(model, detail["loc"]))
-        if keys and kind == "model":
-            expected += f" (its keys: {keys})"
-        elif keys:
-            expected += f" of mappings (their keys: {keys})"
+    keys = ", ".join(_list_keys(model, detail["loc"]))
+    if keys and kind == "model":
+        expected += f" (its keys: {keys})"
+    elif keys and kind in ("list", "tuple"):
+        expected += f" of mappings (their keys: {keys})"
     return f"must be {expected}"
 
 
 def _list_keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     """Return the keys of a mapping at a location in a model; of a union, the keys of all its models."""
-    root = model.model_fields.get("root")
-    models = list(_find_models(root.annotation)) if root else [model]
-    for step in loc:
-        fields = [candidate.model_fields.get(str(step)) for candidate in models]
-        annotations = [field.annotation for field in fields if field is not None]
+    models = [model]
+    for step in ("root", *loc):
+        annotations = []
+        for candidate in models:
+            if field := candidate.model_fields.get(str(step)):
+                annotations.append(field.annotation)
         if annotations:
             models = list(chain.from_iterable(map(_find_models, annotations)))
     keys: dict[str, None] = {}

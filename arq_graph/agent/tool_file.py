@@ -115,8 +115,9 @@ class ToolDescription(Outcome):
 
     def call(self, /, **arguments: Any) -> Any:
         """Return the result of a call; a call fails if its arguments don't fit the schema."""
-        errors = find_schema_errors(_make_object_schema(self.arguments), arguments)
-        messages = [f"{name}: {problem}" if name else problem for name, problem in errors]
+        messages = []
+        for name, problem in find_schema_errors(_make_object_schema(self.arguments), arguments):
+            messages.append(f"{name}: {problem}".removeprefix(": "))
         if messages:
             raise ToolException("; ".join(messages))
         for name, schema in self.arguments.items():

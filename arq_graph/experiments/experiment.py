@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.fingerprint import fingerprint
@@ -19,11 +18,8 @@ from arq_graph.experiments.published import add_published_rows, read_published_f
 from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.evaluate import aevaluate
-from arq_graph.milestones.evaluation.evaluation_run import OnConversation
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.spending import Prices
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
-from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.recording import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
@@ -37,33 +33,15 @@ from arq_graph.reasoning.sections import clean
 SUITES = Path(suites.__file__).parent
 """The suites that come with the library, each in a folder of its own."""
 
+_SHIPPED_SUITES = {file.parent.name.replace("_", "-"): file for file in sorted(SUITES.glob("*/suite.yaml"))}
 _PAPERS_ARMS = {
     "guidelines": ["arq", "cot", "direct"],
-    "use_cases": ["react", "pre-act"],
+    "use-cases": ["react", "pre-act"],
     "household": ["react", "respact"],
     "shop": ["react", "respact"],
     "booking": ["react", "respact"],
 }
-"""The arms that a paper compares on a shipped suite, by the suite's folder."""
-
-
-class EvaluationSettings(TypedDict, total=False):
-    """Settings of `aevaluate`, which explains them."""
-
-    model: Any
-    user_model: Any
-    judge: Judge | None
-    runs: int
-    concurrency: int
-    resume: bool
-    max_calls: int | None
-    max_cost: float | None
-    prices: Prices | None
-    executor: Executor | None
-    workers: int | None
-    spent_in: Sequence[str | Path]
-    depends_on: Mapping[str, str] | None
-    on_conversation: OnConversation
+"""The arms that a paper compares on a shipped suite."""
 
 
 class Experiment(Record):
@@ -104,22 +82,19 @@ def find_suite_file(name: str | Path) -> Path:
     Raises:
         InputError: No shipped suite has this name, and it isn't the path of a file.
     """
-    shipped = _list_shipped_suites()
-    if str(name) in shipped:
-        return shipped[str(name)]
+    if str(name) in _SHIPPED_SUITES:
+        return _SHIPPED_SUITES[str(name)]
     if not Path(name).is_file():
         raise InputError(
-            f"there is no suite {str(name)!r}: give a suite's file, or one of {', '.join(shipped)}"
-            f"{suggest_file(name, *shipped)}"
+            f"there is no suite {str(name)!r}: give a suite's file, or one of {', '.join(_SHIPPED_SUITES)}"
+            f"{suggest_file(name, *_SHIPPED_SUITES)}"
         )
     return Path(name)
 
 
 def choose_default_arms(suite_file: Path) -> list[str]:
     """Return the arms that the paper compares on a shipped suite; on another, the agent as it ships."""
-    if suite_file.is_relative_to(SUITES):
-        return _PAPERS_ARMS.get(suite_file.parent.name, ["guided"])
-    return ["guided"]
+    return _PAPERS_ARMS.get(_find_shipped_name(suite_file) or "", ["guided"])
 
 
 def make_file_name(name: str) -> str:
@@ -135,7 +110,7 @@ async def arun_experiment(
     results: Path,
     ablated: Mapping[str, str] | None = None,
     is_part: bool = False,
-    **settings: Unpack[EvaluationSettings],
+    **settings: Any,
 ) -> Experiment:
     """Try arms on a suite: on its conversations by `aevaluate`, and on its gold turns by `aevaluate_turns`.
 
@@ -178,7 +153,7 @@ def write_experiment(path: Path, experiment: Experiment, tables: Iterable[Table]
 
 
 async def _evaluate_gold_turns(
-    file: Path, suite: Suite, arms: Mapping[str, Arm], results: Path, settings: EvaluationSettings
+    file: Path, suite: Suite, arms: Mapping[str, Arm], results: Path, settings: Mapping[str, Any]
 ) -> dict[str, TurnMetrics]:
     """Return the turn-level figures of each arm; empty if the suite has no gold conversations."""
     scenarios = _find_gold_scenarios(file, suite)
@@ -244,13 +219,5 @@ def _make_turn_table(metrics_by_arm: Mapping[str, TurnMetrics]) -> Table:
 
 
 def _find_shipped_name(file: Path) -> str | None:
-    for name, shipped_file in _list_shipped_suites().items():
-        if shipped_file == file:
-            return name
-    return None
-
-
-def _list_shipped_suites() -> dict[str, Path]:
-    """Return the files of the shipped suites by the suites' names."""
-    files = sorted(SUITES.glob("*/suite.yaml"))
-    return {file.parent.name.replace("_", "-"): file for file in files}
+    name = file.parent.name.replace("_", "-")
+    return name if _SHIPPED_SUITES.get(name) == file else None
