@@ -99,15 +99,16 @@ def _find_objection_to_evidence(transcript: Transcript, verdict: Verdict) -> str
     if not contains_quote(text, verdict.quote):
         return f"the quote is not in step {verdict.event}: {_abbreviate(verdict.quote)}"
     # A few letters stand in almost any text.
-    is_short = _count_letters(verdict.quote) < MIN_QUOTE_LENGTH
-    if is_short and _keep_letters(verdict.quote) != _keep_letters(text):
+    if _is_short(verdict.quote) and _keep_letters(verdict.quote) != _keep_letters(text):
         return f"the quote is too little to show anything: {_abbreviate(verdict.quote)}"
     return ""
 
 
 def _find_objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
+    if not calls and not verdict.achieved:
+        return ""
     if not calls:
-        return "code saw no genuine call of it: a judge grants none" if verdict.achieved else ""
+        return "code saw no genuine call of it: a judge grants none"
     if verdict.event is not None and find_call(transcript, verdict.event) not in calls:
         return f"step {verdict.event} is no call of it that counts"
     if verdict.achieved or not verdict.quote.strip():
@@ -126,9 +127,6 @@ def apply_verdicts(
     Where several verdicts are about one NFC, each that finds it achieved counts, and those that deny it do not.
     Of several on one call, a veto counts. The order does not matter, and repeating a verdict changes nothing.
     """
-    verdicts = tuple(verdicts)
-    if not verdicts:
-        return observations, []
     observed = {name: set(numbers) for name, numbers in observations.events.items()}
     decided: set[str] = set()
     objections: list[tuple[Verdict, str]] = []
@@ -171,18 +169,23 @@ def contains_quote(text: str, quote: str) -> bool:
     words = normalized.strip("\"' ") or normalized
     if not words:
         return False
+    pattern = regex.escape(words)
     # Scripts without case do not show where words end.
-    start = rf"(?<!{_WORD})" if regex.match(_WORD, words) else ""
-    end = rf"(?!{_WORD})" if regex.search(rf"{_WORD}$", words) else ""
-    return bool(regex.search(start + regex.escape(words) + end, _normalize(text)))
+    if regex.match(_WORD, words):
+        pattern = rf"(?<!{_WORD}){pattern}"
+    if regex.search(rf"{_WORD}$", words):
+        pattern = rf"{pattern}(?!{_WORD})"
+    return bool(regex.search(pattern, _normalize(text)))
 
 
 def _normalize(text: str) -> str:
     return " ".join(normalize("NFKC", text).translate(_STRAIGHT).casefold().split())
 
 
-def _count_letters(text: str) -> int:
-    return sum(1 if regex.match(_WORD, char) else 2 for char in _normalize(text) if char.isalnum())
+def _is_short(quote: str) -> bool:
+    letters = "".join(filter(str.isalnum, _normalize(quote)))
+    letters_with_case = regex.findall(_WORD, letters)
+    return 2 * len(letters) - len(letters_with_case) < MIN_QUOTE_LENGTH
 
 
 def _keep_letters(text: str) -> str:

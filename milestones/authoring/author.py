@@ -117,11 +117,10 @@ def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneG
     def check(answer: MilestoneAuthoring) -> list[Complaint]:
         draft = _check_draft(answer.milestones, tool_names)
         drafts.append(draft)
-        return [*draft.errors, *draft.doubts][:MAX_COMPLAINTS]
+        return (draft.errors + draft.doubts)[:MAX_COMPLAINTS]
 
     prompt = PromptTemplate(PROMPT, PROMPT.parent)
-    shown_tools = [_describe_tool(definition) for definition in definitions]
-    tail = prompt.render("tail", {"workflow": workflow, "tools": shown_tools})
+    tail = prompt.render("tail", {"workflow": workflow, "tools": list(map(_describe_tool, definitions))})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
     reasoner = make_reasoner(model, "author", timeout=TIMEOUT_SECONDS)
     answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
@@ -170,11 +169,13 @@ def _check_draft(drafts: Sequence[MilestoneDraft], tool_names: Sequence[str]) ->
         graph = MilestoneGraph(milestones)
     except SpecError as error:
         return _CheckedDraft(milestones, [complain(None, str(error))], [])
-    findings = check_milestones(graph, tool_names)
-    errors = [complain(finding.milestone, finding.message) for finding in findings.errors]
-    errors += [complain(name, message) for name, message in _find_wrong_names(graph, tool_names)]
-    doubts = [complain(finding.milestone, finding.message) for finding in findings.warnings]
-    return _CheckedDraft(milestones, errors, doubts)
+    draft = _CheckedDraft(milestones, [], [])
+    for finding in check_milestones(graph, tool_names):
+        complaints = draft.errors if finding.severity == "error" else draft.doubts
+        complaints.append(complain(finding.milestone, finding.message))
+    for name, message in _find_wrong_names(graph, tool_names):
+        draft.errors.append(complain(name, message))
+    return draft
 
 
 def _make_milestone(draft: MilestoneDraft) -> Milestone:

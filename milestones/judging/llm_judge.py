@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from pydantic import create_model
 
 from arq_graph.errors import require_count
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judge import Judgement, select_milestones_to_judge
-from arq_graph.milestones.judging.votes import Vote, VoteTally, make_milestone_ids
+from arq_graph.milestones.judge import Judgement
+from arq_graph.milestones.judging.votes import VoteTally
 from arq_graph.milestones.matching import Observations
-from arq_graph.milestones.milestone import Milestone
+from arq_graph.milestones.milestone import Milestone, MilestoneType
 from arq_graph.milestones.tool_schemas import get_tool_definitions
 from arq_graph.milestones.transcript import Event, Message, Result, Transcript
 from arq_graph.reasoning.answer import Question
@@ -26,10 +25,7 @@ from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_judge.md"
 VOTING_TEMPERATURE = 0.7
-MILESTONES_PER_CALL = 8
 MAX_CANDIDATES = 2
-
-Batch = Sequence[Milestone]
 
 _REASON = "In one or two sentences: what was accomplished, or what went wrong?"
 _QUOTE = (
@@ -138,48 +134,39 @@ class LLMJudge:
     ) -> Judgement:
         """Judge one conversation in which code observed `observations`; raises what `score` raises."""
         tally = VoteTally(graph, transcript, observations)
-        batches = _make_batches(tally)
-        votes = self.reasoner.ask_all(self._make_questions(tally, batches))
-        return self._count_votes(tally, batches, votes)
+        return tally.count(self.reasoner.ask_all(self._make_questions(tally)))
 
     async def ajudge(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
         """Judge one conversation without blocking."""
         tally = VoteTally(graph, transcript, observations)
-        batches = _make_batches(tally)
-        votes = await self.reasoner.aask_all(self._make_questions(tally, batches))
-        return self._count_votes(tally, batches, votes)
+        return tally.count(await self.reasoner.aask_all(self._make_questions(tally)))
 
-    def _make_questions(self, tally: VoteTally, batches: Sequence[Batch]) -> list[Question[Any]]:
+    def _make_questions(self, tally: VoteTally) -> list[Question[Any]]:
         """Return a question about each batch for each vote, the votes on one batch in a row."""
         head = SystemMessage(self._render_head(tally))
-        ids = make_milestone_ids(tally.graph)
-        events = tally.observations.events
-        seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
-        steps = _format_steps(tally.transcript)
+        ids, transcript = tally.ids, tally.transcript
+        seen = {id: list(tally.observations.events.get(name, ())) for name, id in ids.items()}
+        steps = _format_steps(transcript)
         candidates = min(MAX_CANDIDATES, self.reasoner.settings.max_candidates)
         questions: list[Question[Any]] = []
-        for number, batch in enumerate(batches, start=1):
-            kinds = tuple((ids[milestone.name], milestone.type == "FC") for milestone in batch)
-            blueprint = _make_batch_blueprint(kinds)
+        for number, batch in enumerate(tally.batches, start=1):
+            judged_ids = [ids[milestone.name] for milestone in batch]
+            blueprint = _make_batch_blueprint(tuple(judged_ids), tuple(milestone.type for milestone in batch))
             check = partial(tally.find_complaints, batch)
             for vote in range(1, self.votes + 1):
-                now = self._describe_task([id for id, _ in kinds], vote, tally.transcript)
-                tail = self.template.render("tail", {"seen": seen, "now": now})
+                task: dict[str, Any] = {"judge": judged_ids}
+                if self.votes > 1:
+                    # If a cache stands before the model, votes on the same text would all be one vote.
+                    task["vote"] = vote
+                if transcript.history_length:
+                    task["from_step"] = transcript.history_length + 1
+                tail = self.template.render("tail", {"seen": _drop_empty(seen), "now": task})
                 name = f"batch-{number}-vote-{vote}"
                 prompt = [head, HumanMessage(steps + tail)]
                 questions.append(Question(blueprint, prompt, check, name, candidates))
         return questions
-
-    def _describe_task(self, ids: list[str], vote: int, transcript: Transcript) -> dict[str, Any]:
-        task: dict[str, Any] = {"judge": ids}
-        if self.votes > 1:
-            # If a cache stands before the model, votes on the same text would all be one vote.
-            task["vote"] = vote
-        if transcript.history_length:
-            task["from_step"] = transcript.history_length + 1
-        return task
 
     def _render_head(self, tally: VoteTally) -> str:
         instructions, tools = self.instructions, self.tools
@@ -189,30 +176,17 @@ class LLMJudge:
             tools = get_tool_definitions(tally.transcript.tools)
         variables = {
             "instructions": instructions,
-            "tools": [_describe_tool(tool) for tool in tools],
-            "milestones": _describe_milestones(tally.graph),
+            "tools": list(map(_describe_tool, tools)),
+            "milestones": [_describe_milestone(milestone, tally.ids) for milestone in tally.graph.milestones],
         }
         return self.template.render("head", variables)
 
-    def _count_votes(self, tally: VoteTally, batches: Sequence[Batch], votes: Sequence[Vote]) -> Judgement:
-        judgement = Judgement()
-        for number, batch in enumerate(batches):
-            first = number * self.votes
-            judgement += tally.count(batch, votes[first : first + self.votes])
-        return judgement
-
-
-def _make_batches(tally: VoteTally) -> list[Batch]:
-    milestones = select_milestones_to_judge(tally.graph, tally.observations)
-    starts = range(0, len(milestones), MILESTONES_PER_CALL)
-    return [milestones[start : start + MILESTONES_PER_CALL] for start in starts]
-
 
 @lru_cache(maxsize=512)
-def _make_batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
+def _make_batch_blueprint(ids: tuple[str, ...], types: tuple[MilestoneType, ...]) -> type[ARQ]:
     """Return one blueprint for several milestones: the intents once, then a required property for each.
 
-    `kinds` are their ids, each with whether it is a call (an FC). The schema of equal batches is prepared once.
+    The schema of equal batches is prepared once.
     """
     fields: dict[str, Any] = {
         "intent_of_the_conversation": (str, query("What does the user want, in one sentence?")),
@@ -221,8 +195,8 @@ def _make_batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
             query("What does the user want or agree to without saying it outright?", max_length=6),
         ),
     }
-    for id, is_call in kinds:
-        judgement = CallJudgement if is_call else StateJudgement
+    for id, type in zip(ids, types, strict=True):
+        judgement = CallJudgement if type == "FC" else StateJudgement
         fields[id] = (judgement, respond(str(judgement.__doc__)))
     return create_model("MilestoneJudgements", __base__=ARQ, __doc__="Judge each milestone.", **fields)
 
@@ -233,21 +207,15 @@ def _format_steps(transcript: Transcript) -> str:
 
 
 def _describe_step(number: int, event: Event) -> dict[str, Any]:
-    step: dict[str, Any] = {"step": number}
     if isinstance(event, Message):
-        return {**step, "from": event.speaker, "text": event.text}
+        return {"step": number, "from": event.speaker, "text": event.text}
     if isinstance(event, Result):
-        step |= {"from": "tool", "tool": event.tool, "result": event.text}
+        step = {"step": number, "from": "tool", "tool": event.tool, "result": event.text}
         return step | _drop_empty({"of_step": event.call, "failed": event.failed})
-    step |= {"from": "agent", "calls": event.tool}
+    step = {"step": number, "from": "agent", "calls": event.tool}
     if event.malformed is not None:
-        return {**step, "malformed_arguments": event.malformed}
-    return {**step, "arguments": dict(event.arguments)}
-
-
-def _describe_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
-    ids = make_milestone_ids(graph)
-    return [_describe_milestone(milestone, ids) for milestone in graph.milestones]
+        return step | {"malformed_arguments": event.malformed}
+    return step | {"arguments": dict(event.arguments)}
 
 
 def _describe_milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, Any]:
@@ -264,8 +232,7 @@ def _describe_milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, 
         "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
         "holds": milestone.holds,
     }
-    name = milestone.name
-    return {"id": ids[name], "type": kind, "name": name, **_drop_empty(details)}
+    return {"id": ids[milestone.name], "type": kind, "name": milestone.name} | _drop_empty(details)
 
 
 def _describe_tool(definition: dict[str, Any]) -> dict[str, Any]:

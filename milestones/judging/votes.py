@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from arq_graph.errors import ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judge import Judgement, Remark
+from arq_graph.milestones.judge import Judgement, Remark, select_milestones_to_judge
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Transcript
@@ -17,8 +18,10 @@ from arq_graph.milestones.verdicts import Verdict, find_call, find_objection
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ
 
+MILESTONES_PER_CALL = 8
 MAX_ERROR_LENGTH = 300
 
+Batch = Sequence[Milestone]
 Vote = Answer[Any] | ReasoningError
 
 
@@ -29,11 +32,6 @@ class CheckedVote(NamedTuple):
     objection: str
 
 
-def make_milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
-    """Return an id for each milestone, by its name: `M1`, `M2`, … in the graph's order."""
-    return {milestone.name: f"M{number}" for number, milestone in enumerate(graph.milestones, start=1)}
-
-
 @dataclass(frozen=True)
 class VoteTally:
     """Checks and counts the votes on one conversation; an answer has a field for each milestone, named by its id."""
@@ -42,12 +40,32 @@ class VoteTally:
     transcript: Transcript
     observations: Observations
 
-    def count(self, batch: Sequence[Milestone], votes: Sequence[Vote]) -> Judgement:
-        """Return what more than half of the votes say on each milestone of a batch.
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """An id for each milestone, by its name: `M1`, `M2`, … in the graph's order."""
+        return {name: f"M{number}" for number, name in enumerate(self.graph, start=1)}
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        """The milestones to judge, as many together as one question asks about."""
+        milestones = select_milestones_to_judge(self.graph, self.observations)
+        starts = range(0, len(milestones), MILESTONES_PER_CALL)
+        return [milestones[start : start + MILESTONES_PER_CALL] for start in starts]
+
+    def count(self, votes: Sequence[Vote]) -> Judgement:
+        """Return what more than half of the votes say on each milestone; those on one batch stand in a row.
 
         Raises:
-            ReasoningError: All votes failed; it is the error of the first.
+            ReasoningError: All votes on a batch failed; it is the error of the first.
         """
+        judgement = Judgement()
+        votes_per_batch = len(votes) // max(len(self.batches), 1)
+        for number, batch in enumerate(self.batches):
+            first = number * votes_per_batch
+            judgement += self._count_batch(batch, votes[first : first + votes_per_batch])
+        return judgement
+
+    def _count_batch(self, batch: Batch, votes: Sequence[Vote]) -> Judgement:
         answers = [vote.value for vote in votes if isinstance(vote, Answer)]
         errors = [vote for vote in votes if isinstance(vote, ReasoningError)]
         if not answers:
@@ -63,21 +81,20 @@ class VoteTally:
             return replace(judgement, agreement={})
         return judgement
 
-    def find_complaints(self, batch: Sequence[Milestone], answer: ARQ) -> list[Complaint]:
+    def find_complaints(self, batch: Batch, answer: ARQ) -> list[Complaint]:
         """Return the complaints about an answer's evidence: a quote that isn't there, a step that doesn't exist."""
-        ids = make_milestone_ids(self.graph)
         complaints = []
         for milestone in batch:
             if objection := self._check_vote(milestone, answer).objection:
                 field = "quote" if "quote" in objection else "step"
-                place = f"{ids[milestone.name]}.{field}"
+                place = f"{self.ids[milestone.name]}.{field}"
                 message = f"{objection}; correct it, or say null"
                 complaints.append(Complaint(type(answer).__name__, place, message))
         return complaints
 
     def _check_vote(self, milestone: Milestone, answer: ARQ) -> CheckedVote:
         # Only response fields, because every mode has them.
-        fields = getattr(answer, make_milestone_ids(self.graph)[milestone.name])
+        fields = getattr(answer, self.ids[milestone.name])
         event = None
         if milestone.type == "FC":
             event = self._find_judged_call(milestone, fields.achieved, fields.step)
@@ -104,21 +121,21 @@ class VoteTally:
         agreement = {milestone.name: count / len(votes)}
         remarks = []
         prefix = "a vote is not counted" if len(votes) > 1 else "not counted"
-        for objection in dict.fromkeys(vote.objection for vote in votes if vote.objection):
-            remarks.append(Remark(milestone.name, f"{prefix}: {objection}"))
+        for objection in dict.fromkeys(vote.objection for vote in votes):
+            if objection:
+                remarks.append(Remark(milestone.name, f"{prefix}: {objection}"))
         if 2 * count <= len(votes):
             remarks.append(Remark(milestone.name, f"undecided: no majority among {len(votes)} votes"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
         verdicts = [vote.verdict for vote in votes]
         verdict = next(verdict for verdict in verdicts if (verdict.achieved, verdict.event) == winner)
-        return Judgement((verdict, *self._veto_earlier_calls(milestone, verdict)), agreement, tuple(remarks))
-
-    def _veto_earlier_calls(self, milestone: Milestone, verdict: Verdict) -> list[Verdict]:
-        """Return vetoes of the calls before the first genuine one, if the verdict names it."""
-        if not verdict.achieved or verdict.event is None:
-            return []
-        earlier_calls = [call for call in self._get_calls(milestone) if call < verdict.event]
-        return [replace(verdict, achieved=False, event=call) for call in earlier_calls]
+        winning_verdicts = [verdict]
+        if verdict.achieved and verdict.event is not None:
+            # The calls before the first genuine one are vetoed.
+            for call in self._get_calls(milestone):
+                if call < verdict.event:
+                    winning_verdicts.append(replace(verdict, achieved=False, event=call))
+        return Judgement(tuple(winning_verdicts), agreement, tuple(remarks))
 
     def _get_calls(self, milestone: Milestone) -> tuple[int, ...]:
         """Return the calls of an FC that code observed, by event number; empty for an NFC."""
