@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain, combinations
 from math import fsum
 from typing import Literal, NamedTuple, TypeVar
 
@@ -67,14 +66,6 @@ class ComparedGroup(Record):
     progress_rate: Difference
 
 
-class ArmComparison(Record):
-    """Two arms of an evaluation over the runs of scenarios that both finished; p is corrected for their number."""
-
-    a: str
-    b: str
-    overall: ComparedGroup
-
-
 class Pair(NamedTuple):
     """Two conversations about the same thing; pairs of one `cluster` are of one task, and depend on each other."""
 
@@ -85,7 +76,11 @@ class Pair(NamedTuple):
 
 def compare_pairs(pairs: Sequence[Pair]) -> ComparedGroup:
     """Return the differences over some pairs; p is not corrected."""
-    pairs_with_goal = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
+    pairs_with_goal, completions = [], []
+    for pair in pairs:
+        completions.append((pair.a.goal_completed, pair.b.goal_completed))
+        if pair.a.goal is not None or pair.b.goal is not None:
+            pairs_with_goal.append(pair)
     goal_reached = None
     if pairs_with_goal:
         goal_reached = _compute_difference(pairs_with_goal, "goal_reached")
@@ -93,41 +88,44 @@ def compare_pairs(pairs: Sequence[Pair]) -> ComparedGroup:
         pairs=len(pairs),
         goal_reached=goal_reached,
         goal_completion=_compute_difference(pairs, "goal_completed"),
-        split=Fourfold.count((pair.a.goal_completed, pair.b.goal_completed) for pair in pairs),
+        split=Fourfold.count(completions),
         progress_rate=_compute_difference(pairs, "progress_rate"),
     )
 
 
+def compare_groups(pairs_by_group: Mapping[K, Sequence[Pair]]) -> dict[K, ComparedGroup]:
+    """Return the differences in each group of pairs; p of each figure is corrected for the number of groups (Holm)."""
+    groups: dict[K, ComparedGroup] = {}
+    for name, pairs in pairs_by_group.items():
+        groups[name] = compare_pairs(pairs)
+    for figure in _FIGURES:
+        ps: dict[K, float] = {}
+        for name, group in groups.items():
+            difference = getattr(group, figure)
+            if difference is not None and difference.p is not None:
+                ps[name] = difference.p
+        for name, p in holm_correction(ps).items():
+            difference = getattr(groups[name], figure)
+            verdict = _decide(difference.low, difference.high, p)
+            corrected = difference.model_copy(update={"p": p, "verdict": verdict})
+            groups[name] = groups[name].model_copy(update={figure: corrected})
+    return groups
+
+
 def compare_use_cases(pairs: Sequence[Pair]) -> dict[str, ComparedGroup]:
-    """Return the differences by use case, in alphabetical order; p is corrected for their number (Holm)."""
+    """Return the differences by use case, in alphabetical order; p is corrected for their number."""
     pairs_by_use_case = group_by(pairs, lambda pair: pair.a.use_case)
-    groups = {name: compare_pairs(pairs_by_use_case[name]) for name in sorted(pairs_by_use_case)}
-    return _correct(groups)
+    return compare_groups(dict(sorted(pairs_by_use_case.items())))
 
 
-def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmComparison, ...]:
-    """Compare each arm with each one after it, over the runs of scenarios that both have: those alone are pairs.
-
-    An ablation is compared with its reference arm alone: what it leaves out is the difference.
-    """
-    reference_arms = find_reference_arms(arms)
-    full_arms = [arm for arm in arms if arm not in reference_arms]
-    compared = {}
-    for a, b in chain(combinations(full_arms, 2), reference_arms.items()):
-        compared[a, b] = compare_pairs(pair_runs(arms[a], arms[b]))
-    corrected = _correct(compared)
-    return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in corrected.items())
-
-
-def find_reference_arms(arms: Iterable[str]) -> dict[str, str]:
-    """Return, for each ablation such as `arq -condition`, the arm that it is otherwise, if that is among the arms."""
-    names = list(arms)
-    reference_arms = {}
-    for arm in names:
-        reference = arm.partition(" -")[0]
-        if reference != arm and reference in names:
-            reference_arms[arm] = reference
-    return reference_arms
+def compare_arms(
+    arms: Mapping[str, Sequence[ConversationRecord]], compared: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], ComparedGroup]:
+    """Compare pairs of arms over the runs of scenarios that both have; p is corrected for the number of pairs."""
+    pairs_by_arms = {}
+    for a, b in compared:
+        pairs_by_arms[a, b] = pair_runs(arms[a], arms[b])
+    return compare_groups(pairs_by_arms)
 
 
 def pair_runs(records_a: Iterable[ConversationRecord], records_b: Iterable[ConversationRecord]) -> list[Pair]:
@@ -141,39 +139,23 @@ def pair_runs(records_a: Iterable[ConversationRecord], records_b: Iterable[Conve
     return pairs
 
 
-def _correct(groups: Mapping[K, ComparedGroup]) -> dict[K, ComparedGroup]:
-    """Return the groups with the p of each figure corrected for the number of groups."""
-    corrected = dict(groups)
-    for figure in _FIGURES:
-        ps: dict[K, float] = {}
-        for name, group in groups.items():
-            difference = getattr(group, figure)
-            if difference is not None and difference.p is not None:
-                ps[name] = difference.p
-        for name, p in holm_correction(ps).items():
-            difference = getattr(groups[name], figure)
-            verdict = _decide(difference.low, difference.high, p)
-            update = difference.model_copy(update={"p": p, "verdict": verdict})
-            corrected[name] = corrected[name].model_copy(update={figure: update})
-    return corrected
-
-
 def _compute_difference(pairs: Sequence[Pair], figure: str) -> Difference:
     clusters: list[Hashable] = []
     values_a: list[float] = []
     values_b: list[float] = []
+    differences: list[float] = []
     for pair in pairs:
         a, b = getattr(pair.a, figure), getattr(pair.b, figure)
         if a is not None and b is not None:
             clusters.append(pair.cluster)
             values_a.append(float(a))
             values_b.append(float(b))
+            differences.append(float(b) - float(a))
     n, tasks = len(clusters), len(set(clusters))
     test: Literal["McNemar", "sign flip"]
     test = "McNemar" if figure != "progress_rate" and tasks == n else "sign flip"
     if not n:
         return Difference(pairs=0, left_out=len(pairs), tasks=0, test=test)
-    differences = [b - a for a, b in zip(values_a, values_b, strict=True)]
     low, high = _compute_interval(differences, clusters)
     if test == "McNemar":
         p = mcnemar_p(differences.count(-1), differences.count(1))

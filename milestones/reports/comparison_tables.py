@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations, product
 from typing import Literal
 
-from arq_graph.milestones.reports.cells import (
-    RecordsByArm,
-    average_output_tokens,
-    filter_records,
-    format_goal_completed,
-    is_of_matcher_alone,
-)
-from arq_graph.milestones.reports.comparison import (
-    Difference,
-    compare_arms,
-    compare_use_cases,
-    pair_runs,
-)
+from arq_graph.milestones.reports.comparison import Difference, compare_arms, compare_use_cases, pair_runs
+from arq_graph.milestones.reports.records import ConversationRecord
+from arq_graph.milestones.reports.summary import average_output_tokens
 from arq_graph.milestones.reports.table_format import (
     NOT_KNOWN,
+    RecordsByArm,
     Table,
+    format_goal_completed,
     format_interval,
     format_number,
     format_p_value,
@@ -51,32 +43,51 @@ def build_pair_tables(
     """Yield the table of the differences between each two arms, if there are two."""
     is_rate = figure == "progress_rate"
     rows = {}
-    for comparison in compare_arms(arms):
-        difference = getattr(comparison.overall, figure)
-        cells = format_difference(difference, comparison.a, comparison.b, is_rate=is_rate)
-        rows[f"{comparison.a} → {comparison.b}"] = cells
+    for (a, b), group in compare_arms(arms, combinations(arms, 2)).items():
+        rows[f"{a} → {b}"] = format_difference(getattr(group, figure), a, b, is_rate=is_rate)
     unit = "of the progress rate" if is_rate else "of goal completion in points"
     note = f"Differences {unit}, with 95% intervals; p is corrected for the number of pairs (Holm)."
     if rows:
-        yield make_table(title, DIFFERENCE, rows, note)
+        yield make_table(title, DIFFERENCE, rows, [note])
 
 
 def build_category_tables(arms: RecordsByArm) -> Iterator[Table]:
     """Yield the categories in which two arms differ, beginning with the largest difference."""
     for a, b in combinations(arms, 2):
-        use_cases = compare_use_cases(pair_runs(arms[a], arms[b]))
-        differences = {name: group.goal_completion for name, group in use_cases.items()}
-        differing = [name for name, difference in differences.items() if difference.difference]
-        differing.sort(key=lambda name: -abs(differences[name].difference or 0))
-        rows = {name: format_difference(differences[name], a, b) for name in differing}
-        if rows and len(use_cases) > 1:
-            yield make_table(
-                f"where {a} and {b} differ",
-                DIFFERENCE,
-                rows,
-                f"p is corrected for the {len(use_cases)} categories (Holm); categories without a difference are left "
-                "out.",
-            )
+        categories = compare_use_cases(pair_runs(arms[a], arms[b]))
+        differences = {}
+        for name, group in categories.items():
+            if group.goal_completion.difference:
+                differences[name] = group.goal_completion
+        if not differences or len(categories) < 2:
+            continue
+        rows = {}
+        for name in sorted(differences, key=lambda name: -abs(differences[name].difference or 0)):
+            rows[name] = format_difference(differences[name], a, b)
+        note = (
+            f"p is corrected for the {len(categories)} categories (Holm); categories without a difference are left "
+            "out."
+        )
+        yield make_table(f"where {a} and {b} differ", DIFFERENCE, rows, [note])
+
+
+def filter_records(arms: RecordsByArm, is_included: Callable[[ConversationRecord], bool]) -> RecordsByArm:
+    """Return the records of each arm for which `is_included` is true."""
+    filtered = {}
+    for arm, records in arms.items():
+        filtered[arm] = [record for record in records if is_included(record)]
+    return filtered
+
+
+def find_reference_arms(arms: Iterable[str]) -> dict[str, str]:
+    """Return, for each ablation such as `arq -condition`, the arm that it is otherwise, if that is among the arms."""
+    names = list(arms)
+    reference_arms = {}
+    for arm in names:
+        reference = arm.partition(" -")[0]
+        if reference != arm and reference in names:
+            reference_arms[arm] = reference
+    return reference_arms
 
 
 def build_ablation_tables(
@@ -87,27 +98,28 @@ def build_ablation_tables(
     for arm, reference in reference_arms.items():
         ablations.setdefault((reference, ablated.get(arm, "")), []).append(arm)
     for (reference, step), ablation_arms in ablations.items():
-        compared: RecordsByArm = {arm: arms[arm] for arm in (*ablation_arms, reference)}
+        compared = arms
         if step not in ("", "matcher"):  # of other steps, cases of the matcher alone say nothing
-            compared = filter_records(compared, lambda record: not is_of_matcher_alone(record))
-        comparisons = {comparison.a: comparison for comparison in compare_arms(compared)}
-        tokens = {arm: average_output_tokens(records, step) for arm, records in compared.items()}
-        rows = {reference: {"tokens": format_number(tokens[reference], ".0f")}}
-        for arm in ablation_arms:
-            cells = format_difference(comparisons[arm].overall.goal_completion, arm, reference)
+            compared = filter_records(arms, lambda record: not record.is_of_matcher_alone)
+        reference_tokens = average_output_tokens(compared[reference]).get(step)
+        rows = {reference: {"tokens": format_number(reference_tokens, ".0f")}}
+        comparisons = compare_arms(compared, product(ablation_arms, [reference]))
+        for (arm, _), group in comparisons.items():
+            cells = format_difference(group.goal_completion, arm, reference)
             cells["gain"] = cells["difference"]
-            cells["tokens"] = _format_token_change(tokens[arm], tokens[reference])
+            tokens = average_output_tokens(compared[arm]).get(step)
+            cells["tokens"] = _format_token_change(tokens, reference_tokens)
             rows[arm.removeprefix(f"{reference} ")] = cells
         completion = format_goal_completed(compared[reference])
         scope = " of whole turns" if len(compared[reference]) < len(arms[reference]) else ""
-        yield make_table(
-            f"{reference} without a query of {step}",
-            ("gain", "p", "pairs", "tokens"),
-            rows,
+        notes = [
             f"With all of its queries {reference} completes the goal in {completion}{scope}. "
-            f"Gain: goal completion with the query less that without it, in points, with 95% intervals.",
+            "Gain: goal completion with the query less that without it, in points, with 95% intervals.",
             f"p is corrected for the {len(ablation_arms)} that were left out (Holm). Tokens: written in an answer of "
             f"{step}.",
+        ]
+        yield make_table(
+            f"{reference} without a query of {step}", ("gain", "p", "pairs", "tokens"), rows, notes
         )
 
 

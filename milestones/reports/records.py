@@ -175,6 +175,11 @@ class ConversationRecord(Record):
         return None
 
     @property
+    def is_of_matcher_alone(self) -> bool:
+        """True if its scenario tests the matcher alone, and not a whole turn."""
+        return "active" in self.expected
+
+    @property
     def goal_reached(self) -> bool | None:
         """True if the milestone of the user's goal was reached; None if undecided, or if no goal is named."""
         if self.goal is None:

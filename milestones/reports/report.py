@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.comparison import ArmComparison, compare_arms
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -27,17 +26,11 @@ _MAX_PROBLEMS = 3
 
 
 class ReportSummary(Record):
-    """The figures over all conversations, and over each group of them.
-
-    Use cases are in alphabetical order, the arms and kinds of users of an evaluation in the report's order;
-    `comparisons` are of each arm with each one after it, and of each ablation with its reference arm.
-    """
+    """The figures over all conversations, by use case in alphabetical order, and by arm in the report's order."""
 
     overall: Summary
     use_cases: Mapping[str, Summary] = {}
     arms: Mapping[str, Summary] = {}
-    arms_by_user: Mapping[str, Mapping[str, Summary]] = {}
-    comparisons: tuple[ArmComparison, ...] = ()
 
 
 class Report(Record):
@@ -68,18 +61,12 @@ class Report(Record):
     @cached_property
     def summary(self) -> ReportSummary:
         """The figures; the JSON holds them, and those of a report that is read are computed anew."""
-        arms = group_by(self.conversations, lambda record: record.arm)
         use_cases = group_by(self.conversations, lambda record: record.use_case)
-        arms_by_user = {}
-        for arm, records in arms.items():
-            users = group_by(records, lambda record: record.user)
-            arms_by_user[arm] = {user: summarize(group) for user, group in users.items()}
+        arms = group_by(self.conversations, lambda record: record.arm)
         return ReportSummary(
             overall=summarize(self.conversations),
             use_cases={name: summarize(use_cases[name]) for name in sorted(use_cases)},
             arms={arm: summarize(records) for arm, records in arms.items()},
-            arms_by_user=arms_by_user,
-            comparisons=compare_arms(arms),
         )
 
     @property

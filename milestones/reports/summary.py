@@ -9,6 +9,8 @@ from typing import Any, Self
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
 from arq_graph.milestones.reports.statistics import clipped_mean, pass_hat_k, share_interval, wilson_interval
 
+Records = Sequence[ConversationRecord]
+
 # τ-bench rewards 0 or 1, and counts rewards that are this close to 1 as 1.
 _REWARD_TOLERANCE = 1e-6
 _MAX_RUNS = 16
@@ -179,7 +181,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     )
 
 
-def _collect_values(records: Sequence[ConversationRecord], field: str) -> list[Any]:
+def _collect_values(records: Records, field: str) -> list[Any]:
     """Return the values of a field that are not None."""
     values = (getattr(record, field) for record in records)
     return [value for value in values if value is not None]
@@ -191,9 +193,7 @@ def _average(values: Sequence[float]) -> Mean:
     return Mean(n=len(values), mean=sum(values) / len(values))
 
 
-def compute_rate(
-    records: Sequence[ConversationRecord], get_value: Callable[[ConversationRecord], bool | None]
-) -> Rate:
+def compute_rate(records: Records, get_value: Callable[[ConversationRecord], bool | None]) -> Rate:
     """Return the share of conversations of which something is true; None is not known."""
     tasks, values = _collect_by_task(records, get_value)
     n, count = len(values), int(sum(values))
@@ -204,9 +204,7 @@ def compute_rate(
     return Rate(count=count, n=n, unknown=len(records) - n, rate=count / n, low=low, high=high)
 
 
-def compute_mean(
-    records: Sequence[ConversationRecord], get_value: Callable[[ConversationRecord], float | None]
-) -> Mean:
+def compute_mean(records: Records, get_value: Callable[[ConversationRecord], float | None]) -> Mean:
     """Return the mean of a value from 0 to 1 over the conversations in which it is known, which is not None."""
     tasks, values = _collect_by_task(records, get_value)
     if not values:
@@ -216,7 +214,7 @@ def compute_mean(
 
 
 def _collect_by_task(
-    records: Sequence[ConversationRecord], get_value: Callable[[ConversationRecord], float | None]
+    records: Records, get_value: Callable[[ConversationRecord], float | None]
 ) -> tuple[list[Hashable], list[float]]:
     """Return the task and the value of each conversation whose value is known."""
     tasks: list[Hashable] = []
@@ -229,7 +227,18 @@ def _collect_by_task(
     return tasks, values
 
 
-def _compute_pass_hat_k(records: Sequence[ConversationRecord]) -> tuple[dict[int, float], int]:
+def average_output_tokens(records: Records) -> dict[str, float]:
+    """Return the tokens that one call of each step writes, on average; steps that were not called are left out."""
+    calls: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    for record in records:
+        for step, usage in record.steps.items():
+            calls[step] += usage.calls
+            tokens[step] += usage.output_tokens
+    return {step: tokens[step] / count for step, count in calls.items() if count}
+
+
+def _compute_pass_hat_k(records: Records) -> tuple[dict[int, float], int]:
     """Return pass^k by k, and the number of tasks left out because a run is undecided.
 
     The decided runs of such a task may all be failures.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from arq_graph.milestones.reports.records import Record
+from arq_graph.milestones.reports.records import ConversationRecord, Record
+from arq_graph.milestones.reports.summary import Records, compute_mean, compute_rate
 
 NOT_KNOWN = "-"
 CASES = "n"
 """The column with the number of cases of a row."""
 
+RecordsByArm = Mapping[str, Records]
 Rows = Mapping[str, Mapping[str, str]]
 """Cells by row and column."""
 
@@ -30,7 +32,7 @@ class Table(Record):
     notes: tuple[str, ...] = ()
 
 
-def make_table(title: str, columns: Iterable[str], rows: Rows, *notes: str) -> Table:
+def make_table(title: str, columns: Iterable[str], rows: Rows, notes: Sequence[str] = ()) -> Table:
     """Return a table of these cells; the number of cases comes first if the rows have it."""
     columns = list(columns)
     if any(CASES in cells for cells in rows.values()):
@@ -38,7 +40,7 @@ def make_table(title: str, columns: Iterable[str], rows: Rows, *notes: str) -> T
     table_rows = []
     for name, cells in rows.items():
         table_rows.append(Row(name=name, cells=tuple(cells.get(column, NOT_KNOWN) for column in columns)))
-    return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=notes)
+    return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=tuple(notes))
 
 
 def format_percent(share: float | None) -> str:
@@ -84,3 +86,34 @@ def format_p_value(p: float | None) -> str:
     if p < 0.001:
         return "<0.001"
     return format(p, ".3f" if p < 0.1 else ".2f")
+
+
+def format_goal_completed(records: Records) -> str:
+    """Return goal completion with its interval, or its range if it is undecided in some conversations."""
+    return _format_share(records, lambda record: record.goal_completed)
+
+
+def format_goal_reached(records: Records) -> str:
+    """Return the share in which the customer's own goal was reached, in the same form."""
+    return _format_share(records, lambda record: record.goal_reached)
+
+
+def _format_share(records: Records, get_value: Callable[[ConversationRecord], bool | None]) -> str:
+    counted = [record for record in records if record.progress_range is not None]
+    if not counted:
+        return NOT_KNOWN
+    rate = compute_rate(counted, get_value)
+    if rate.unknown:
+        least = format_percent(rate.count / len(counted))
+        most = format_percent((rate.count + rate.unknown) / len(counted))
+        return format_range(least, most)
+    return format_percent(rate.rate) + format_interval(rate.low, rate.high, ".0f", 100)
+
+
+def format_progress(records: Records) -> str:
+    """Return the mean progress rate with its interval, or its range if it is undecided in some conversations."""
+    least = compute_mean(records, lambda record: record.least_progress)
+    most = compute_mean(records, lambda record: record.most_progress)
+    if not least.n or least.mean != most.mean:
+        return format_range(format_number(least.mean), format_number(most.mean))
+    return format_number(least.mean) + format_interval(least.low, least.high, ".2f")

@@ -28,10 +28,9 @@ def test_two_arms_are_compared(evaluate, folder):
     assert result.words.startswith("No evidence: the agent's model was a stand-in.")
     report = read_report(folder / "out.json")
     assert len(report.conversations) == 4
-    cells = report.summary.arms_by_user
-    assert cells["direct"]["helpful"].goal_completion.rate == 1
-    assert cells["desk:echo"]["helpful"].goal_completion.rate == 0
-    assert cells["direct"]["helpful"].goal_reached.count == 1
+    helpful = [record for record in report.conversations if record.user == "helpful"]
+    assert {record.arm: record.goal_completed for record in helpful} == {"direct": True, "desk:echo": False}
+    assert report.summary.arms["direct"].goal_reached.count == 1
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
     assert "in the workshop" in page

@@ -14,6 +14,7 @@ from arq_graph.milestones import (
     parse_milestones,
     score_transcripts,
 )
+from arq_graph.milestones.reports.tables import build_tables
 from tests.milestones.conversations import called, conversation, user
 
 USER_KINDS = ("helpful", "perturbed", "unhelpful")
@@ -89,3 +90,9 @@ def report_progress(*lengths: int) -> Report:
     for number, length in enumerate(lengths):
         talks.append(conversation(user("go"), *map(called, tools[:length]), id=str(number)))
     return score_transcripts(make_chain(*tools), talks).report()
+
+
+def read_pair_table(report: Report) -> dict[str, dict[str, str]]:
+    """Return the cells of a report's table of arms in pairs, by row and column."""
+    [table] = [table for table in build_tables(report) if table.title == "arms in pairs"]
+    return {row.name: dict(zip(table.columns, row.cells, strict=True)) for row in table.rows}

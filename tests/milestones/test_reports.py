@@ -177,7 +177,7 @@ def test_the_customers_goal_is_counted_apart_from_other_ways_to_the_end():
     assert [record.goal_reached for record in report.conversations] == [True, False, False]
     reached = report.summary.overall.goal_reached
     assert (reached.count, reached.n, reached.unknown) == (1, 3, 0)
-    assert report.summary.arms_by_user["guided"]["helpful"].goal_reached == reached
+    assert report.summary.arms["guided"].goal_reached == reached
     undecided = report_on(make_talk("d", None, about={"goal": "Given up"}))
     assert undecided.summary.overall.goal_reached.unknown == 1
 

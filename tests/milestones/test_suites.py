@@ -87,7 +87,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         return Answers(buyer)
 
     report = evaluate(suite, {"app": arm}, runs=2)
-    assert report.summary.arms_by_user["app"]["perturbed"].conversations == 2
+    assert [one.user for one in report.conversations].count("perturbed") == 2
     seeds = {one.seed for one in report.conversations if one.scenario == "lamp"}
     assert len(seeds) == 2
     # Each conversation has a world of its own with its seed, and those without one share an app.
