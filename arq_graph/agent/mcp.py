@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from arq_graph.agent.part import Part, Text
+from arq_graph.agent.yaml_file import Document
 from arq_graph.errors import SpecError, suggestion, unwrap_exception_group
 from arq_graph.reasoning.steps import run_awaitable
 
@@ -84,13 +85,15 @@ def _fill_environment_variables(values: Mapping[str, str]) -> dict[str, str]:
     return filled
 
 
-def load_mcp_tool(reference: str, document: Any) -> BaseTool:
+def load_mcp_tool(reference: str, document: Document | None) -> BaseTool:
     """Load the tool "mcp:server/tool" from a server that is listed under `mcp` in the file."""
     server, _, name = reference.removeprefix("mcp:").partition("/")
     servers = document.values.get("mcp") if document else None
-    if not isinstance(servers, Mapping) or server not in servers:
+    if not isinstance(servers, Mapping):
+        servers = {}
+    if document is None or server not in servers:
         raise SpecError(
-            f"names {reference!r}, but the file's `mcp` has no server {server!r}{suggestion(server, servers or ())} (in"
+            f"names {reference!r}, but the file's `mcp` has no server {server!r}{suggestion(server, servers)} (in"
             " Python, give the tools that langchain_mcp_adapters loads)"
         )
     tools = _load_tools(document, server)
@@ -106,7 +109,7 @@ def load_mcp_tool(reference: str, document: Any) -> BaseTool:
 
 
 @lru_cache(maxsize=64)  # a server is asked once per file, however many of its tools the file names
-def _load_tools(document: Any, name: str) -> dict[str, BaseTool] | str:
+def _load_tools(document: Document, name: str) -> dict[str, BaseTool] | str:
     """Return all tools of a server by name, or an error message."""
     try:
         from langchain_mcp_adapters.client import MultiServerMCPClient

@@ -39,7 +39,6 @@ class Relations:
 
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
         self.by_id = {guideline.id: guideline for guideline in guidelines}
-        self._positions = {guideline.id: index for index, guideline in enumerate(guidelines)}
         self._overridden_by = defaultdict[str, list[str]](list)
         self._entailed_by = defaultdict[str, list[str]](list)
         for guideline in guidelines:
@@ -99,22 +98,22 @@ class Relations:
 
     def find_problems(self) -> Iterator[Problem]:
         """Find relations to unknown guidelines, and circles."""
-        for id, guideline in self.by_id.items():
+        for position, guideline in enumerate(self.by_id.values()):
             for kind in ("entails", "depends_on", "overrides"):
                 for index, target in enumerate(getattr(guideline, kind)):
                     if target not in self.by_id:
-                        problem = (
-                            f"names {target!r}, but no guideline has that id{suggestion(target, self.by_id)}"
-                        )
-                        yield ("guidelines", self._positions[id], kind, index), problem
+                        hint = suggestion(target, self.by_id)
+                        place = ("guidelines", position, kind, index)
+                        yield place, f"names {target!r}, but no guideline has that id{hint}"
         for kind in ("depends_on", "overrides"):
             edges = {id: getattr(guideline, kind) for id, guideline in self.by_id.items()}
             try:
                 TopologicalSorter(edges).prepare()
             except CycleError as error:
                 circle = error.args[1][::-1]
-                place = ("guidelines", self._positions[circle[0]], kind)
-                yield place, f"goes in a circle: {' → '.join(circle)}; remove one of these"
+                position = list(self.by_id).index(circle[0])
+                problem = f"goes in a circle: {' → '.join(circle)}; remove one of these"
+                yield ("guidelines", position, kind), problem
 
     def _find_unmet(self, active: Mapping[str, int]) -> dict[str, str]:
         unmet = {}
@@ -127,10 +126,11 @@ class Relations:
     def _find_overridden(self, active: Mapping[str, int]) -> dict[str, str]:
         """Return the active guidelines that the strongest guideline with active targets overrides."""
 
-        def sort_key(id: str) -> tuple[int, int, int]:
-            return -self.by_id[id].priority, -active[id], self._positions[id]
+        def get_strength(id: str) -> tuple[int, int]:
+            return self.by_id[id].priority, active[id]
 
-        for strongest in sorted(active, key=sort_key):
+        # Sorting keeps the order of those that are equally strong: that of their positions.
+        for strongest in sorted(active, key=get_strength, reverse=True):
             targets = [id for id in self.by_id[strongest].overrides if id in active]
             if targets:
                 return dict.fromkeys(targets, f"overridden by {strongest}")
@@ -145,7 +145,7 @@ class Relations:
         """
         scores: dict[str, int] = {}
         entailed_by: dict[str, str] = {}
-        for origin in sorted(matched, key=lambda id: -matched[id]):
+        for origin in sorted(matched, key=matched.__getitem__, reverse=True):
             if origin in removed or origin in scores:
                 continue
             queue = [origin]
