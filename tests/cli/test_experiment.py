@@ -420,7 +420,7 @@ def test_the_moves_of_speakers_in_a_world_are_counted(cli, folder):
     assert result.code == 0, result.words
     figures = folder / "out" / "household.json"
     moves = read_table(figures, "moves")
-    assert list(moves) == ["think", "speak", "act", "invalid", "trials"]
+    assert list(moves) == ["think", "speak", "act", "trials"]
     assert all(cell.endswith("%") for name in ("think", "speak", "act") for cell in moves[name])
     assert moves["trials"] == ["1.0", "2.0"]
     users = read_table(figures, "goal completion by kind of user")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.words import find_common, has_most_words, split_words
+from arq_graph.models.offline.prompt import Prompt, find_common, split_content_words, split_words
 
 _ABOUT_CUSTOMER = {"customer", "asks", "wants", "says", "tells", "needs"}
 _LASTING = {"always", "never", "not"}
@@ -14,7 +13,7 @@ _LASTING = {"always", "never", "not"}
 
 def is_opening(condition: str | None) -> bool:
     """Return True if a condition says that the conversation has just started."""
-    return {"conversation", "started"} <= set(split_words(condition or ""))
+    return {"conversation", "started"} <= set(split_words(condition))
 
 
 def is_constant(condition: str | None) -> bool:
@@ -32,25 +31,23 @@ def judge_guidelines(prompt: Prompt) -> dict[str, Any]:
 
 
 def _judge(prompt: Prompt, guideline: Mapping[str, Any]) -> dict[str, Any]:
-    condition, action = guideline.get("condition"), guideline.get("action") or ""
-    holds, rationale = _judge_condition(prompt, guideline)
+    condition = guideline.get("condition")
+    rationale = _find_reason(prompt, guideline)
     judgement: dict[str, Any] = {
         "condition": condition,
-        "condition_application_rationale": rationale,
+        "condition_application_rationale": rationale or "Nothing that was just said or found has its words.",
         "could_a_tool_change_that": not _is_about_customer(condition),
     }
-    if not holds:
+    if not rationale:
         return judgement | {"condition_applies": "no", "score": 2, "should_apply": False}
-    is_continuous = bool(_LASTING & set(split_words(action)))
+    is_continuous = not _LASTING.isdisjoint(split_words(guideline.get("action")))
     was_applied = any(record["guideline"] == guideline["id"] for record in prompt.now.get("applied", []))
     # New words make the condition true anew; without a condition, nothing does.
     is_due_again = was_applied and not is_constant(condition)
     application = {
-        "action": action,
+        "action": guideline.get("action"),
         "guideline_is_continuous": is_continuous,
-        "guideline_previously_applied_rationale": [action.upper()] * was_applied,
         "guideline_previously_applied": "fully" if was_applied else "no",
-        "new_or_subtly_different_context": rationale if is_due_again else None,
         "guideline_should_reapply": is_due_again,
     }
     return judgement | {
@@ -61,35 +58,35 @@ def _judge(prompt: Prompt, guideline: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _judge_condition(prompt: Prompt, guideline: Mapping[str, Any]) -> tuple[bool, str]:
+def _find_reason(prompt: Prompt, guideline: Mapping[str, Any]) -> str | None:
+    """Return why a guideline's condition holds; None if it doesn't."""
     condition = guideline.get("condition")
     if is_constant(condition):
-        return True, "There is no condition: it always holds."
+        return "There is no condition: it always holds."
     if guideline["id"] in prompt.now.get("holds", []):
-        return True, "Code has checked it."
+        return "Code has checked it."
     if is_opening(condition):
-        if prompt.earlier_replies:
-            return False, "The agent has spoken before."
-        return True, "The agent has not said anything yet."
+        return None if prompt.earlier_replies else "The agent has not said anything yet."
     if guideline["id"] in prompt.now.get("unfinished", []):
-        return True, "What the last reply asked for is still open."
+        return "What the last reply asked for is still open."
     for alternative in str(condition).split(" or "):
         for id, text in _list_evidence(prompt, alternative, _is_about_customer(condition)).items():
-            if has_most_words(alternative, text):
-                return True, f"{id} speaks of {', '.join(find_common(alternative, text))}."
-    return False, "Nothing that was just said or found has its words."
+            common_words = find_common(alternative, text)
+            if len(common_words) * 2 > len(split_content_words(alternative)):
+                return f"{id} speaks of {', '.join(common_words)}."
+    return None
 
 
 def _is_about_customer(condition: str | None) -> bool:
-    return bool(_ABOUT_CUSTOMER & set(split_words(condition or "")))
+    return not _ABOUT_CUSTOMER.isdisjoint(split_words(condition))
 
 
 def _list_evidence(prompt: Prompt, condition: str, is_about_customer: bool) -> dict[str, str]:
     """Return by id the texts that may make a condition true: the customer's last message, and this turn's results."""
     texts = {prompt.request_id: prompt.request}
-    if answers := {"yes", "no"} & set(split_words(condition)):
+    if answers := {"yes", "no"}.intersection(split_words(condition)):
         texts.clear()
-        if answers & set(split_words(prompt.request)):  # a yes says what the agent asked
+        if answers.intersection(split_words(prompt.request)):  # a yes says what the agent asked
             texts[prompt.request_id] = f"{prompt.request} {prompt.last_reply}"
     if not is_about_customer:
         for line in prompt.results:

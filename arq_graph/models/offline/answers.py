@@ -1,23 +1,24 @@
-"""Answering the blueprints of the nodes: suggestions for their queries, by property."""
+"""Answering the blueprints of the nodes with suggestions by property, and writing replies.
+
+A reply has the results of tools, the quotes in the guidelines' actions, and one question for what is missing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arq_graph.models.offline.activation import judge_guidelines
-from arq_graph.models.offline.calls import Call, find_calls
-from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.reply import describe_result, write_reply
-from arq_graph.models.offline.words import find_common
+from arq_graph.models.offline.activation import is_opening, judge_guidelines
+from arq_graph.models.offline.calls import QUOTED, Call, describe_argument, find_calls
+from arq_graph.models.offline.prompt import Line, Prompt, find_common, to_phrase
+
+NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
 
 
 def suggest_answers(prompt: Prompt, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return suggested answers to a blueprint with these properties; a schema takes what fits it."""
-    if "move" in properties:
-        return _answer_speaker(prompt)
-    if "action" in properties and properties.keys() & {"next_steps", "thought"}:
-        return _answer_planner(prompt)
+    if "move" in properties or "action" in properties:
+        return _answer_strategy(prompt)
     if "revisions" in properties:
         return _answer_reviser(prompt)
     if "guidelines" in prompt.sections:
@@ -31,94 +32,89 @@ def _answer_tool_caller(prompt: Prompt) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for call in find_calls(prompt):
         answer = {"score": 9, "arguments": call.answers, "should_run": True}
-        answer["applicability_rationale"] = "An active guideline calls for it."
         answers[call.key] = {"tool_calls_for_candidate_tool": [answer]}
     return answers
 
 
-def _plan_calls(prompt: Prompt) -> tuple[list[Call], list[dict[str, Any]]]:
-    """Return the calls that are ready to be made, and the arguments that are missing in others."""
-    ready, missing = [], []
+def _answer_strategy(prompt: Prompt) -> dict[str, Any]:
+    """Suggest the next action of a planner, and the next move of a speaker: a call that is ready, or else a reply."""
+    ready: list[Call] = []
+    missing: list[dict[str, Any]] = []
     for call in find_calls(prompt):
         missing.extend(call.missing)
         if not call.missing and prompt.now.get("steps_left", 1):
             ready.append(call)
-    return ready, missing
-
-
-def _choose_call(calls: list[Call]) -> dict[str, Any]:
-    if not calls:
-        return {}
-    return {calls[0].key: {"arguments": calls[0].answers, "expected": "A result.", "go_ahead": True}}
-
-
-def _answer_planner(prompt: Prompt) -> dict[str, Any]:
-    ready, missing = _plan_calls(prompt)
-    steps: list[dict[str, Any]] = []
-    for call in ready:
-        steps.append({"step": f"call {call.name}", "reason": "It is called for.", "tool": call.name})
-    steps.append({"step": "tell what was found", "reason": "Then all is done.", "tool": None})
-    final_answer = {"asks_for": missing, "answer": write_reply(prompt, missing)}
-    answers = {
-        "thought": f"Next: {steps[0]['step']}.",
-        "last_customer_message": prompt.request,
-        "request": prompt.request,
-        "next_steps": steps,
-        "action": _choose_call(ready) or {"final_answer": final_answer},
-        "answer_rests_on_this_prompt": True,
-    }
+    steps: list[dict[str, Any]] = [{"step": f"call {call.name}", "tool": call.name} for call in ready]
+    steps.append({"step": "tell what was found", "tool": None})
+    answers: dict[str, Any] = {"next_steps": steps, "answer_rests_on_this_prompt": True}
+    if ready:
+        call_now = {ready[0].key: {"arguments": ready[0].answers, "go_ahead": True}}
+        answers |= {"action": call_now, "move": call_now}
+    else:
+        reply = write_reply(prompt, missing)
+        asks = "?" in reply
+        answers["action"] = {"final_answer": {"asks_for": missing, "answer": reply}}
+        speech = {"asks_for": missing, "utterance": reply, "asks": asks, "ends_task": not asks}
+        answers["move"] = {"speak": speech}
     if prompt.results:
-        newest = prompt.results[-1]
-        answers["newest_result"] = f"{newest.id}: {newest.text[:200]}"
+        newest = prompt.results[-1].id
         answers["previous_steps"] = ", ".join(f"{line.tool} ({line.id})" for line in prompt.results)
-        answers["observation"] = "as_expected"
-        for outcome in ("failed", "empty"):
-            if newest.id in prompt.now.get(outcome, []):
-                answers["observation"] = outcome
-                answers["change"] = {"what": "tell what was found", "why": f"{newest.id} {outcome}"}
+        if newest in prompt.now.get("failed", []) + prompt.now.get("empty", []):
+            answers["change"] = {"what": "tell what was found", "why": f"{newest} isn't what was expected"}
     return answers
-
-
-def _answer_speaker(prompt: Prompt) -> dict[str, Any]:
-    ready, missing = _plan_calls(prompt)
-    reply = write_reply(prompt, missing)
-    utterance = {
-        "asks_for": missing,
-        "utterance": reply,
-        "asks": "?" in reply,
-        "mentions_failure": any(line.failed for line in prompt.results),
-        "ends_task": "?" not in reply,
-    }
-    move = _choose_call(ready) or _choose_action(prompt) or {"speak": utterance}
-    return {"last_customer_message": prompt.request, "goal": prompt.request, "move": move}
-
-
-def _choose_action(prompt: Prompt) -> dict[str, Any]:
-    """Return the first action in a world that shares a word with the goal and wasn't taken."""
-    earlier_actions = [line.arguments.get("action") for line in prompt.results]
-    world = prompt.sections.get("world") or {}
-    for action in world.get("actions") or ():
-        is_new = action not in earlier_actions
-        if is_new and find_common(action, prompt.request) and prompt.now.get("steps_left", 1):
-            return {"act": {"action": action}}
-    return {}
 
 
 def _answer_reviser(prompt: Prompt) -> dict[str, Any]:
     """Suggest one revision: the draft, unless there is none or it was said before or refused."""
-    missing = [insight for insight in prompt.get_entries("insights") if insight.get("argument")]
     content = prompt.sections.get("draft")
     if not content or content in prompt.earlier_replies or prompt.complaints:
-        content = write_reply(prompt, missing)
-    facts = [{"fact": describe_result(line), "source": line.id} for line in prompt.results]
-    revision = {
-        "revision_number": 1,
-        "content": content,
-        "followed": [guideline["id"] for guideline in prompt.get_entries("active_guidelines")],
-        "factual_information_provided": facts,
-    }
-    return {
-        "last_message_of_customer": prompt.request,
-        "context_evaluation": {"most_recent_customer_inquiries_or_needs": prompt.request},
-        "revisions": [revision],
-    }
+        insights = prompt.get_entries("insights")
+        content = write_reply(prompt, [insight for insight in insights if insight.get("argument")])
+    followed = [guideline["id"] for guideline in prompt.get_entries("active_guidelines")]
+    return {"revisions": [{"content": content, "followed": followed}]}
+
+
+def write_reply(prompt: Prompt, missing: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Write the reply; `missing` are the arguments to ask for, each with its tool and description."""
+    opening: list[str] = []
+    body = [_describe_result(line) for line in prompt.results] or _define_term(prompt)
+    tools = " ".join(entry["tool"] for entry in missing)
+    for guideline in prompt.get_entries("active_guidelines"):
+        action = str(guideline.get("action") or "")
+        if is_opening(guideline.get("condition")):
+            opening.extend(QUOTED.findall(action))
+        elif not find_common(tools, QUOTED.sub("", action)):  # or else it is said after the call
+            body.extend(QUOTED.findall(action))
+    if missing:
+        phrases: dict[str, None] = {}
+        for entry in missing:
+            phrases[describe_argument(entry["argument"], entry.get("description"))] = None
+        body.append(f"Could you please tell me {' and '.join(phrases)}?")
+    elif not body and _has_question_below(prompt):
+        body.append("Let me make sure that I have this right.")
+    elif not body and not opening:
+        body.append(NOT_UNDERSTOOD)
+    return "\n\n".join(opening + body)
+
+
+def _describe_result(line: Line) -> str:
+    if line.failed:
+        return f"I am sorry, that did not work: {line.text.removeprefix('Error: ').strip().rstrip('.')}."
+    rows = [f"- {to_phrase(name)}: {value}" for name, value in line.fields.items()]
+    return "\n".join(rows) or line.text.strip() or "That is done."
+
+
+def _has_question_below(prompt: Prompt) -> bool:
+    """Return True if code's own question stands below the reply."""
+    is_question_new = any(insight.get("kind") == "confirm" for insight in prompt.get_entries("insights"))
+    return is_question_new or (bool(prompt.pending_calls) and not prompt.says_no)
+
+
+def _define_term(prompt: Prompt) -> list[str]:
+    request = to_phrase(prompt.request)
+    for term in prompt.get_entries("glossary"):
+        name = str(term["name"])
+        for word in (name, *term.get("synonyms", ())):
+            if to_phrase(word) in request:
+                return [f"{name[:1].upper()}{name[1:]}: {term.get('description')}."]
+    return []

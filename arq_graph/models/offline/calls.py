@@ -1,7 +1,7 @@
 """Choosing calls: a tool that an active guideline unlocks is called as soon as its arguments are known.
 
-An argument's value is known by its choices, by the shape of the example in its description ("like ORD-1001"), by
-quotes, by a word of its name beside it ("order 17", "3 weeks"), or because the agent asked for it.
+An argument's value is known by the shape of the example in its description ("like ORD-1001"), by its choices, from a
+tool's result or a variable of its name, or because the agent asked for it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.models.offline.activation import is_constant
-from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.reply import QUOTED, describe_argument
-from arq_graph.models.offline.words import NEGATIONS, find_common, split_words, to_phrase
+from arq_graph.models.offline.prompt import Prompt, find_common, has_negation, split_words, to_phrase
 
+QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _EXAMPLE = re.compile(r"\b(?:like|such as) ([\w@./:+-]*\d(?:[\w@./:+-]*\w)?)")
-_NUMBER = re.compile(r"(?<![\w.:/-])\d+(?![\w:/-]|\.\d)")
 
 
 @dataclass
@@ -54,6 +52,14 @@ def find_calls(prompt: Prompt) -> list[Call]:
             unlocked.append(_prepare_call(prompt, tool))
     calls = unlocked + _find_requested(prompt, free)
     return [call for call in calls if not _is_done(prompt, call)]
+
+
+def describe_argument(name: str, description: str | None) -> str:
+    """Return what the customer is asked for: an argument's name in words, with its description."""
+    text = (description or "").strip().rstrip(".")
+    if text.casefold() in ("", to_phrase(name)):
+        return f"the {to_phrase(name)}"
+    return f"the {to_phrase(name)} ({text[:1].lower()}{text[1:]})"
 
 
 def _is_unlocked(prompt: Prompt, tool: Mapping[str, Any]) -> bool:
@@ -97,8 +103,8 @@ def _prepare_call(prompt: Prompt, tool: Mapping[str, Any]) -> Call:
         if value is not None:
             call.values[name] = value
             call.is_asked_for = call.is_asked_for or is_asked_for
-            answer = {"given": True, "value": value, "value_in_context": source}
-            answer["basis"] = "this_request" if source.startswith("M") else "known"
+            basis = "this_request" if source.startswith("M") else "known"
+            answer = {"given": True, "value": value, "value_in_context": source, "basis": basis}
         else:
             answer = {"given": False, "basis": "nobody", "customer_should_provide_it": True}
             if argument.get("required"):
@@ -117,7 +123,7 @@ def _find_value(prompt: Prompt, argument: Mapping[str, Any], is_asked_for: bool)
             is_answer = is_asked_for and line.id == prompt.request_id
             value = _read_value(argument, line.text, is_answer)
         elif line.speaker == "tool" and not line.failed:
-            value = {**line.arguments, **line.fields}.get(name)
+            value = (dict(line.arguments) | line.fields).get(name)
         if value is not None:
             return value, line.id
     for variable in prompt.get_entries("variables"):
@@ -128,36 +134,22 @@ def _find_value(prompt: Prompt, argument: Mapping[str, Any], is_asked_for: bool)
 
 def _read_value(argument: Mapping[str, Any], text: str, is_answer: bool) -> Any:
     """Return the value that a message of the customer has for an argument, None without one."""
-    name, words = argument["name"], set(split_words(text))
-    kind = str(argument.get("type")).removesuffix(" or null")
-    if "one_of" in argument:
-        choices = [choice for choice in argument["one_of"] if set(split_words(str(choice))) <= words]
-        return choices[0] if choices else None
-    if kind == "boolean":
-        is_named = is_answer or find_common(name, text)
-        return not NEGATIONS & words if is_named else None
-    if kind in ("integer", "number"):
-        for match in _NUMBER.finditer(text):
-            following_words = text[match.end() :].split()[:2]
-            if is_answer or find_common(name, " ".join(following_words)):
-                return int(match[0])
-        return None
-    if kind.startswith(("list", "array", "object")):
-        return None
-    return _read_text(name, argument.get("description") or "", text, is_answer)
-
-
-def _read_text(name: str, description: str, text: str, is_answer: bool) -> str | None:
-    if example := _EXAMPLE.search(description):
+    if example := _EXAMPLE.search(argument.get("description") or ""):
         letters_replaced = re.sub("[A-Za-z]+", "[A-Za-z]+", re.escape(example[1]))
         shape = re.sub(r"\d+", r"\\d+", letters_replaced)
         match = re.search(rf"(?<![\w-]){shape}(?![\w-])", text)
         return match[0].upper() if match else None
-    if quoted := QUOTED.search(text):
-        return quoted[1]
-    names = "|".join(split_words(name))
-    if named := re.search(rf"(?i)\b(?:{names}) ([\w-]*\d[\w-]*)", text):
-        return named[1]
-    if is_answer and not NEGATIONS & set(split_words(text)):
-        return text.rpartition(f"{to_phrase(name)} is ")[2].strip(" .!?")
-    return None
+    for choice in argument.get("one_of", ()):
+        if set(split_words(choice)).issubset(split_words(text)):
+            return choice
+    kind = str(argument.get("type")).removesuffix(" or null")
+    if not is_answer or "one_of" in argument or kind.startswith(("list", "array", "object")):
+        return None
+    if kind == "boolean":
+        return not has_negation(text)
+    if kind in ("integer", "number"):
+        number = re.search(r"\d+", text)
+        return int(number[0]) if number else None
+    if has_negation(text):
+        return None
+    return text.rpartition(f"{to_phrase(argument['name'])} is ")[2].strip(" .!?")

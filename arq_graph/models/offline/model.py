@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jsonschema import Draft202012Validator
 from langchain_core.language_models import ModelProfile
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
@@ -17,10 +18,8 @@ from arq_graph.models.in_process import (
     get_requested_schema,
     make_message,
 )
-from arq_graph.models.offline.answers import suggest_answers
+from arq_graph.models.offline.answers import NOT_UNDERSTOOD, suggest_answers, write_reply
 from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.reply import NOT_UNDERSTOOD, write_reply
-from arq_graph.models.offline.schema_filler import SchemaFiller
 
 
 class OfflineChatModel(InProcessChatModel):
@@ -43,21 +42,74 @@ class OfflineChatModel(InProcessChatModel):
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=_answer(messages, kwargs))])
+        text = "\n\n".join(str(message.text) for message in messages)
+        prompt = Prompt(messages)
+        _, schema = get_requested_schema(kwargs)
+        if schema is None:
+            message = make_message(write_reply(prompt), text)
+        else:
+            message = make_message(_answer(prompt, schema), text, get_forced_tool(kwargs))
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def _answer(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
-    text = "\n\n".join(str(message.text) for message in messages)
-    prompt = Prompt(messages)
-    _, schema = get_requested_schema(kwargs)
-    if schema is None:
-        return make_message(write_reply(prompt), text)
+def _answer(prompt: Prompt, schema: Mapping[str, Any]) -> str:
     suggestion = suggest_answers(prompt, schema.get("properties") or {})
     if not prompt.says_no:
         suggestion["still_wanted"] = [call.get("id") for call in prompt.pending_calls]
-    default = "-" if prompt.sections else NOT_UNDERSTOOD
-    confirmed = [place.rpartition(".")[2] for place in prompt.complaints]
-    instance = SchemaFiller(schema, default, confirmed).fill(suggestion)
+    instance = _SchemaFiller(schema, prompt).fill(schema, suggestion)
     # Half of a surrogate pair, cut out of a customer's message, can't be sent as UTF-8.
-    answer = json.dumps(instance, ensure_ascii=False).encode(errors="replace").decode()
-    return make_message(answer, text, get_forced_tool(kwargs))
+    return json.dumps(instance, ensure_ascii=False).encode(errors="replace").decode()
+
+
+class _SchemaFiller:
+    """Makes valid instances of a schema in OpenAI's strict subset."""
+
+    def __init__(self, root: Mapping[str, Any], prompt: Prompt) -> None:
+        self._definitions = root.get("$defs", {})
+        self._text = "-" if prompt.sections else NOT_UNDERSTOOD
+        # A verification that didn't have the answer that it must have is named by a complaint.
+        self._confirmed = {place.rpartition(".")[2] for place in prompt.complaints}
+
+    def fill(self, schema: Mapping[str, Any], suggestion: Any, name: str = "") -> Any:
+        """Return an instance with the suggested values wherever the schema accepts them, plain ones elsewhere."""
+        schema = self._follow_reference(schema)
+        if "anyOf" in schema:
+            return self.fill(self._choose_option(schema["anyOf"], suggestion), suggestion, name)
+        if properties := schema.get("properties"):
+            values = suggestion if isinstance(suggestion, Mapping) else {}
+            return {key: self.fill(part, values.get(key), key) for key, part in properties.items()}
+        if "items" in schema:
+            items = suggestion if isinstance(suggestion, list) else []
+            return [self.fill(schema["items"], item) for item in items]
+        if self._accepts(schema, suggestion):
+            return suggestion
+        if "enum" in schema:
+            return schema["enum"][0]
+        kind = schema.get("type", "string")
+        if kind == "boolean":
+            return name in self._confirmed
+        return {"null": None, "object": {}, "integer": 1, "number": 1}.get(kind, self._text)
+
+    def _follow_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "$ref" not in schema:
+            return schema
+        definition: Mapping[str, Any] = self._definitions[schema["$ref"].rpartition("/")[2]]
+        return definition
+
+    def _choose_option(self, options: Sequence[Any], suggestion: Any) -> Any:
+        """Return the first option that accepts a suggestion, or else the one that shares most keys with it."""
+        for option in options:
+            if self._accepts(option, suggestion):
+                return option
+
+        def count_common_keys(option: Mapping[str, Any]) -> int:
+            if not isinstance(suggestion, Mapping):
+                return 0
+            properties = self._follow_reference(option).get("properties") or {}
+            return len(properties.keys() & suggestion.keys())
+
+        not_null = [option for option in options if option.get("type") != "null"]
+        return max(not_null or options, key=count_common_keys)
+
+    def _accepts(self, schema: Mapping[str, Any], value: Any) -> bool:
+        return Draft202012Validator({"$defs": self._definitions} | dict(schema)).is_valid(value)

@@ -1,4 +1,4 @@
-"""The sections of a prompt, and the conversation in it.
+"""The sections of a prompt, the conversation in it, and the words of texts, all that the model knows of language.
 
 Only a tag at the beginning of a line opens a section, and only in the first system and the first human message. What
 customers and tools wrote is inside JSON with its angle brackets escaped, so it can't open one.
@@ -14,10 +14,11 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from arq_graph.models.offline.words import NEGATIONS, split_words
-
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
 _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_PREFIX_LENGTH = 4
+_NEGATIONS = frozenset({"no", "not", "without", "don't", "don’t"})
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Prompt:
     """A prompt.
 
     Attributes:
-        sections: The JSON of its sections, by name.
+        sections: The JSON of its sections, by name; `now` is the one of that name.
         lines: The conversation.
         complaints: The places that complaints about earlier answers name.
         request: The customer's last message, and `request_id` its id.
@@ -56,13 +57,14 @@ class Prompt:
     """
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
-        systems = [str(message.text) for message in messages if isinstance(message, SystemMessage)]
         humans = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
+        systems = [str(message.text) for message in messages if isinstance(message, SystemMessage)]
         texts: dict[str, str] = {}
-        for text in (*humans[:1], *systems[:1]):
+        for text in humans[:1] + systems[:1]:
             texts |= dict(_SECTION.findall(text))
         self.lines = _read_lines(texts.pop("conversation", ""))
         self.sections = {name: _parse_json(text) for name, text in texts.items()}
+        self.now: dict[str, Any] = self.sections.get("now") or {}
         self.complaints: list[str] = _COMPLAINT.findall("\n".join(humans[1:]))
         self.request, self.request_id, self.last_reply = "", "", ""
         self.earlier_replies: list[str] = []
@@ -77,13 +79,7 @@ class Prompt:
                 self.last_reply = "".join(self.earlier_replies[-1:])
                 self.results = []
         self.pending_calls: list[dict[str, Any]] = self.now.get("awaiting_confirmation", [])
-        self.says_no = bool(NEGATIONS & set(split_words(self.request)))
-
-    @property
-    def now(self) -> dict[str, Any]:
-        """The section `now`."""
-        section = self.sections.get("now")
-        return section if isinstance(section, dict) else {}
+        self.says_no = has_negation(self.request)
 
     def get_entries(self, section: str) -> list[dict[str, Any]]:
         """Return the objects that a section lists."""
@@ -115,3 +111,41 @@ def _parse_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def split_words(text: object) -> list[str]:
+    """Return the words of a text in lower case; `order_id` is two words."""
+    return [word.casefold() for word in _WORD.findall(str(text))]
+
+
+def to_phrase(name: str) -> str:
+    """Return a name in code as words: `order_id` is "order id"."""
+    return " ".join(split_words(name))
+
+
+def has_negation(text: str) -> bool:
+    """Return True if a word of the text says no."""
+    return not _NEGATIONS.isdisjoint(split_words(text))
+
+
+_STOP_WORDS = frozenset(
+    split_words(
+        """
+        a an the this that it its is are was be been has have had do does did can could will would may shall should
+        i me my we us our you your he she they their them there here and or but if as at by for from in into of on out
+        to up with about what which who where so please just any some customer user agent wants want asks ask says say
+        said tells tell needs need like get
+        """
+    )
+)
+
+
+def find_common(text: str, other: str) -> list[str]:
+    """Return the words of a text that begin like a word of the other one, without words that say little."""
+    prefixes = {word[:_PREFIX_LENGTH] for word in split_content_words(other)}
+    return [word for word in split_content_words(text) if word[:_PREFIX_LENGTH] in prefixes]
+
+
+def split_content_words(text: str) -> list[str]:
+    """Return the words of a text, each once, without those that say little."""
+    return [word for word in dict.fromkeys(split_words(text)) if word not in _STOP_WORDS]
