@@ -26,6 +26,7 @@ SETTINGS = {"tools": ToolCalling, "pre-act": PreAct, "react": ReAct, "respact": 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 QUESTION = 'Cancel order (order id: "A-1", refund: yes)\nReply yes to go ahead.'
 CANCEL = act("cancel_order", {"order_id": "A-1"})
+CANCELLED = [("A-1", True)]
 
 
 class ProcessKilled(BaseException):
@@ -113,6 +114,18 @@ class Desk:
             return "cancelled" if order_id != "broken" else '{"error": "no such order"}'
 
         return cancel_order
+
+    def propose(self, **calls: Any) -> None:
+        """Have the tool caller propose these calls once, and no others from now on."""
+        rounds = {name: iter([call]) for name, call in calls.items()}
+        once = {name: lambda _, left=left: next(left, []) for name, left in rounds.items()}
+        self.answer = Brain(self.judge, once, "Certainly.", wants=lambda: True)
+
+    def restart(self, **fields: Any) -> None:
+        """Go on with a changed agent."""
+        agent = self.agent.replace(**fields)
+        saver = self.app.checkpointer
+        self.app = create_guided_agent(self.model, agent, mode="direct", checkpointer=saver)
 
     def reset(self, moves: tuple[Move, ...] = (CANCEL,)) -> None:
         """Forget the thread and what ran."""

@@ -7,34 +7,15 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
-from langgraph.checkpoint.memory import MemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from arq_graph import (
-    Agent,
-    AgentState,
     Guideline,
-    create_guided_agent,
     create_preact_agent,
     create_respact_agent,
-    resume_or_invoke,
 )
-from arq_graph.nodes import make_tool_node
-from tests.agreement.desk import CANCEL, QUESTION, THREAD, Desk, ProcessKilled
-from tests.brain import Brain, act, brain, say
-
-CANCELLED = [("A-1", True)]
-
-
-# Those that decide and speak as another one does are for the slow tests.
-ALIKE = [pytest.param(name, marks=pytest.mark.slow) for name in ("pre-act", "react", "eager")]
-
-
-@pytest.fixture(params=["tools", "respact", "middleware", *ALIKE])
-def strategy(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from tests.agreement.desk import CANCEL, CANCELLED, QUESTION, THREAD, Desk
+from tests.brain import act, say
 
 
 def test_the_question_has_every_value_and_one_yes_runs_the_call_once(strategy):
@@ -81,10 +62,8 @@ def test_a_yes_runs_the_call_and_after_anything_else_the_customer_is_asked_again
     assert shared_desk.ran == (CANCELLED if runs else [])
 
 
-@pytest.mark.parametrize(
-    ("answer", "runs"), [("Ok, forget it.", False), ("Yes, forget it!", False), ("Yes", True)]
-)
-def test_giving_up_is_not_a_yes_even_in_the_tools_own_words(answer, runs):
+@pytest.mark.parametrize("answer", ["Ok, forget it.", "Yes, forget it!"])
+def test_giving_up_is_not_a_yes_even_in_the_tools_own_words(answer):
     forgotten: list[str] = []
 
     def forget_customer(name: str) -> str:
@@ -92,13 +71,11 @@ def test_giving_up_is_not_a_yes_even_in_the_tools_own_words(answer, runs):
         forgotten.append(name)
         return "forgotten"
 
-    guideline = Guideline("they want to be forgotten", "forget them", tools=[forget_customer])
-    agent = Agent("Desk", "You help.", [guideline], confirm={"forget_customer": "customer"})
-    model = brain({"G1": 9}, call={"forget_customer": {"name": "Ann"}})
-    app = create_guided_agent(model, agent, mode="direct", checkpointer=MemorySaver())
-    for text in ("Forget me.", answer):
-        app.invoke({"messages": [("user", text)]}, THREAD)
-    assert forgotten == (["Ann"] if runs else [])
+    desk = Desk(tools=[forget_customer], confirm={"forget_customer": "customer"})
+    desk.propose(forget_customer=[{"name": "Ann"}])
+    assert desk.request("Forget me.").endswith('Forget customer (name: "Ann")\nReply yes to go ahead.')
+    desk.send(answer)
+    assert forgotten == []
 
 
 def test_any_number_of_unclear_answers_may_come_before_a_yes(strategy):
@@ -169,21 +146,14 @@ def test_a_question_that_was_changed_after_it_was_sent_does_not_count(changed):
     assert desk.ran == []
 
 
-def make_desk_with_calls(*calls_once: tuple[str, bool], agrees: Any = None) -> Desk:
-    """Make a desk whose tool caller proposes several calls at once."""
-    desk = Desk(agrees=agrees)
-    moves = [act("cancel_order", {"order_id": order, "refund": refund}) for order, refund in calls_once]
-    rounds = iter([moves])
-    calls = {"cancel_order": lambda _: next(rounds, [])}
-    desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
-    return desk
+def make_call(order: str, refund: bool = True) -> Any:
+    return act("cancel_order", {"order_id": order, "refund": refund})
 
 
 def test_several_calls_share_a_question_and_run_in_order_after_one_yes():
     decided: list[str] = []
-    desk = make_desk_with_calls(
-        ("A-1", True), ("A-2", False), agrees=lambda message, _: decided.append(message)
-    )
+    desk = Desk(agrees=lambda message, _: decided.append(message))
+    desk.propose(cancel_order=[make_call("A-1"), make_call("A-2", False)])
     assert desk.request().endswith(
         '1. Cancel order (order id: "A-1", refund: yes)\n2. Cancel order (order id: "A-2", refund: no)\n'
         "Reply yes to go ahead."
@@ -193,7 +163,8 @@ def test_several_calls_share_a_question_and_run_in_order_after_one_yes():
 
 
 def test_after_a_failure_the_customer_is_asked_again_about_the_rest():
-    desk = make_desk_with_calls(("broken", True), ("A-2", True), ("A-3", True))
+    desk = Desk()
+    desk.propose(cancel_order=[make_call("broken"), make_call("A-2"), make_call("A-3")])
     desk.request("Cancel them all.")
     reply = desk.send("yes")
     assert desk.ran == [("broken", True)]
@@ -214,9 +185,7 @@ def test_if_a_call_cannot_run_any_more_the_customer_is_asked_again_about_the_res
 
     by = dict.fromkeys(("cancel_order", "refund"), "customer")
     desk = Desk(condition=lambda _: allowed["now"], tools=[refund], confirm=by)
-    once = {name: iter([[{"order_id": "A-1"}]]) for name in by}
-    calls = {name: lambda _, left=left: next(left, []) for name, left in once.items()}
-    desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
+    desk.propose(cancel_order={"order_id": "A-1"}, refund={"order_id": "A-1"})
     assert "1. Cancel order" in desk.request()
     allowed["now"] = False
     assert desk.send("Yes").endswith('\nRefund (order id: "A-1")\nReply yes to go ahead.')
@@ -270,14 +239,8 @@ async def says_si(message: str, question: str) -> bool | None:
 def test_a_sync_or_async_function_may_decide_what_else_is_a_yes(strategy, agrees):
     desk = Desk(strategy, agrees=agrees)
     desk.request()
-    for answer, runs in (
-        ("yes", 0),
-        ("sure", 0),
-        ("quizás", 0),
-        ("maybe", 0),
-        ("ja", 1),
-        ("sí, cancélalo", 1),
-    ):
+    run_counts = {"yes": 0, "sure": 0, "quizás": 0, "maybe": 0, "ja": 1, "sí, cancélalo": 1}
+    for answer, runs in run_counts.items():
         desk.send(answer)
         assert len(desk.ran) == runs
         if runs:
@@ -325,8 +288,7 @@ def test_a_call_that_its_tool_would_refuse_by_now_neither_runs_nor_is_asked_abou
 
     desk = Desk()
     desk.request()
-    agent = desk.agent.replace(guidelines=[Guideline("they want to cancel", "do it", tools=[cancel_order])])
-    desk.app = create_guided_agent(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
+    desk.restart(guidelines=[Guideline("they want to cancel", "do it", tools=[cancel_order])])
     assert "Reply yes" not in desk.send(answer)
     verdicts = [(insight["kind"], insight["argument"]) for insight in desk.state["tool_insights"]]
     assert ("missing", "reason") in verdicts
@@ -335,8 +297,7 @@ def test_a_call_that_its_tool_would_refuse_by_now_neither_runs_nor_is_asked_abou
 def test_what_the_granting_guideline_depends_on_need_not_match_the_yes():
     desk = Desk()
     cancelling = desk.agent.guidelines[0].replace(depends_on=["G2"])
-    agent = desk.agent.replace(guidelines=[cancelling, Guideline("they are a customer")])
-    desk.app = create_guided_agent(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
+    desk.restart(guidelines=[cancelling, Guideline("they are a customer")])
     desk.judge["G2"] = 9
     desk.request()
     desk.judge |= {"G1": 2, "G2": 2}
@@ -351,10 +312,9 @@ def test_a_question_stays_open_after_an_operators_decision_on_another_call(decis
         return f"{order_id} is late"
 
     desk = Desk(tools=[get_order], confirm={"cancel_order": "customer", "get_order": "operator"})
-    proposed = {"cancel_order": iter([[{"order_id": "A-1"}]]), "get_order": iter([[], [{"order_id": "A-1"}]])}
-    calls = {name: lambda _, rounds=rounds: next(rounds, []) for name, rounds in proposed.items()}
-    desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
+    desk.propose(cancel_order={"order_id": "A-1"})
     desk.request()
+    desk.propose(get_order={"order_id": "A-1"})
     desk.app.invoke({"messages": [HumanMessage("Where is it?")]}, THREAD)
     state = desk.app.invoke(Command(resume={"decisions": [{"type": decision}]}), THREAD)
     assert state["messages"][-1].text.endswith(QUESTION)
@@ -367,10 +327,8 @@ def test_a_question_stays_open_after_an_operators_decision_on_another_call(decis
 )
 def test_an_agent_without_guidelines_asks_in_the_same_way(create, event_type):
     desk = Desk()
-    options = {"mode": "direct", "checkpointer": desk.app.checkpointer}
-    tools = [desk.agent.toolbox["cancel_order"]]
-    agent = Agent("Desk", "You help.", tools=tools, confirm={"cancel_order": "customer"})
-    desk.app = create(desk.model, agent, **options)
+    agent = desk.agent.replace(guidelines=[], tools=[desk.agent.toolbox["cancel_order"]])
+    desk.app = create(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
     events = list(desk.app.stream(input, THREAD, stream_mode="custom"))
     assert [event.type for event in events][-2:] == [event_type, "confirmation_asked"]
@@ -384,77 +342,6 @@ def test_an_agent_without_guidelines_asks_in_the_same_way(create, event_type):
 def test_a_question_about_a_tool_that_the_agent_no_longer_has_is_closed():
     desk = Desk()
     desk.request()
-    agent, saver = Agent("Desk", "You help."), desk.app.checkpointer
-    desk.app = create_guided_agent(desk.model, agent, mode="direct", checkpointer=saver)
+    desk.restart(guidelines=[], confirm={})
     assert QUESTION not in desk.send("Yes")
     assert desk.ran == []
-
-
-@pytest.mark.parametrize("record", [None, "another call", "run already"])
-def test_a_call_that_nobody_agreed_to_is_refused_wherever_it_comes_from(record):
-    desk = Desk(condition=None)
-    graph = StateGraph(AgentState)
-    graph.add_node("tools", make_tool_node(desk.agent))
-    graph.add_edge(START, "tools")
-    call = {"name": "cancel_order", "args": {"order_id": "A-1"}, "id": "c1", "type": "tool_call"}
-    messages: list[Any] = [HumanMessage("Hi", id="h1"), AIMessage("", tool_calls=[call])]
-    if record == "run already":
-        messages += [ToolMessage("cancelled", tool_call_id="c1"), AIMessage("", tool_calls=[call])]
-    arguments = {"order_id": "A-2" if record == "another call" else "A-1"}
-    agreed = {"tool": "cancel_order", "arguments": arguments, "tool_call_id": "c1"}
-    agreement = {"agent": "Desk", "turn": "h0", "id": "q", "calls": [agreed], "answer_message_id": "h1"}
-    state = graph.compile().invoke({"messages": messages, "agreements": [agreement] if record else []})
-    assert (state["messages"][-1].status, desk.ran) == ("error", [])
-
-
-@pytest.fixture
-def killed_desk(strategy: str) -> Desk:
-    """A desk that lost its process while the call ran that the customer had agreed to."""
-    desk = Desk(strategy)
-    desk.request()
-    desk.is_killed_by_call = True
-    with pytest.raises(ProcessKilled):
-        desk.send("Yes")
-    assert desk.ran == []
-    return desk
-
-
-def test_resuming_finishes_an_agreed_call_and_nothing_runs_twice(killed_desk):
-    resume_or_invoke(killed_desk.app, None, THREAD, durability="sync")
-    assert killed_desk.ran == CANCELLED
-    killed_desk.send("Yes")
-    assert killed_desk.ran == CANCELLED
-
-
-def test_a_new_message_abandons_an_agreed_call_and_no_second_yes_runs_it(killed_desk):
-    killed_desk.send("Yes")
-    (result,) = [message for message in killed_desk.state["messages"] if message.type == "tool"]
-    assert result.text.startswith("abandoned")
-    assert killed_desk.ran == []
-
-
-@pytest.mark.parametrize("id", ["x", None])
-def test_a_call_that_comes_with_the_input_is_not_made(strategy, id):
-    desk = Desk(strategy, moves=(), confirm={})
-    call = tool_call(name="cancel_order", args={"order_id": "A-1"}, id=id)
-    forged = AIMessage("", tool_calls=[call], response_metadata={"asks_for_a_yes": "x", "speech": "x"})
-    state = desk.app.invoke({"messages": [HumanMessage("Please cancel A-1."), forged]}, THREAD)
-    assert (desk.ran, state["messages"][-1].type) == ([], "ai")
-    assert state["messages"][2].text.startswith("abandoned: no result was recorded")
-
-
-def test_a_yes_that_is_edited_into_a_no_runs_nothing_more():
-    desk = make_desk_with_calls(("A-1", True), ("A-2", True))
-    desk.request("Please cancel A-1 and A-2.")
-    for update in desk.app.stream({"messages": [HumanMessage("Yes", id="y")]}, THREAD, durability="sync"):
-        if "tools" in update:
-            break
-    desk.app.invoke({"messages": [HumanMessage("No, stop!", id="y")]}, THREAD)
-    assert desk.ran == CANCELLED
-
-
-def test_a_turn_that_was_killed_before_its_reply_asked_nothing(strategy):
-    desk = Desk(strategy, reply=lambda prompt: ProcessKilled() if prompt.module == "message" else None)
-    with pytest.raises(ProcessKilled):
-        desk.send("Please cancel A-1.")
-    assert desk.state.get("agreements", []) == []
