@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Self
 
+from tests.chat_completions import make_completion, make_events, make_tool_call
 from tests.loopback import Loopback
 
 _model_numbers = itertools.count(1)
@@ -94,8 +95,7 @@ def refusal(content: str) -> Reply:
 
 def tool_call(name: str, arguments: str) -> Reply:
     """Return a tool call whose arguments are this text, valid or not."""
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return Reply({"content": None, "tool_calls": [call]}, "tool_calls")
+    return Reply(make_tool_call(name, arguments), "tool_calls")
 
 
 def status(code: int, message: str = "", *, error_code: str | None = None) -> Reply:
@@ -169,61 +169,32 @@ class Endpoint:
         request.answered = monotonic()
         if not reply.message:
             return reply.status, reply.body.encode(), {}
-        completion = _completion(reply, request)
-        is_streamed = request.body.get("stream")
-        text = _events(completion, request, reply) if is_streamed else json.dumps(completion)
+        completion = _complete(reply, request)
+        text = json.dumps(completion)
+        if request.body.get("stream"):
+            options = request.body.get("stream_options") or {}
+            events = make_events(completion, with_usage=bool(options.get("include_usage")))
+            if reply.breaks:
+                events = [*events[: len(events) // 2], reply.breaks]
+            text = "".join(events)
         data = text.encode()
         is_lost = text.endswith(LOST)  # more is promised than comes
         headers = {"Content-Length": str(len(data) + 1), "Connection": "close"} if is_lost else {}
         return reply.status, data, headers
 
 
-def _completion(reply: Reply, request: Request) -> dict[str, Any]:
+def _complete(reply: Reply, request: Request) -> dict[str, Any]:
     assert reply.message
     message = reply.message
     if reply.of_tool and request.method == "function_calling":
-        message = tool_call(request.body["tools"][0]["function"]["name"], message["content"]).message or {}
-    input_tokens, output_tokens = len(request.prompt) // 4, len(_text(message["content"])) // 4
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reply.finish_reason}
-    return {
-        "id": "chatcmpl-test",
-        "object": "chat.completion",
-        "created": 1,
-        "model": request.body.get("model", "test-model"),
-        "choices": [choice],
-        "usage": {
-            "prompt_tokens": input_tokens,
-            "completion_tokens": output_tokens,
-            "total_tokens": input_tokens + output_tokens,
-        },
-    }
-
-
-def _events(completion: dict[str, Any], request: Request, reply: Reply) -> str:
-    """Return a completion as server-sent events of a few characters, with its usage if the request wants it."""
-    choice, usage = completion["choices"][0], completion["usage"]
-    message = choice["message"]
-    (call,) = message.get("tool_calls") or [None]
-    content = (call["function"]["arguments"] if call else message["content"] or message.get("refusal")) or ""
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if call else ""}]
-    if call:
-        deltas[0]["tool_calls"] = [{**call, "index": 0, "function": {**call["function"], "arguments": ""}}]
-    for start in range(0, len(content), 5):
-        piece = content[start : start + 5]
-        if call:
-            deltas.append({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
-        else:
-            deltas.append({"refusal" if message.get("refusal") else "content": piece})
-    choices: list[Any] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
-    choices.append([{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
-    head = {key: completion[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
-    chunks = [{**head, "choices": chunk_choices} for chunk_choices in choices]
-    if (request.body.get("stream_options") or {}).get("include_usage"):
-        chunks.append({**head, "choices": [], "usage": usage})
-    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
-    if reply.breaks:
-        return "".join(lines[: len(lines) // 2]) + reply.breaks
-    return "".join([*lines, "data: [DONE]\n\n"])
+        message = make_tool_call(request.body["tools"][0]["function"]["name"], message["content"])
+    return make_completion(
+        message,
+        model=request.body.get("model", "test-model"),
+        finish_reason=reply.finish_reason,
+        input_tokens=len(request.prompt) // 4,
+        output_tokens=len(_text(message["content"])) // 4,
+    )
 
 
 def _text(content: Any) -> str:

@@ -1,4 +1,4 @@
-"""The HTTP APIs of the providers, as far as their LangChain classes use them."""
+"""The HTTP APIs of the other providers, as far as their LangChain classes use them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from tests.reasoning.strict_subset import assert_strict
 from tests.slow.providers.stub import (
+    CACHED_TOKENS,
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
     ModelAnswer,
     Refused,
     Request,
@@ -20,180 +22,6 @@ from tests.slow.providers.stub import (
     require_keys,
     split_in_two,
 )
-
-INPUT_TOKENS, CACHED_TOKENS, OUTPUT_TOKENS = 100, 40, 20
-"""Tokens of each answer: read in all, of these from the provider's cache, and written."""
-
-
-def check_strict(schema: dict[str, Any]) -> None:
-    try:
-        assert_strict(schema)
-    except AssertionError as error:
-        raise Refused(f"Invalid schema for response_format: {error}") from error
-
-
-@dataclass
-class OpenAI:
-    """Chat completions: `json_modes` are those that the model takes; a `reasoning` one refuses a temperature."""
-
-    json_modes: str = "json_schema function json_object"
-    reasoning: bool = False
-
-    def read(self, body: dict[str, Any]) -> Request:
-        refuse_unknown_keys(
-            body,
-            "model messages temperature max_tokens max_completion_tokens response_format tools tool_choice"
-            " parallel_tool_calls stream stream_options reasoning_effort top_p n seed stop",
-        )
-        request = Request(body, [], temperature=body.get("temperature"))
-        request.max_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
-        if self.reasoning:
-            refuse_sampling(body, "Unsupported value: '{}' does not support {} with this model.")
-        for number, message in enumerate(body["messages"]):
-            refuse_unknown_keys(message, "role content name tool_calls refusal", f"messages[{number}]")
-            texts = []
-            for place, part in enumerate(get_parts(message["content"])):
-                at = f"messages[{number}].content[{place}]"
-                refuse_unknown_keys(part, "type text" if part["type"] == "text" else "type image_url", at)
-                texts.append(part.get("text", ""))
-                request.images += "image_url" in part
-            request.messages.append((message["role"], "".join(texts)))
-        self._read_json_mode(request, body)
-        return request
-
-    def _read_json_mode(self, request: Request, body: dict[str, Any]) -> None:
-        if form := body.get("response_format"):
-            request.json_mode = form["type"]
-            request.schema = (form.get("json_schema") or {}).get("schema")
-        elif tools := body.get("tools"):
-            request.json_mode, request.tool = "function", body["tool_choice"]["function"]["name"]
-            request.schema = tools[0]["function"]["parameters"]
-        check_json_mode(request, self.json_modes)
-
-    def write(self, request: Request, answer: ModelAnswer) -> dict[str, Any]:
-        if not self.json_modes:  # such servers know no refusals: their models say it in words
-            answer = ModelAnswer(answer.text or answer.refusal, cut=answer.cut)
-        message: dict[str, Any] = {
-            "role": "assistant",
-            "content": answer.text,
-            "refusal": answer.refusal or None,
-        }
-        if request.tool and not answer.refusal:
-            call = {"name": request.tool, "arguments": answer.text}
-            message |= {"content": None, "tool_calls": [{"id": "c1", "type": "function", "function": call}]}
-        reason = "length" if answer.cut else "stop"
-        usage: dict[str, Any] = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}
-        usage |= {
-            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
-            "prompt_tokens_details": {"cached_tokens": CACHED_TOKENS},
-        }
-        choices = [{"index": 0, "message": message, "finish_reason": reason}]
-        fields = {"id": "1", "object": "chat.completion", "created": 1, "model": request.body["model"]}
-        return {**fields, "choices": choices, "usage": usage}
-
-    def stream(self, request: Request, response: dict[str, Any]) -> bytes:
-        (choice,) = response["choices"]
-        base = {**response, "object": "chat.completion.chunk", "usage": None}
-        field = "refusal" if choice["message"]["refusal"] else "content"
-        deltas: list[dict[str, Any]] = [
-            {field: half} for half in split_in_two(choice["message"][field] or "")
-        ]
-        for call in choice["message"].get("tool_calls", ()):
-            pieces = split_in_two(call["function"]["arguments"])
-            first = {**call, "index": 0, "function": {**call["function"], "arguments": pieces[0]}}
-            deltas = [
-                {"tool_calls": [first]},
-                {"tool_calls": [{"index": 0, "function": {"arguments": pieces[1]}}]},
-            ]
-        deltas[0] |= {"role": "assistant"}
-        ended = [(delta, None) for delta in deltas] + [({}, choice["finish_reason"])]
-        chunks = []
-        for delta, reason in ended:
-            chunks.append({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
-        if (request.body.get("stream_options") or {}).get("include_usage"):
-            chunks.append({**base, "choices": [], "usage": response["usage"]})
-        return format_events(chunks, ended="data: [DONE]\n\n")
-
-    def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]:
-        fields = {"message": refused.message, "type": "invalid_request_error", "param": refused.param}
-        return {"error": {**fields, "code": None}}, {}
-
-
-class Responses(OpenAI):
-    """OpenAI's Responses API."""
-
-    def read(self, body: dict[str, Any]) -> Request:
-        refuse_unknown_keys(
-            body,
-            "model input instructions text tools tool_choice parallel_tool_calls temperature max_output_tokens"
-            " reasoning store stream include previous_response_id truncation metadata top_p",
-        )
-        request = Request(body, [], temperature=body.get("temperature"))
-        request.max_tokens = body.get("max_output_tokens")
-        for number, item in enumerate(body["input"]):
-            refuse_unknown_keys(item, "type role content id status", f"input[{number}]")
-            texts = []
-            for place, part in enumerate(get_parts(item["content"])):
-                kinds = {"input_image": "image_url detail", "output_text": "text annotations"}
-                refuse_unknown_keys(
-                    part, f"type {kinds.get(part['type'], 'text')}", f"input[{number}].content[{place}]"
-                )
-                texts.append(part.get("text", ""))
-                request.images += part["type"] == "input_image"
-            request.messages.append((item["role"], "".join(texts)))
-        if form := (body.get("text") or {}).get("format"):
-            request.json_mode, request.schema = form["type"], form.get("schema")
-        elif tools := body.get("tools"):
-            request.json_mode, request.tool = "function", tools[0]["name"]
-            request.schema = tools[0]["parameters"]
-        check_json_mode(request, self.json_modes)
-        return request
-
-    def write(self, request: Request, answer: ModelAnswer) -> dict[str, Any]:
-        part = {"type": "output_text", "text": answer.text, "annotations": []}
-        if answer.refusal:
-            part = {"type": "refusal", "refusal": answer.refusal}
-        ended = "incomplete" if answer.cut else "completed"
-        message = {"type": "message", "id": "m1", "role": "assistant", "status": ended, "content": [part]}
-        why = {"reason": "max_output_tokens"} if answer.cut else None
-        usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": CACHED_TOKENS}}
-        usage |= {"output_tokens": OUTPUT_TOKENS, "output_tokens_details": {"reasoning_tokens": 0}}
-        fields = {
-            "id": "r1",
-            "object": "response",
-            "created_at": 1,
-            "model": request.body["model"],
-            "error": None,
-        }
-        fields |= {
-            "status": ended,
-            "incomplete_details": why,
-            "usage": {**usage, "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS},
-        }
-        more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "metadata": {}}
-        return {**fields, **more, "output": [message]}
-
-    def stream(self, request: Request, response: dict[str, Any]) -> bytes:
-        (item,) = response["output"]
-        (part,), at = item["content"], {"item_id": item["id"], "output_index": 0, "content_index": 0}
-        kind = part["type"].removeprefix("output_")
-        field = "refusal" if kind == "refusal" else "text"
-        name = "refusal" if field == "refusal" else "output_text"
-        begun = {**response, "status": "in_progress", "output": [], "usage": None}
-        chunks: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
-        chunks.append(
-            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}}
-        )
-        chunks.append({"type": "response.content_part.added", **at, "part": {**part, field: ""}})
-        more = {} if field == "refusal" else {"logprobs": []}
-        chunks += [
-            {"type": f"response.{name}.delta", **at, **more, "delta": half}
-            for half in split_in_two(part[field])
-        ]
-        chunks.append({"type": f"response.{name}.done", **at, **more, field: part[field]})
-        chunks.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-        chunks.append({"type": f"response.{response['status']}", "response": response})
-        return format_events({**chunk, "sequence_number": number} for number, chunk in enumerate(chunks))
 
 
 @dataclass
@@ -504,26 +332,6 @@ def make_frame(kind: str, payload: bytes) -> bytes:
     prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
     frame = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + payload
     return frame + struct.pack(">I", zlib.crc32(frame))
-
-
-def refuse_sampling(body: dict[str, Any], words: str) -> None:
-    """What OpenAI's reasoning models say to a temperature, and to a limit by its old name."""
-    if body.get("temperature", 1) != 1:
-        raise Refused(words.format("temperature", body["temperature"]), param="temperature")
-    if "max_tokens" in body:
-        raise Refused("Unsupported parameter: 'max_tokens' is not supported with this model.")
-
-
-def check_json_mode(request: Request, json_modes: str) -> None:
-    """Refuse a json_mode of asking for JSON that OpenAI's model does not take, or that is not request as it must be."""
-    if request.json_mode != "text" and request.json_mode not in json_modes.split():
-        raise Refused(f"{request.json_mode} is not supported with this model.")
-    if request.json_mode == "json_object" and "json" not in request.prompt.lower():
-        raise Refused(
-            "'messages' must contain the word 'json' to use 'response_format' of type 'json_object'."
-        )
-    if request.schema:
-        check_strict(request.schema)
 
 
 def parse_arguments(text: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.slow.providers import apis
+from tests.slow.providers import apis, openai_apis
 from tests.slow.providers.stub import Api, ModelAnswer, Request, Stub
 
 SLOW = [
@@ -58,10 +58,10 @@ def ollama(url: str, **fields: Any) -> Any:
 
 Row = tuple[Api, Callable[..., Any], dict[str, Any]]
 ROWS: dict[str, Row] = {
-    "ChatOpenAI": (apis.OpenAI(), openai, {}),
-    "ChatOpenAI (Responses API)": (apis.Responses(), openai, {"use_responses_api": True}),
-    "ChatOpenAI (reasoning model)": (apis.OpenAI(reasoning=True), openai, {"model": "o4-mini"}),
-    "ChatOpenAI (server of plain text)": (apis.OpenAI(json_modes=""), openai, {"model": "tiny"}),
+    "ChatOpenAI": (openai_apis.OpenAI(), openai, {}),
+    "ChatOpenAI (Responses API)": (openai_apis.Responses(), openai, {"use_responses_api": True}),
+    "ChatOpenAI (reasoning model)": (openai_apis.OpenAI(reasoning=True), openai, {"model": "o4-mini"}),
+    "ChatOpenAI (server of plain text)": (openai_apis.OpenAI(json_modes=""), openai, {"model": "tiny"}),
     "ChatAnthropic": (apis.Anthropic(), anthropic, {}),
     "ChatAnthropic (thinking, older model)": (
         apis.Anthropic(old=True),

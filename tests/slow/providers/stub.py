@@ -17,6 +17,9 @@ from typing import Any, Protocol, Self
 
 from tests.loopback import Loopback
 
+INPUT_TOKENS, CACHED_TOKENS, OUTPUT_TOKENS = 100, 40, 20
+"""Tokens of each answer: read in all, of these from the provider's cache, and written."""
+
 
 @dataclass(frozen=True)
 class ModelAnswer:
@@ -142,11 +145,10 @@ class Stub:
             self.refused.append(refused)
             error, headers = self.api.error(refused)
             return refused.status, json.dumps(error).encode(), headers
-        return (
-            200,
-            self.api.stream(request, response) if request.streamed else json.dumps(response).encode(),
-            {},
-        )
+        data = json.dumps(response).encode()
+        if request.streamed:
+            data = self.api.stream(request, response)
+        return 200, data, {}
 
 
 def split_in_two(text: str) -> tuple[str, str]:
@@ -154,11 +156,11 @@ def split_in_two(text: str) -> tuple[str, str]:
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
-def format_events(payloads: Iterable[dict[str, Any]], *, ended: str = "") -> bytes:
+def format_events(payloads: Iterable[dict[str, Any]]) -> bytes:
     """Return server-sent events, each with its type if it has one."""
     text = ""
     for payload in payloads:
         if "type" in payload:
             text += f"event: {payload['type']}\n"
         text += f"data: {json.dumps(payload)}\n\n"
-    return (text + ended).encode()
+    return text.encode()

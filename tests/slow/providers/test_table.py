@@ -13,9 +13,15 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from arq_graph import Question, Reasoner, errors, track_usage
 from arq_graph.nodes import BlueprintNode
 from tests.reasoning.cases import GOOD, Verdict, make_reasoner
-from tests.slow.providers.apis import CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS
 from tests.slow.providers.rows import LIMIT, ROWS, SLOW, make_stub, read_table
-from tests.slow.providers.stub import ModelAnswer, Refused, Request
+from tests.slow.providers.stub import (
+    CACHED_TOKENS,
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    ModelAnswer,
+    Refused,
+    Request,
+)
 
 pytestmark = SLOW
 
