@@ -1,4 +1,11 @@
-"""Coroutines that are run from code that isn't async, in a loop that outlives them."""
+"""Run coroutines from code that isn't async, in an event loop that serves later calls, too.
+
+| function | loop | if a loop runs already in this thread |
+|---|---|---|
+| `run_in_loop`, and functions from `make_sync` | that of this thread | an error that says what to await |
+| `run_in_any_thread` | that of this thread | a thread of its own |
+| `run_in_background` | one in a background thread, shared by all threads of the process | the same |
+"""
 
 from __future__ import annotations
 
@@ -23,31 +30,29 @@ _background_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fo
 _background_lock = threading.Lock()
 
 
-def run_in_loop(coroutine: Coroutine[Any, Any, T], async_name: str = "") -> T:
+def run_in_loop(coroutine: Coroutine[Any, Any, T], async_name: str) -> T:
     """Run a coroutine to its end in this thread's loop.
 
     The loop is reused: clients have connections that belong to the loop in which they were made.
 
     Args:
         coroutine: The coroutine.
-        async_name: The name of the async function to await instead if a loop runs already. Without it, a thread runs
-            the coroutine then.
+        async_name: The name of the async function, which the error advises to await.
 
     Raises:
-        InputError: A loop runs already, and there is an `async_name`.
+        InputError: A loop runs already.
     """
     if _is_loop_running():
-        if not async_name:
-            return run_awaitable(coroutine)
         coroutine.close()
         raise InputError(f"an event loop runs already, as in a notebook: `await {async_name}(…)` instead")
-    runner = _get_runner()
-    try:
-        return runner.run(coroutine, context=copy_context())
-    except (KeyboardInterrupt, SystemExit):
-        runner.close()  # what is under way would otherwise continue in the next run
-        del _thread_state.runner
-        raise
+    return _run_in_this_thread(coroutine)
+
+
+def run_in_any_thread(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in this thread's loop, or in another thread if a loop runs already."""
+    if _is_loop_running():
+        return run_awaitable(coroutine)
+    return _run_in_this_thread(coroutine)
 
 
 def make_sync(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
@@ -65,9 +70,9 @@ def make_sync(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Calla
 
 
 def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in this process's background loop, which all threads share.
+    """Run a coroutine to its end in this process's background loop.
 
-    So the coroutines can share what belongs to a loop, such as a client's connections.
+    All threads share that loop, and so can share what belongs to a loop, such as a client's connections.
     """
     # Context variables of the caller, or from before a fork, are not meant for the coroutine.
     context = Context()
@@ -86,6 +91,16 @@ def _is_loop_running() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _run_in_this_thread(coroutine: Coroutine[Any, Any, T]) -> T:
+    runner = _get_runner()
+    try:
+        return runner.run(coroutine, context=copy_context())
+    except (KeyboardInterrupt, SystemExit):
+        runner.close()  # else the tasks that it interrupted would continue in the next run
+        del _thread_state.runner
+        raise
 
 
 def _get_runner() -> asyncio.Runner:
@@ -111,7 +126,7 @@ def _get_background_loop() -> asyncio.AbstractEventLoop:
 
 
 class _DaemonThreadExecutor(ThreadPoolExecutor):
-    """Runs each call in a thread of its own, for which the interpreter doesn't wait at its end: the call may hang.
+    """Runs each call in a new daemon thread. The call may hang, and the interpreter doesn't wait for it at its exit.
 
     An event loop takes no other executor than a `ThreadPoolExecutor`.
     """

@@ -88,6 +88,12 @@ def select_milestones_to_judge(graph: MilestoneGraph, observations: Observations
     return tuple(milestones)
 
 
+def require_judge(judge: object) -> None:
+    """Raise JudgeError unless a judge can be called, by itself or by its `ajudge`."""
+    if not callable(judge) and not callable(getattr(judge, "ajudge", None)):
+        raise JudgeError(f"judge is a {type(judge).__name__}: pass an LLMJudge, or a function")
+
+
 def call_judge(
     judge: Judge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
 ) -> Judgement:
@@ -96,9 +102,9 @@ def call_judge(
     Raises:
         JudgeError: The judge isn't one, is async, or returned something other than verdicts.
     """
-    answer: Any = judge
-    if callable(judge):
-        answer = judge(graph, transcript, observations)
+    if not callable(judge):
+        raise _make_judge_error(judge, judge)
+    answer = judge(graph, transcript, observations)
     return _parse_judgement(judge, answer)
 
 
@@ -112,11 +118,13 @@ async def acall_judge(
     """
     import asyncio  # scoring without a judge does not need it
 
-    answer: Any = judge
+    answer: Any
     if ajudge := getattr(judge, "ajudge", None):
         answer = ajudge(graph, transcript, observations)
     elif callable(judge):
         answer = await asyncio.to_thread(judge, graph, transcript, observations)
+    else:
+        raise _make_judge_error(judge, judge)
     if inspect.isawaitable(answer):
         answer = await answer
     return _parse_judgement(judge, answer)
@@ -125,15 +133,21 @@ async def acall_judge(
 def _parse_judgement(judge: object, answer: Any) -> Judgement:
     if isinstance(answer, Judgement):
         return answer
-    verdicts: tuple[Any, ...] = (answer,)
     if isinstance(answer, Iterable) and not isinstance(answer, str):
         verdicts = tuple(answer)
-    if all(isinstance(verdict, Verdict) for verdict in verdicts):
-        return Judgement(verdicts)
+        if all(isinstance(verdict, Verdict) for verdict in verdicts):
+            return Judgement(verdicts)
+        raise _make_judge_error(judge, verdicts)
+    if isinstance(answer, Verdict):
+        return Judgement((answer,))
     if inspect.iscoroutine(answer):
         answer.close()  # else Python warns that it was never awaited
+    raise _make_judge_error(judge, answer)
+
+
+def _make_judge_error(judge: object, answer: Any) -> JudgeError:
     name = getattr(judge, "__qualname__", None) or type(judge).__name__
-    raise JudgeError(
-        f"{name} isn't a judge or gave no verdicts, but {verdicts!r:.80}: a judge is a function of (graph, transcript, "
-        "observations) that returns an iterable of `Verdict`, be it an empty one; for an async judge use `ascore`"
+    return JudgeError(
+        f"{name} isn't a judge or gave no verdicts, but {answer!r:.80}: a judge is a function of (graph, transcript, "
+        "observations) that returns an iterable of `Verdict`, which may be empty; for an async judge use `ascore`"
     )

@@ -32,7 +32,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, PrivateAttr, ValidationError
 
 from arq_graph.errors import InputError, ModelUnavailableError
-from arq_graph.milestones.store import convert_file_errors, read_records
+from arq_graph.milestones.store import convert_file_errors, read_json_lines
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import BoundModel, get_model_name, make_chat_model
 from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
@@ -256,7 +256,7 @@ def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
         InputError: The file cannot be read.
     """
     attempts: dict[str, list[RecordedAnswer]] = defaultdict(list)
-    for record in read_records(file):
+    for record in read_json_lines(file):
         with suppress(ValidationError):
             answer = RecordedAnswer.model_validate(record)
             answers = attempts[answer.conversation]

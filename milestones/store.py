@@ -1,10 +1,10 @@
-"""The store of runs that are resumed after they were stopped or killed: a JSON Lines file of their entries.
+"""Save the entries of a run in a JSON Lines file, so that a run that was stopped or killed can be resumed.
 
-    {"arq_graph": "score", "version": 1, "of": {"the judge": "none", …}, "parts": {}}
+    {"arq_graph": "score", "version": 2, "of": {"the judge": "none", …}, "parts": {}}
     {…an entry, one a line…}
 
-The first line is the header. It names everything that shapes the run, each with a fingerprint. A run that is shaped
-by anything else is refused, and the message says what has changed.
+The first line is a header: it names everything that shapes the run, with a value or a fingerprint. A run that is shaped
+by anything else isn't resumed, and the error says what has changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -25,32 +25,50 @@ from arq_graph.errors import InputError
 if sys.platform != "win32":
     import fcntl
 
-MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
-"""The name of a model in headers and messages, by the argument of `aevaluate`."""
-VERSION = 1
+Parts = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""The fingerprints of what shapes only some entries: `{"scenario": {"late boots": {"the user": "…"}}}`."""
+
+_VERSION = 2
 _HEADER_START = b'{"arq_graph": "'
+_MAX_NAMES = 3
 _OTHER_FILE = "name another file, or move this one away"
-_REPLAY = (
-    ". To score recorded answers by what is expected now, without a model: `arq-graph experiment SUITE --replay DIR "
-    "--record DIR2`"
-)
+
+
+class ChangedRunError(InputError):
+    """A file holds the results of a run that was shaped by something else.
+
+    Args:
+        file: The file.
+        changes: What changed of the things that shape all entries.
+        part_changes: What changed of the things that shape only some entries, with the names of these.
+    """
+
+    def __init__(self, file: Path, changes: list[str], part_changes: Mapping[str, str]) -> None:
+        self.changes = changes
+        self.part_changes = part_changes
+        descriptions = changes + [f"{name} of {owners}" for name, owners in part_changes.items()]
+        super().__init__(
+            f"{file} holds the results of another run: {', '.join(descriptions)} changed since. "
+            f"Use the earlier settings, or {_OTHER_FILE}"
+        )
 
 
 class RunStore:
     """The entries of a run, each appended to a file by one write; a context manager, which closes the file.
 
-    A kill leaves at most the last line cut off. It is dropped, so that its work is done again. Only one run at a time
-    can use the file, if the system can lock files. Making a store locks and reads the file; entering it writes.
+    If a kill cut off the last line, it is dropped, so that its work is done again. Only one run at a time can use the
+    file, if the system can lock files. Making a store locks and reads the file; entering it writes the header.
 
     Args:
         file: The file.
         kind: The kind of run, such as "evaluation".
-        depends_on: The things that shape all entries, each with a value or a fingerprint, by their names in messages.
-        parts: The same for things that shape only some entries, such as scenarios. Another run may have other parts.
+        depends_on: What shapes all entries: a value or a fingerprint by the name that errors show.
+        parts: What shapes only some entries. Another run of the file may have other scenarios or arms.
         resume: Continue the run in the file; otherwise the file must not have one.
 
     Raises:
-        InputError: The file can't be used, or another run uses it; or it holds another run, or one that isn't resumed.
+        InputError: The file can't be used, another run uses it, or it holds a run that isn't resumed.
+        ChangedRunError: It holds another run.
     """
 
     def __init__(
@@ -59,36 +77,37 @@ class RunStore:
         kind: str,
         depends_on: Mapping[str, str],
         *,
-        parts: Mapping[str, str] | None = None,
+        parts: Parts | None = None,
         resume: bool = True,
     ) -> None:
         self.file = Path(file)
-        self._problem = f"results cannot be kept in {file}"
+        self._parts = parts or {}
         self._header: dict[str, Any] = {
             "arq_graph": kind,
-            "version": VERSION,
+            "version": _VERSION,
             "of": dict(depends_on),
-            "parts": dict(parts or {}),
+            "parts": self._parts,
         }
-        self._earlier_parts: dict[str, str] = {}
         self._resume = resume
-        self._size = 0
-        with convert_file_errors(self._problem):
+        self._write_error = f"results cannot be saved in {file}"
+        with convert_file_errors(self._write_error):
             # A device may have no end, and a pipe may never have a beginning.
             if self.file.exists() and not self.file.is_file():
-                raise InputError(f"{self._problem}: it is not a regular file")
+                raise InputError(f"{self._write_error}: it is not a regular file")
             # Without a buffer, nothing is left that a close would write again.
             self._stream = self.file.open("ab", buffering=0)
             try:
                 _lock(self._stream, self.file)
-                self._read_headers()
+                self._headers, size = self._read_headers()
+                self._require_same_run()
+                if self.file.suffix != ".gz":
+                    self._stream.truncate(size)  # drops a line that was cut off
             except BaseException:
                 self.close()
                 raise
 
     def __enter__(self) -> Self:
-        has_new_parts = not self._header["parts"].keys() <= self._earlier_parts.keys()
-        if not self._size or has_new_parts:
+        if not self._headers or self._has_new_parts():
             self.append(self._header)
         return self
 
@@ -97,18 +116,18 @@ class RunStore:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yield the entries of the earlier run, in order, and read lazily. Unreadable lines are left out."""
-        for record in read_records(self.file):
-            if not is_header(record):
-                yield record
+        for value in read_json_lines(self.file):
+            if not is_header(value):
+                yield value
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry; when this returns, the system has it, so that a kill doesn't lose it."""
+        """Append an entry. It is handed to the system at once, so that a kill of this process doesn't lose it."""
         if self.file.suffix == ".gz":
             raise InputError(f"{self.file} is compressed: unpack it to continue it, or name another file")
         # ASCII, because that can hold lone surrogates, too.
         line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
         size_before = os.fstat(self._stream.fileno()).st_size
-        with convert_file_errors(self._problem):
+        with convert_file_errors(self._write_error):
             try:
                 self._write(line)
             except OSError:
@@ -123,7 +142,7 @@ class RunStore:
 
     def close(self) -> None:
         """Close the file."""
-        with convert_file_errors(self._problem):
+        with convert_file_errors(self._write_error):
             self._stream.close()
 
     def _write(self, line: bytes) -> None:
@@ -133,45 +152,55 @@ class RunStore:
             byte_count = self._stream.write(rest) or 0
             rest = rest[byte_count:]
 
-    def _read_headers(self) -> None:
-        """Compare the headers with that of this run, and drop what follows the last whole line."""
+    def _read_headers(self) -> tuple[list[dict[str, Any]], int]:
+        """Return the headers of the file, and the size of its whole lines in bytes.
+
+        A run that has other scenarios or arms than the one that it continues writes another header.
+        """
+        headers = []
+        size = 0
         with open_lines(self.file) as lines:
             for line in lines:
-                is_first_line = self._size == 0
-                if is_first_line and not _HEADER_START.startswith(line[: len(_HEADER_START)]):
-                    self._compare_header({})
+                # A kill may have cut off the first header.
+                if size == 0 and not _HEADER_START.startswith(line[: len(_HEADER_START)]):
+                    raise self._make_other_file_error()
                 if not line.endswith(b"\n"):
                     break
                 if line.startswith(_HEADER_START):
-                    self._compare_header(_parse_object(line))
-                self._size += len(line)
-        if self.file.suffix != ".gz":
-            self._stream.truncate(self._size)
+                    headers.append(_parse_object(line))
+                size += len(line)
+        return headers, size
 
-    def _compare_header(self, header: Mapping[str, Any]) -> None:
-        if (header.get("arq_graph"), header.get("version")) != (self._header["arq_graph"], VERSION):
-            raise InputError(
-                f"{self.file} holds no results of this kind and version of arq_graph; {_OTHER_FILE}"
-            )
-        if not self._resume:
-            raise InputError(
-                f"{self.file} holds results already: continue them with --resume (in Python, resume=True), or name "
-                "another file with --results (for `experiment`, another folder with --record)"
-            )
-        self._earlier_parts.update(header["parts"])
-        shared_parts = header["parts"].keys() & self._header["parts"].keys()
-        before = header["of"] | {name: header["parts"][name] for name in shared_parts}
-        now = self._header["of"] | {name: self._header["parts"][name] for name in shared_parts}
-        changes = describe_changes(before, now)
-        if changes:
-            is_replay_useful = all(change.startswith("the milestones of ") for change in changes)
-            raise InputError(
-                f"{self.file} holds the results of another run: {', '.join(_group_changes(changes))} changed since. "
-                f"Give what was given then, or {_OTHER_FILE}{_REPLAY if is_replay_useful else ''}"
-            )
+    def _require_same_run(self) -> None:
+        for header in self._headers:
+            if (header.get("arq_graph"), header.get("version")) != (self._header["arq_graph"], _VERSION):
+                raise self._make_other_file_error()
+            if not self._resume:
+                raise InputError(
+                    f"{self.file} holds results already: continue them with --resume (in Python, resume=True), or "
+                    "name another file with --results (for `experiment`, another folder with --record)"
+                )
+            changes = describe_changes(header["of"], self._header["of"])
+            part_changes = _find_part_changes(header["parts"], self._parts)
+            if changes or part_changes:
+                raise ChangedRunError(self.file, changes, part_changes)
+
+    def _has_new_parts(self) -> bool:
+        for kind, owners in self._parts.items():
+            stored_names: set[str] = set()
+            for header in self._headers:
+                stored_names.update(header["parts"].get(kind, ()))
+            if not owners.keys() <= stored_names:
+                return True
+        return False
+
+    def _make_other_file_error(self) -> InputError:
+        return InputError(
+            f"{self.file} holds no results of this kind and version of arq_graph; {_OTHER_FILE}"
+        )
 
 
-def read_records(file: Path) -> Iterator[dict[str, Any]]:
+def read_json_lines(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects in the lines of a file, headers included. The file may be compressed.
 
     Unreadable lines are left out.
@@ -181,9 +210,9 @@ def read_records(file: Path) -> Iterator[dict[str, Any]]:
     """
     with convert_file_errors(f"{file} cannot be read"), open_lines(file) as lines:
         for line in lines:
-            record = _parse_object(line)
-            if record:
-                yield record
+            value = _parse_object(line)
+            if value:
+                yield value
 
 
 @contextmanager
@@ -201,18 +230,31 @@ def open_lines(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
 
 
-def is_header(record: Any) -> bool:
-    """Return whether a record of a JSON Lines file is a header, not an entry."""
-    return isinstance(record, Mapping) and isinstance(record.get("arq_graph"), str)
+def is_header(value: Any) -> bool:
+    """Return whether a value in a JSON Lines file is a header, not an entry."""
+    return isinstance(value, Mapping) and isinstance(value.get("arq_graph"), str)
 
 
-def _group_changes(changes: Sequence[str]) -> Iterator[str]:
-    """Yield the changes, each of them once even if several scenarios share it."""
-    groups: dict[str, list[str]] = {}
-    for change in changes:
-        groups.setdefault(change.partition(" of scenario ")[0], []).append(change)
-    for name, group in groups.items():
-        yield group[0] if len(group) == 1 else f"{name} of {len(group)} scenarios"
+def _find_part_changes(before: Parts, now: Parts) -> dict[str, str]:
+    """Return what changed in the parts that both runs have, such as "the user", with the names of these parts."""
+    changes: dict[str, str] = {}
+    for kind, owners in now.items():
+        owners_before = before.get(kind, {})
+        changed_owners: dict[str, list[str]] = {}
+        for name, values in owners.items():
+            for change in describe_changes(owners_before.get(name, values), values):
+                changed_owners.setdefault(change, []).append(name)
+        for change, names in changed_owners.items():
+            changes[change] = _name_owners(kind, names)
+    return changes
+
+
+def _name_owners(kind: str, names: list[str]) -> str:
+    if len(names) == 1:
+        return f"{kind} {names[0]!r}"
+    if len(names) > _MAX_NAMES:
+        return f"{len(names)} {kind}s"
+    return f"{kind}s {', '.join(map(repr, names))}"
 
 
 def _lock(stream: FileIO, file: Path) -> None:

@@ -11,6 +11,9 @@ from arq_graph.milestones.values import as_text
 
 Speaker = Literal["user", "agent", "system"]
 
+MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
+"""The models that may take part in a conversation, as errors and reports name them, by the argument of `evaluate`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

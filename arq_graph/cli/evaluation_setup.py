@@ -20,11 +20,10 @@ from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.experiments.ablations import parse_ablation
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arm, Arms, read_world_outcome
-from arq_graph.milestones.evaluation.results import JUDGE_VOTES
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.store import MODEL_ROLES
+from arq_graph.milestones.transcript import MODEL_ROLES
 from arq_graph.milestones.users.user_spec import KINDS
 from arq_graph.models.resolve import is_offline
 
@@ -56,7 +55,7 @@ class EvaluationModels:
         if self.has_judge:
             settings["judge"] = LLMJudge(self.by_role["judge"], votes=self.votes)
             if self.votes > 1:
-                depends_on[JUDGE_VOTES] = str(self.votes)
+                depends_on["the judge's votes"] = str(self.votes)
         return settings
 
 
@@ -167,8 +166,7 @@ def _choose_examples(suite: Suite) -> list[Scenario]:
     """Return the first scenario of each kind of setup: with or without an agent, by world, for the matcher alone."""
     examples: dict[tuple[bool, int, bool], Scenario] = {}
     for scenario in suite.scenarios:
-        world = getattr(scenario.world, "func", scenario.world)
-        setup = (scenario.agent is None, id(world), scenario.matcher_only)
+        setup = (scenario.agent is None, id(scenario.world_class), scenario.matcher_only)
         examples.setdefault(setup, scenario)
     return list(examples.values())
 

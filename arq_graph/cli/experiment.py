@@ -44,8 +44,7 @@ from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.recording import RecordingChatModel, read_recording
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.store import MODEL_ROLES
-from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 
 _ASKING = ("model", "model_arg", "user_model", "judge", "base_url", "max_calls", "max_cost", "prices")
 """The parameters that say which models are asked, and how often."""

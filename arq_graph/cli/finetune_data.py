@@ -25,7 +25,7 @@ from arq_graph.cli.screen import safe_text, show, warn
 from arq_graph.errors import InputError, describe_first_error
 from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examples
 from arq_graph.experiments.planner_answers import UNFILLED
-from arq_graph.milestones.evaluation.results import read_stored_conversation
+from arq_graph.milestones.evaluation.results import parse_stored_conversation
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 
@@ -230,7 +230,7 @@ def _select_conversations(
 
 
 def _has_completed_goal(transcript: Transcript) -> bool:
-    stored = read_stored_conversation(transcript.extra)
+    stored = parse_stored_conversation(transcript.extra)
     if stored and stored.record:
         return bool(stored.record.goal_completed)
     return bool(transcript.extra.get("reward") == 1)

@@ -27,7 +27,7 @@ from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms
-from arq_graph.milestones.evaluation.conversation import Conversation, converse
+from arq_graph.milestones.evaluation.conversation import SimulatedConversation, converse
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite, derive_seed
 from arq_graph.milestones.milestone import START
@@ -128,21 +128,21 @@ class _ConversationView:
         self.shown_events = 0
         self.reached = {START: 0}
 
-    def show_new_events(self, conversation: Conversation) -> None:
+    def show_new_events(self, conversation: SimulatedConversation) -> None:
         with self.display.pause():
             for event in conversation.events[self.shown_events :]:
                 self.shown_events += 1
                 show(label_grid([_event_row(event)]))
                 self._show_new_milestones(conversation)
 
-    def _show_new_milestones(self, conversation: Conversation) -> None:
+    def _show_new_milestones(self, conversation: SimulatedConversation) -> None:
         reached = dict(self._score(conversation, self.shown_events).reached)
         for name in reached:
             if name not in self.reached:
                 show(join_parts(" " * (LABEL_WIDTH + 2), safe_text(f"✓ {name}", "green")))
         self.reached = reached
 
-    def show_result(self, conversation: Conversation) -> None:
+    def show_result(self, conversation: SimulatedConversation) -> None:
         show("", safe_text(_describe_end(conversation), "dim"))
         if not conversation.events:
             return
@@ -157,7 +157,7 @@ class _ConversationView:
             return "reached"
         return "undecided" if goal in result.possibly_reached else "not reached"
 
-    def _score(self, conversation: Conversation, event_count: int) -> Score:
+    def _score(self, conversation: SimulatedConversation, event_count: int) -> Score:
         events = tuple(conversation.events[:event_count])
         transcript = Transcript(events, history_length=min(self.history_events, event_count))
         return score(self.scenario.measured_graph, transcript, tools=self.scenario.tools)
@@ -175,7 +175,7 @@ def _event_row(event: Event) -> Row:
     return "result", "dim", [safe_text(event.text, limit=_RESULT_LIMIT)]
 
 
-def _describe_end(conversation: Conversation) -> str:
+def _describe_end(conversation: SimulatedConversation) -> str:
     seconds = sum(conversation.turn_seconds) / max(1, len(conversation.turn_seconds))
-    end = f"{ENDS[conversation.ended or 'user']}: {conversation.turns} messages of the user"
-    return f"{end}, {conversation.usage.calls} model calls, {seconds:.2f} s a turn"
+    end = f"{ENDS[conversation.ended or 'user']}: {conversation.user_message_count} messages of the user"
+    return f"{end}, {conversation.app_usage.calls} model calls, {seconds:.2f} s a turn"

@@ -23,7 +23,7 @@ from arq_graph.experiments.planner_answers import (
     reconstruct_plans,
     split_turns,
 )
-from arq_graph.milestones.evaluation.results import read_stored_conversation
+from arq_graph.milestones.evaluation.results import parse_stored_conversation
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
@@ -239,7 +239,7 @@ def _make_turn_examples(
 
 def _find_result_problem(record: Transcript, agent: Agent | None) -> str:
     """Return why nothing can be learned from a result of an evaluation, or ""."""
-    stored = read_stored_conversation(record.extra)
+    stored = parse_stored_conversation(record.extra)
     if stored is None or stored.record is None:
         return ""
     if agent is not None:

@@ -1,4 +1,4 @@
-"""Arms: the apps that are compared, each with a name, and how an app is made for a scenario."""
+"""Arms, which an evaluation compares: apps, and functions that make an app for a scenario."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import describe_error, describe_location, find_module_file
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
-from arq_graph.milestones.evaluation.tested_app import App
 from arq_graph.models.resolve import make_chat_model
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
-AppFactory = Callable[..., App]
-"""Makes the app of a scenario from the scenario, its agent with the tools of a fresh world, and the model.
+App = Any
+"""An object with `invoke` or `ainvoke` that takes `{"messages": […]}` and a config, and returns messages."""
 
-It gets the world, too, if it has an argument `world`. If it has an argument `matcher_only`, which is true for cases of
-the matcher alone, it also runs these: the app then replies `active: A, B`, sorted, or `active: none`. If it has an
-attribute `again(model, messages, outcome)`, this is awaited after each trial and returns what makes the app of another
-trial, in a new world, or None.
+AppFactory = Callable[..., App]
+"""A function `(scenario, agent, model)` that makes an app; the agent has the tools of a fresh world.
+
+A function with an argument `world` is called with that world, too. A function with an argument `matcher_only` also
+makes apps for scenarios that test only the matcher, for which the argument is True; such an app replies `active: A, B`,
+sorted, or `active: none`. If the function has an attribute `again(model, messages, outcome)`, that is awaited after
+each trial, and returns the function that makes the app of another trial, in a new world, or None.
 """
 
 Arm = App | AppFactory
@@ -45,20 +47,20 @@ class PreparedApp:
 
     Args:
         app: The app.
-        make_app: The function that made it; None if the arm is an app.
+        factory: The function that made it; None if the arm is an app.
         agent: The agent that it was made from.
-        world: Its world.
+        world: Its world. An arm that is an app can't get one: the scenario's world is left out.
     """
 
     app: App
-    make_app: AppFactory | None = None
+    factory: AppFactory | None = None
     agent: Agent | None = None
     world: Any = None
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread that is only in memory, so that memory does not grow with every conversation."""
         checkpointer = getattr(self.app, "checkpointer", None)
-        if self.make_app is not None and isinstance(checkpointer, InMemorySaver):
+        if self.factory is not None and isinstance(checkpointer, InMemorySaver):
             await checkpointer.adelete_thread(thread_id)
 
 
@@ -66,8 +68,7 @@ def read_world_outcome(world: Any) -> Mapping[str, bool | int | float]:
     """Return what the `outcome()` of a world returns; empty if the world has no such method.
 
     Raises:
-        InputError: It fails, or returns something other than numbers and truth values by name, or a `success`
-            that is a number.
+        InputError: It fails, or doesn't return a dict of numbers and booleans, or `success` is a number.
     """
     function = getattr(world, "outcome", None)
     if not callable(function):
@@ -82,7 +83,7 @@ def read_world_outcome(world: Any) -> Mapping[str, bool | int | float]:
         outcome = _OUTCOME.validate_python(returned)
         _SUCCESS.validate_python(outcome.get("success", True), strict=True)
     except ValidationError:
-        advice = 'it must return numbers or truth values by name, and `success` as a truth value: {"success": True}'
+        advice = 'return a dict of numbers and booleans; `success` must be a boolean: {"success": True}'
         raise InputError(f"{name} gave {returned!r:.80}{place}: {advice}") from None
     if "success" not in outcome:
         _refuse_misspelt_success(outcome, name, place)
@@ -90,7 +91,7 @@ def read_world_outcome(world: Any) -> Mapping[str, bool | int | float]:
 
 
 class Arms:
-    """The arms of a run: apps, which all conversations share, and functions that make one.
+    """The arms of a run: apps, which all conversations share, and functions that make apps.
 
     The conversations of a scenario without a world share the app that a function makes; with a world, each has its
     own. A model string becomes a chat model at once, so that a missing key is reported before any conversation.
@@ -99,117 +100,118 @@ class Arms:
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
         if not isinstance(arms, Mapping) or not arms:
             raise InputError(
-                f"the arms are {arms!r}; give a mapping of names to apps, such as load_arms(['guided'])"
+                f"the arms are {arms!r}; pass a mapping of names to apps, such as load_arms(['guided'])"
             )
         self.names = tuple(arms)
         self._arms = dict(arms)
-        self._factories = {name: arm for name, arm in arms.items() if not _is_app(arm)}
-        for name, function in self._factories.items():
-            _require_makes_apps(name, function)
+        for name, arm in arms.items():
+            if not _is_app(arm):
+                _require_makes_apps(name, arm)
         self._model_or_name = model
+        self._model = self._make_model()
         self._shared_apps: dict[tuple[str, str], PreparedApp] = {}
-        self._model = self._load_model()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to a worker, which makes the model and the apps itself."""
-        state = vars(self).copy()
-        del state["_model"]
-        state["_shared_apps"] = {}
-        return state
+        return vars(self) | {"_model": None, "_shared_apps": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the arms in a worker, with a model of its own."""
         vars(self).update(state)
-        self._model = self._load_model()
+        self._model = self._make_model()
 
-    def compute_fingerprints(self) -> dict[str, str]:
-        """Return a fingerprint of the code of each arm, by its name in messages.
-
-        Only functions have one, and apps that were named as "module:app", which have that of the module.
-        """
+    def compute_fingerprints(self) -> dict[str, dict[str, str]]:
+        """Return a fingerprint of the code of each arm that is a function or was loaded as "module:app"."""
         fingerprints = {}
         for name, arm in self._arms.items():
-            source = find_module_file(arm) or self._factories.get(name)
+            source = find_module_file(arm) or self._get_factory(name)
             if source:
-                fingerprints[f"the code of the arm {name!r}"] = fingerprint(source)
+                fingerprints[name] = {"the code": fingerprint(source)}
         return fingerprints
 
     def select_comparable(self, suite: Suite) -> Suite:
         """Return the suite with the scenarios that all arms can run; a warning says what is left out.
 
         Raises:
-            InputError: All of them are for the matcher alone, and an arm has none.
+            InputError: All scenarios test only the matcher, and an arm hasn't any.
         """
-        turns = [scenario for scenario in suite.scenarios if not scenario.matcher_only]
-        unable = [name for name in self.names if not self._runs_matcher(name)]
-        left_out = len(suite.scenarios) - len(turns)
-        if not left_out or not unable:
+        playable = [scenario for scenario in suite.scenarios if not scenario.matcher_only]
+        arms_without_matcher = [name for name in self.names if not self._has_matcher(name)]
+        skipped_count = len(suite.scenarios) - len(playable)
+        if not skipped_count or not arms_without_matcher:
             return suite
-        names = ", ".join(unable[:_MAX_NAMES])
-        if len(unable) > _MAX_NAMES:
-            names += f" and {len(unable) - _MAX_NAMES} more"
+        names = ", ".join(arms_without_matcher[:_MAX_NAMES])
+        if len(arms_without_matcher) > _MAX_NAMES:
+            names += f" and {len(arms_without_matcher) - _MAX_NAMES} more"
         reason = f"ask a matcher which guidelines are active, and {names} cannot say that"
-        if not turns:
+        if not playable:
             raise InputError(f"all scenarios of {suite.name} {reason}: compare arms with a matcher")
         warnings.warn(
-            f"skipped {left_out} matcher-only scenario{'s' if left_out > 1 else ''} of {suite.name} for all arms, "
-            f"which are compared on the same scenarios: these {reason}. Compared alone, arms with a matcher run them.",
+            f"skipped {skipped_count} matcher-only scenario{'' if skipped_count == 1 else 's'} of {suite.name} for all "
+            f"arms, which are compared on the same scenarios: these {reason}. Compared alone, arms with a matcher run "
+            "them.",
             stacklevel=2,
         )
-        return suite.replace(scenarios=turns)
+        return suite.replace(scenarios=playable)
 
-    def prepare_app(self, planned: PlannedConversation, make_app: AppFactory | None = None) -> PreparedApp:
+    def prepare_app(
+        self, planned: PlannedConversation, retry_factory: AppFactory | None = None
+    ) -> PreparedApp:
         """Return the app of a conversation; raises what the function or the world raises.
 
         Args:
             planned: The conversation.
-            make_app: Makes the app of another trial; None: the arm makes it.
+            retry_factory: Makes the app of another trial; None: this is the first trial.
         """
         scenario = planned.scenario
-        if make_app is not None:
-            return self._make_app(planned, make_app)
-        make_app = self._factories.get(planned.arm)
-        if make_app is None:
+        factory = retry_factory or self._get_factory(planned.arm)
+        if factory is None:
             return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
-        if scenario.world is not None:
-            return self._make_app(planned, make_app)
+        if retry_factory is not None or scenario.world is not None:
+            return self._make_app(planned, factory)
         key = (planned.arm, scenario.name)
         if key not in self._shared_apps:
-            self._shared_apps[key] = self._make_app(planned, make_app)
+            self._shared_apps[key] = self._make_app(planned, factory)
         return self._shared_apps[key]
-
-    def _make_app(self, planned: PlannedConversation, make_app: AppFactory) -> PreparedApp:
-        scenario = planned.scenario
-        world = scenario.make_world(planned.seed)
-        agent = scenario.equip_agent(world)
-        optional = select_accepted_arguments(make_app, world=world, matcher_only=scenario.matcher_only)
-        app = make_app(scenario, agent, self._model, **optional)
-        if not _is_app(app):
-            raise InputError(
-                f"the arm {planned.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
-            )
-        return PreparedApp(_add_checkpointer(app), make_app, agent, world)
 
     async def ask_for_retry(
         self, prepared: PreparedApp, messages: Sequence[BaseMessage]
     ) -> AppFactory | None:
-        """Return what makes the app of another trial; None if the arm makes no other."""
-        again = getattr(prepared.make_app, "again", None)
-        if again is None:
+        """Return the function that makes the app of another trial, or None if there is to be none."""
+        make_retry = getattr(prepared.factory, "again", None)
+        if make_retry is None:
             return None
-        next_factory: AppFactory | None = await again(
+        retry_factory: AppFactory | None = await make_retry(
             self._model, messages, partial(read_world_outcome, prepared.world)
         )
-        return next_factory
+        return retry_factory
 
-    def _load_model(self) -> Any:
-        if self._factories and isinstance(self._model_or_name, str):
+    def _make_app(self, planned: PlannedConversation, factory: AppFactory) -> PreparedApp:
+        scenario = planned.scenario
+        world = scenario.make_world(planned.seed)
+        agent = scenario.equip_agent(world)
+        optional = select_accepted_arguments(factory, world=world, matcher_only=scenario.matcher_only)
+        app = factory(scenario, agent, self._model, **optional)
+        if not _is_app(app):
+            raise InputError(
+                f"the arm {planned.arm!r} made a {type(app).__name__}, which has neither `invoke` nor `ainvoke`"
+            )
+        return PreparedApp(_add_checkpointer(app), factory, agent, world)
+
+    def _make_model(self) -> Any:
+        has_factories = any(self._get_factory(name) for name in self.names)
+        if has_factories and isinstance(self._model_or_name, str):
             return make_chat_model(self._model_or_name)
         return self._model_or_name
 
-    def _runs_matcher(self, name: str) -> bool:
-        function = self._factories.get(name)
-        return function is not None and "matcher_only" in inspect.signature(function).parameters
+    def _get_factory(self, name: str) -> AppFactory | None:
+        """Return the arm if it is a function that makes apps; None if it is an app."""
+        arm = self._arms[name]
+        return None if _is_app(arm) else arm
+
+    def _has_matcher(self, name: str) -> bool:
+        factory = self._get_factory(name)
+        return factory is not None and "matcher_only" in inspect.signature(factory).parameters
 
 
 def select_accepted_arguments(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A conversation of an app with a simulated user, who take turns within limits."""
+"""Run a conversation of an app with a simulated user."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ from langgraph.types import Command
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.app_turn import AppTurn, parse_app_output
+from arq_graph.milestones.evaluation.arms import App
 from arq_graph.milestones.evaluation.scenario import Limits
-from arq_graph.milestones.evaluation.tested_app import App, AppTurn, parse_app_output
 from arq_graph.milestones.event_loop import is_cancelled_from_outside, make_sync
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import parse_messages
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.agent_message import has_question
-from arq_graph.milestones.users.user_spec import ScriptedUser, User, join_agent_texts
+from arq_graph.milestones.users.user_spec import ScriptedUser, User, UserSpec, join_agent_texts
 from arq_graph.reasoning.failures import list_causes_and_contexts
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
 _MAX_INTERRUPTS = 25
-"""The number of interrupts of one turn after which an app is taken to be in a loop."""
+"""An app that raises so many interrupts in one turn is in a loop."""
 
 _STATE_TIMEOUT = 5.0
 
 
 @dataclass
-class Conversation:
+class SimulatedConversation:
     """The messages of a conversation, and how it ended.
 
     Attributes:
         thread_id: The id of its thread.
-        messages: All messages, those of its history included.
-        ended: Why it ended; None while it goes on.
+        messages: All messages, including those of its history.
+        ended: Why it ended; None until then.
         failure: The exception that ended it.
         is_user_failure: Whether the user raised that exception, not the app.
-        turn_seconds: The seconds that the app took for each turn.
-        usage: The app's calls to its models.
-        history_length: The number of messages that were there before it began.
+        turn_seconds: The seconds that the app took for each turn. A turn begins with a message of the user, unless that
+            answers a question of the app's within a turn.
+        app_usage: The app's calls to its models.
+        history_length: The number of messages before it began.
         moves: The entries of the app's channel `moves`, if it has one, by the id of the user's message.
     """
 
@@ -56,7 +58,7 @@ class Conversation:
     failure: BaseException | None = None
     is_user_failure: bool = False
     turn_seconds: list[float] = field(default_factory=list)
-    usage: UsageTracker = field(default_factory=UsageTracker)
+    app_usage: UsageTracker = field(default_factory=UsageTracker)
     history_length: int = 0
     moves: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -65,8 +67,8 @@ class Conversation:
         """The message of the exception that ended it."""
         if self.failure is None:
             return None
-        # The line of code says where an app's bug is; of a model's error it says nothing.
-        is_model_error = self.failure in self.usage.failures
+        # The line of code shows where the bug of an app is, but not the cause of a model's error.
+        is_model_error = self.failure in self.app_usage.failures
         return clean(describe_error(self.failure, with_location=not is_model_error))
 
     @property
@@ -80,8 +82,8 @@ class Conversation:
         return tuple(event for event in self.events if isinstance(event, Message))
 
     @property
-    def turns(self) -> int:
-        """The number of messages that the user has sent."""
+    def user_message_count(self) -> int:
+        """The number of messages of the user after the history, including answers within a turn."""
         return sum(message.type == "human" for message in self.messages[self.history_length :])
 
 
@@ -92,33 +94,33 @@ async def aconverse(
     limits: Limits | None = None,
     thread_id: str | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    on_change: Callable[[Conversation], None] = lambda _: None,
+    on_change: Callable[[SimulatedConversation], None] = lambda _: None,
     history: Sequence[BaseMessage] = (),
     variables: Mapping[str, Any] | None = None,
-) -> Conversation:
+) -> SimulatedConversation:
     """Run a conversation. An exception of the app or the user ends it, and is stored in it.
 
-    A user who is a guide only answers questions: the conversation ends when the agent's turn is over and asks nothing.
-    An app with a checkpointer gets the new messages, any other app all messages so far. An app that isn't async runs in
-    a thread. When the limit of seconds is over, the app is cancelled; a thread is left behind. Calls that wait for an
-    operator are approved.
+    If the user is a guide, the conversation ends with the first turn of the agent that doesn't ask anything. In each
+    turn, an app with a checkpointer gets only the new messages; any other app gets all messages. An app that isn't
+    async runs in a thread. An async app is cancelled at the limit of seconds, but a thread can't be stopped. Calls that
+    wait for an operator are approved.
 
     Args:
         app: Anything that is invoked with `{"messages": […]}`.
         user: The user, made for this conversation.
         limits: The limits of the conversation; None: those of `Limits()`.
         thread_id: The id of the thread, for an app that has threads; None: a new one.
-        should_stop: Called before anything that costs a model call; if it returns True, the conversation ends.
+        should_stop: Called before each turn and before a user's model; if it returns True, the conversation ends.
         on_change: Called whenever messages have been added.
         history: The messages before the conversation; the app gets them with the first message.
         variables: Values of the agent's variables. The app gets them with the first message, or with each one
             if it has no checkpointer.
     """
     limits = limits or Limits()
-    conversation = Conversation(
+    conversation = SimulatedConversation(
         thread_id or str(uuid4()),
         messages=list(history),
-        usage=UsageTracker(limits.calls),
+        app_usage=UsageTracker(limits.calls),
         history_length=len(history),
     )
     dialogue = _Dialogue(app, user, limits, conversation, should_stop, on_change, variables)
@@ -139,7 +141,7 @@ async def aconverse(
         else:
             conversation.ended = "error"
             conversation.failure = error
-            conversation.is_user_failure = dialogue.is_user_speaking
+            conversation.is_user_failure = dialogue.is_user_failure
     on_change(conversation)
     return conversation
 
@@ -148,41 +150,45 @@ converse = make_sync(aconverse, "converse")
 
 
 class _ConversationEnded(Exception):
+    """Ends the conversation normally, also from inside a turn, where the app waits for an answer."""
+
     def __init__(self, reason: Ended) -> None:
         self.reason = reason
 
 
 @dataclass
 class _Dialogue:
-    """The app and the user of a conversation, who take turns; the arguments are those of `aconverse`."""
+    """Lets the app and the user of a conversation take turns; the arguments are those of `aconverse`."""
 
     app: App
     user: User
     limits: Limits
-    conversation: Conversation
+    conversation: SimulatedConversation
     should_stop: Callable[[], bool]
-    on_change: Callable[[Conversation], None]
+    on_change: Callable[[SimulatedConversation], None]
     variables: Mapping[str, Any] | None
-    is_user_speaking: bool = False
+    is_user_failure: bool = False
     turn: AppTurn | None = None
 
     def __post_init__(self) -> None:
         self.config = {
             "configurable": {"thread_id": self.conversation.thread_id},
-            "callbacks": [self.conversation.usage],
+            "callbacks": [self.conversation.app_usage],
         }
         self.has_checkpointer = bool(getattr(self.app, "checkpointer", None))
         self.has_state = self.has_checkpointer and hasattr(self.app, "aget_state")
-        # With a checkpointer, LangGraph needn't wait until each step is saved.
-        self.invoke_options: dict[str, Any] = {"durability": "exit"} if self.has_state else {}
+        self.invoke_options: dict[str, Any] = {}
+        if self.has_state:
+            self.invoke_options["durability"] = "exit"  # LangGraph needn't wait until each step is saved
 
     async def take_turns(self) -> None:
         """Let user and app take turns until `_ConversationEnded` is raised."""
-        is_guide = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
-        costs_calls = not isinstance(self.user, AgendaUser | ScriptedUser)
+        spec = getattr(self.user, "spec", None)
+        is_guide = isinstance(spec, UserSpec) and spec.role == "guide"
+        has_model = not isinstance(self.user, AgendaUser | ScriptedUser)
         while True:
-            # Users that cost nothing may say that they are done.
-            if costs_calls:
+            # A user without a model costs nothing, and may leave instead.
+            if has_model:
                 self._end_if_stopped()
             text = await self._ask_user()
             self._end_if_stopped()
@@ -190,13 +196,13 @@ class _Dialogue:
             self.conversation.messages.append(user_message)
             self.turn = AppTurn(self.conversation.messages, user_message)
             await self._run_turn(self.turn)
-            # An agent that asks its guide within the turn asks nothing at its end.
-            if is_guide and (self.turn.has_questions or not self._agent_asks()):
+            # An agent that asked its guide within the turn doesn't ask at its end.
+            if is_guide and (self.turn.has_questions or not self._ends_with_question()):
                 raise _ConversationEnded("user")
 
     async def recover_messages(self) -> None:
         """Add the messages of a turn that failed, as far as the app's thread has them."""
-        if self.turn is None or self.is_user_speaking or not self.has_state:
+        if self.turn is None or self.is_user_failure or not self.has_state:
             return
         with suppress(Exception):
             snapshot = await asyncio.wait_for(self.app.aget_state(self.config), _STATE_TIMEOUT)
@@ -209,16 +215,18 @@ class _Dialogue:
         if self.should_stop():
             raise _ConversationEnded("limit")
 
-    def _agent_asks(self) -> bool:
+    def _ends_with_question(self) -> bool:
         return has_question(join_agent_texts(self.conversation.spoken_messages))
 
     async def _ask_user(self) -> str:
-        self.is_user_speaking = True
-        text = await self.user.aspeak(self.conversation.spoken_messages)
-        self.is_user_speaking = False
+        try:
+            text = await self.user.aspeak(self.conversation.spoken_messages)
+        except BaseException:
+            self.is_user_failure = True
+            raise
         if text is None:
             raise _ConversationEnded("user")
-        if self.conversation.turns >= self.limits.turns:
+        if self.conversation.user_message_count >= self.limits.turns:
             raise _ConversationEnded("turns")
         return clean(text)
 
@@ -243,7 +251,7 @@ class _Dialogue:
             raise InputError("the app returned no AI message for this turn")
 
     def _make_input(self, turn: AppTurn) -> dict[str, Any]:
-        is_first_turn = self.conversation.turns == 1
+        is_first_turn = self.conversation.user_message_count == 1
         if self.has_checkpointer and not is_first_turn:
             return {"messages": [turn.user_message]}
         app_input: dict[str, Any] = {"messages": list(self.conversation.messages)}
@@ -252,10 +260,10 @@ class _Dialogue:
         return app_input
 
     async def _invoke_app(self, app_input: Any) -> Any:
-        await asyncio.sleep(0)  # an app that never waits would not be stopped at its limit
+        await asyncio.sleep(0)  # else an app that never waits could not be cancelled at the limit of seconds
         started = time.monotonic()
         try:
-            with self.conversation.usage.listen():
+            with self.conversation.app_usage.listen():
                 if callable(getattr(self.app, "ainvoke", None)):
                     return await self.app.ainvoke(app_input, self.config, **self.invoke_options)
                 return await asyncio.to_thread(self.app.invoke, app_input, self.config, **self.invoke_options)
@@ -277,7 +285,7 @@ class _Dialogue:
         question = value
         if isinstance(value, Mapping):
             if calls := value.get("action_requests"):
-                return {"decisions": [{"type": "approve"} for _ in calls]}
+                return {"decisions": [{"type": "approve"}] * len(calls)}
             question = value.get("text") if value.get("type") == "speak" else None
         if not isinstance(question, str):
             raise InputError(
@@ -292,9 +300,11 @@ class _Dialogue:
         if self.turn is None or not isinstance(state, Mapping):
             return
         moves = state.get("moves")
-        if isinstance(moves, list):
-            turn_id = str(self.turn.user_message.id)
-            current_turn_moves = [
-                move for move in moves if isinstance(move, Mapping) and move.get("turn") == turn_id
-            ]
-            self.conversation.moves[turn_id] = current_turn_moves
+        if not isinstance(moves, list):
+            return
+        turn_id = str(self.turn.user_message.id)
+        current_turn_moves = []
+        for move in moves:
+            if isinstance(move, Mapping) and move.get("turn") == turn_id:
+                current_turn_moves.append(move)
+        self.conversation.moves[turn_id] = current_turn_moves

@@ -1,4 +1,4 @@
-"""The run of an evaluation: its planned conversations, in this process or in workers, each stored as it ends."""
+"""Run the planned conversations of an evaluation, in this process or in workers, and store each as it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arq_graph.milestones.evaluation.results import (
     ConversationResult,
     Outcome,
     make_entry,
-    read_stored_conversation,
+    parse_stored_conversations,
 )
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import WorkerDiedError, WorkerPool
@@ -26,28 +26,28 @@ from arq_graph.milestones.store import RunStore
 
 OnConversation = Callable[[PlannedConversation, Outcome], None]
 _MAX_UNREACHABLE = 3
-"""The number of conversations in a row without a model that end a run: the others would fare no better."""
+"""The run ends after so many conversations in a row in which a model was unreachable."""
 
-Batch = tuple[Sequence[PlannedConversation], Coroutine[Any, Any, Sequence[ConversationResult]]]
+Batch = Sequence[PlannedConversation]
 
 
 @dataclass
 class EvaluationRun:
-    """The planned conversations of an evaluation, of which those that a store holds aren't run again.
+    """The planned conversations of an evaluation; those that its store holds already aren't run again.
 
     Args:
         runner: Runs a conversation.
-        planned: All conversations.
+        plan: All conversations.
         concurrency: The number of conversations at the same time, in each worker.
         store: The results file.
         pool: The workers; None: this process runs the conversations.
         on_conversation: Called with each conversation and its outcome.
         outcomes: The outcomes so far, by the conversation's id.
-        unreachable_in_a_row: The number of conversations in a row in which a model was out of reach.
+        unreachable_in_a_row: The number of conversations in a row in which a model was unreachable.
     """
 
     runner: ConversationRunner
-    planned: Sequence[PlannedConversation]
+    plan: Sequence[PlannedConversation]
     concurrency: int
     store: RunStore | None
     pool: WorkerPool | None
@@ -66,24 +66,27 @@ class EvaluationRun:
 
         Raises:
             InputError: The store holds runs or arms that aren't planned.
-            ModelUnavailableError: Models were out of reach in several conversations in a row.
+            ModelUnavailableError: Models were unreachable in several conversations in a row.
         """
         self._restore_outcomes()
-        remaining = deque(planned for planned in self.planned if planned.id not in self.outcomes)
-        if self.pool is None:
-            batches, concurrency = self._make_single_batches(remaining), self.concurrency
-        else:
-            batches, concurrency = self._make_worker_batches(remaining, self.pool), self.pool.size
-        async with aclosing(run_concurrently(batches, concurrency)) as finished:
+        batches = self._make_batches()
+        batches_at_once = self.pool.size if self.pool else self.concurrency
+        async with aclosing(run_concurrently(batches, batches_at_once)) as finished:
             async for batch, results in finished:
                 for planned, result in zip(batch, results, strict=True):
                     self._save(planned, result)
                 self._require_reachable_models(results)
 
     def _restore_outcomes(self) -> None:
-        finished = self._read_finished()
+        if self.store is None:
+            return
+        finished: dict[str, ConversationRecord] = {}
+        for stored in parse_stored_conversations(self.store.entries()):
+            self.runner.budget.add(stored.calls, stored.cost)
+            if stored.record is not None:
+                finished.setdefault(stored.record.id, stored.record)
         self._require_all_planned(finished)
-        for planned in self.planned:
+        for planned in self.plan:
             record = finished.get(planned.id)
             if record is not None:
                 # A milestone that End required before may have been named as the goal since.
@@ -91,62 +94,46 @@ class EvaluationRun:
                 self.outcomes[planned.id] = outcome
                 self.on_conversation(planned, outcome)
 
-    def _read_finished(self) -> dict[str, ConversationRecord]:
-        """Read the finished conversations of the store, and count what all of them spent."""
-        finished: dict[str, ConversationRecord] = {}
-        if self.store is None:
-            return finished
-        for entry in self.store.entries():
-            stored = read_stored_conversation(entry)
-            if stored is None:
-                continue
-            self.runner.budget.add(stored.calls, stored.cost)
-            if stored.record is not None:
-                finished.setdefault(stored.record.id, stored.record)
-        return finished
-
     def _require_all_planned(self, finished: dict[str, ConversationRecord]) -> None:
-        """Refuse to leave out finished runs and arms; scenarios may be removed from the suite."""
+        """Raise if the plan lacks runs or arms of stored conversations; scenarios may have been removed."""
+        planned_ids = {planned.id for planned in self.plan}
         records = [record for record in finished.values() if record.scenario in self.runner.scenarios]
-        planned_ids = {planned.id for planned in self.planned}
-        left_out = [record for record in records if record.id not in planned_ids]
-        if not left_out:
+        unplanned = [record for record in records if record.id not in planned_ids]
+        if not unplanned:
             return
-        runs = max(record.run or 1 for record in records)
-        arms = {record.arm or "" for record in records}
+        stored_runs = max(record.run or 1 for record in records)
+        stored_arms = {record.arm or "" for record in records}
         advice = []
-        if runs > max(planned.run for planned in self.planned):
-            advice.append(f"--runs {runs} (in Python, runs=)")
-        if arms - {planned.arm for planned in self.planned}:
-            advice.append(f"--arms {quote(','.join(sorted(arms)))}")
+        if stored_runs > max(planned.run for planned in self.plan):
+            advice.append(f"--runs {stored_runs} (in Python, runs=)")
+        if stored_arms - {planned.arm for planned in self.plan}:
+            advice.append(f"--arms {quote(','.join(sorted(stored_arms)))}")
         raise InputError(
-            f"{len(left_out)} of the stored conversations are outside this plan: "
+            f"{len(unplanned)} of the stored conversations are outside this plan: "
             f"pass at least {' and '.join(advice)}"
         )
 
-    def _make_single_batches(self, remaining: deque[PlannedConversation]) -> Iterator[Batch]:
+    def _make_batches(self) -> Iterator[tuple[Batch, Coroutine[Any, Any, Sequence[ConversationResult]]]]:
+        """Yield batches and what runs them, until nothing is left or the run must stop.
+
+        A batch is one conversation in this process, and up to `concurrency` conversations in a worker.
+        """
+        remaining = deque(planned for planned in self.plan if planned.id not in self.outcomes)
         while remaining and not self.stop_reason:
-            batch = [remaining.popleft()]
+            size = 1
+            if self.pool is not None:
+                # The last conversations are divided among all workers.
+                size = min(self.concurrency, ceil(len(remaining) / self.pool.size))
+            batch = [remaining.popleft() for _ in range(size)]
             yield batch, self._run_batch(batch)
 
-    def _make_worker_batches(
-        self, remaining: deque[PlannedConversation], pool: WorkerPool
-    ) -> Iterator[Batch]:
-        while remaining and not self.stop_reason:
-            # The last conversations are divided among all workers.
-            size = min(self.concurrency, ceil(len(remaining) / pool.size))
-            batch = [remaining.popleft() for _ in range(size)]
-            yield batch, self._run_batch_in_worker(batch, pool)
-
-    async def _run_batch(self, batch: Sequence[PlannedConversation]) -> Sequence[ConversationResult]:
-        return [await self.runner.run_conversation(planned) for planned in batch]
-
-    async def _run_batch_in_worker(
-        self, batch: Sequence[PlannedConversation], pool: WorkerPool
-    ) -> Sequence[ConversationResult]:
-        keys = [(planned.arm, planned.scenario.name, planned.run, planned.seed) for planned in batch]
+    async def _run_batch(self, batch: Batch) -> Sequence[ConversationResult]:
+        if self.pool is None:
+            (planned,) = batch
+            return [await self.runner.run_conversation(planned)]
+        keys = [planned.key for planned in batch]
         try:
-            results: Sequence[ConversationResult] = await pool.call(keys)
+            results: Sequence[ConversationResult] = await self.pool.call(keys)
         except WorkerDiedError as error:
             # What they spent is unknown.
             reason = f"its worker died: {error}"
@@ -163,7 +150,10 @@ class EvaluationRun:
 
     def _require_reachable_models(self, results: Sequence[ConversationResult]) -> None:
         for result in results:
-            self.unreachable_in_a_row = self.unreachable_in_a_row + 1 if result.is_model_unreachable else 0
+            if not result.is_model_unreachable:
+                self.unreachable_in_a_row = 0
+                continue
+            self.unreachable_in_a_row += 1
             if self.unreachable_in_a_row >= _MAX_UNREACHABLE:
                 raise ModelUnavailableError(
                     f"a model was out of reach in {self.unreachable_in_a_row} conversations in a row, so the run "

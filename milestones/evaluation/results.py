@@ -1,14 +1,14 @@
-"""The results of conversations, and the file that holds them, from which a run is resumed and scored again.
+"""The results of conversations, and the entries of the results file that holds them.
 
-Each entry of the file is one conversation. Its `messages` make it a transcript, which `read_transcripts` reads and
-`arq-graph score` scores again; `arq_graph` holds its measure. If a limit or a model out of reach cut it off, its
-messages are under `unfinished`: it is run again, and what it cost counts nevertheless.
+Each entry is one conversation. Its `messages` make it a transcript, which `read_transcripts` reads and `arq-graph
+score` scores again; `arq_graph` holds its measure. The messages of a conversation that a limit or an unreachable model
+cut off are under `unfinished`: it is run again when the run is resumed, but its calls and its cost count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +19,15 @@ from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import read_transcript, read_transcripts
+from arq_graph.milestones.transcripts.formats import read_transcripts
+from arq_graph.milestones.transcripts.messages import parse_messages
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
-_MESSAGE_FIELDS = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
+_MESSAGE_FIELDS = ("role", "tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
 
 Outcome = ConversationRecord | BrokenConversation
-
-JUDGE_VOTES = "the judge's votes"
-"""The name, in the header of a results file, for the number of votes for each criterion, if it is more than one."""
 
 
 class StoredConversation(BaseModel):
@@ -53,9 +51,9 @@ class ConversationResult:
     Args:
         outcome: Its measure, or why it couldn't be run or measured.
         messages: Its messages, as `dump_messages` returns them.
-        calls: The number of model calls, those of the user and the judge included.
+        calls: The number of model calls, including those of the user and the judge.
         cost: The cost of these calls.
-        is_model_unreachable: Whether a model was out of reach, so that the outcome says nothing about the app.
+        is_model_unreachable: Whether a model was unreachable, so that the outcome says nothing about the app.
     """
 
     outcome: Outcome
@@ -70,13 +68,13 @@ def make_entry(planned: PlannedConversation, result: ConversationResult) -> dict
     stored = StoredConversation(calls=result.calls, cost=result.cost)
     if isinstance(result.outcome, ConversationRecord):
         stored.record = result.outcome
-        conversation = _dump_conversation(planned, result.messages)
+        conversation = _describe_conversation(planned) | {"messages": result.messages}
     else:
         conversation = {"id": planned.id, "unfinished": result.messages}
-    return {"arq_graph": stored.model_dump(mode="json", exclude_defaults=True), **conversation}
+    return {"arq_graph": stored.model_dump(mode="json", exclude_defaults=True)} | conversation
 
 
-def read_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | None:
+def parse_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | None:
     """Return the measure in an entry; None if it can't be read, so that the conversation is run again."""
     try:
         return StoredConversation.model_validate(entry.get("arq_graph"))
@@ -84,12 +82,20 @@ def read_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | N
         return None
 
 
+def parse_stored_conversations(entries: Iterable[Mapping[str, Any]]) -> Iterator[StoredConversation]:
+    """Yield the measures in entries; those that can't be read, and headers, are left out."""
+    for entry in entries:
+        stored = parse_stored_conversation(entry)
+        if stored is not None:
+            yield stored
+
+
 def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
-    """Yield the finished conversations of a results file, read lazily. One that was run twice comes twice."""
+    """Yield the finished conversations of a results file, read lazily; a conversation that was run twice, twice."""
     for transcript in read_transcripts(file):
         if not isinstance(transcript, Transcript):
             continue
-        stored = read_stored_conversation(transcript.extra)
+        stored = parse_stored_conversation(transcript.extra)
         if stored and stored.record:
             yield stored.record, transcript
 
@@ -108,29 +114,38 @@ def dump_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 
 def build_transcript(
-    planned: PlannedConversation, messages: Sequence[Mapping[str, Any]], agent: Agent | None
+    planned: PlannedConversation, messages: Sequence[BaseMessage], agent: Agent | None
 ) -> Transcript:
-    """Return the transcript that is measured, with the agent's instructions and tools."""
-    transcript = read_transcript(_dump_conversation(planned, messages))
-    if agent is None:
-        return transcript
-    return replace(
-        transcript,
-        instructions=transcript.instructions or agent.describe_instructions(),
-        tools=get_argument_schemas(list(agent.toolbox.values())),
+    """Return the transcript that is measured: what `read_transcripts` would return, with the agent's tools."""
+    scenario = planned.scenario
+    history_events, _ = parse_messages(messages[: len(scenario.history_messages)])
+    events, instructions = parse_messages(messages)
+    tools: Mapping[str, Mapping[str, Any]] = {}
+    if agent is not None:
+        instructions = instructions or agent.describe_instructions()
+        tools = get_argument_schemas(list(agent.toolbox.values()))
+    return Transcript(
+        tuple(events),
+        id=planned.id,
+        task=scenario.task or scenario.name,
+        use_case=scenario.use_case,
+        instructions=instructions,
+        tools=tools,
+        extra=_describe_conversation(planned),
+        history_length=len(history_events),
     )
 
 
-def _dump_conversation(planned: PlannedConversation, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _describe_conversation(planned: PlannedConversation) -> dict[str, Any]:
+    """Return the fields of an entry that say which conversation it is."""
     scenario = planned.scenario
-    conversation: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": planned.id,
         "task_id": scenario.task or scenario.name,
         "use_case": scenario.use_case,
-        "messages": messages,
     }
     if scenario.agent is not None:
-        conversation["agent"] = scenario.agent.name
+        fields["agent"] = scenario.agent.name
     if scenario.history_messages:
-        conversation["history"] = len(scenario.history_messages)
-    return conversation
+        fields["history"] = len(scenario.history_messages)
+    return fields

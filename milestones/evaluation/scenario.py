@@ -1,4 +1,4 @@
-"""Scenarios: a user with a goal, an agent, its world, the milestones to measure, and the limits of a conversation."""
+"""Scenarios: each has a user with a goal, an agent and its world, milestones, and the limits of a conversation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Problem, make_validation_error
 from arq_graph.agent.tools import get_argument_schema, make_tool
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.milestones.evaluation.expectation import Expectation, HistoryStep, make_history_messages
+from arq_graph.milestones.evaluation.expectation import Expectation
+from arq_graph.milestones.evaluation.history import HistoryEntry, make_history_messages
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import load_rules
@@ -33,15 +34,15 @@ World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
 
 _MISSPELLING_CUTOFF = 80
-"""The similarity, in percent, from which a name counts as a misspelling of another one."""
+"""Two names that are at least this similar, in percent, count as one name and its misspelling."""
 
 
 class Limits(Part):
-    """The limits of one conversation; one that ends at a limit is measured nevertheless.
+    """The limits of one conversation. A conversation that ends at a limit is measured, too.
 
     Args:
         turns: The number of the user's messages, 1 or more.
-        calls: The number of the app's requests to its models, 1 or more; the one that would exceed it is not made.
+        calls: The number of the app's requests to its models, 1 or more. The conversation ends at the next request.
         seconds: The duration, above 0. None: no limit.
 
     Raises:
@@ -61,24 +62,25 @@ class Scenario(Part):
         user: The simulated user.
         milestones: The graph that it is measured on.
         agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
-        world: Makes the world of one conversation. Its methods replace the agent's tools of the same names; or it is
-            an `Environment`. It gets a `seed` if it has such an argument. The report has what its `outcome()` returns.
-            None: all conversations share the agent's own tools, and whatever these change.
+        world: A class or function that makes the world of one conversation; it is called with a `seed` if it has such
+            an argument. The world's methods replace the agent's tools of the same names, or the world is an
+            `Environment`. The result of the world's `outcome()` is in the report. None: all conversations share the
+            agent's own tools, and whatever these change.
         limits: The limits of a conversation.
         use_case: The category by which reports group it.
         task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
-        goal: The milestone that serves what the user came for. The conversation is measured on a graph whose End
-            requires it, too. Reports show first how often it was reached.
+        goal: The milestone that means that the user's goal is reached. The End of the measured graph requires it, too.
+            Reports show first how often it was reached.
         says: The user's only message, instead of `user`.
         history: The messages and calls before the conversation; they aren't measured.
         expect: The expected answer, from which the milestones are made.
         variables: Values of the agent's variables, by name.
         probes: Its purpose, in a sentence.
-        twin: The scenario that differs in one thing, and in what is expected.
+        twin: The name of the scenario that differs in one detail, and so in the right answer.
 
     Raises:
-        SpecError: There is neither a user nor what one says, nothing to measure, or a world and no agent; or something
-            is named that isn't there.
+        SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`; it has a world but no
+            agent; or it names something that doesn't exist.
     """
 
     name: Text
@@ -91,7 +93,7 @@ class Scenario(Part):
     task: str | None = None
     goal: str | None = None
     says: Text | None = None
-    history: tuple[HistoryStep, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
     expect: Expectation | None = None
     variables: Mapping[str, JsonValue] = {}
     probes: Text | None = None
@@ -108,9 +110,9 @@ class Scenario(Part):
         expectation = Expectation.model_validate(fields["expect"])
         agent = fields.get("agent")
         if not isinstance(agent, Agent):
-            raise ValueError("expects something of an agent, and names no `agent`")  # noqa: TRY004
+            raise ValueError("expects something of an agent, but names no `agent`")  # noqa: TRY004
         graph = expectation.make_graph(agent.toolbox)
-        return {**fields, "expect": expectation, "milestones": graph}
+        return fields | {"expect": expectation, "milestones": graph}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -121,7 +123,7 @@ class Scenario(Part):
 
     @property
     def matcher_only(self) -> bool:
-        """True if only the active guidelines are expected, so that nothing but the matcher runs."""
+        """True if the scenario tests only which guidelines the matcher activates."""
         return self.expect is not None and self.expect.active is not None
 
     @property
@@ -131,10 +133,18 @@ class Scenario(Part):
 
     @property
     def tools(self) -> list[Any] | None:
-        """The agent's tools, for their schemas; None without an agent, or if it has no tools but a world."""
+        """The agent's tools, for their schemas; None if they aren't known here.
+
+        They aren't known without an agent, nor if a world replaces the tools of an agent that lists none.
+        """
         if self.agent is None or (self.world and not self.agent.toolbox):
             return None
         return list(self.agent.toolbox.values())
+
+    @property
+    def world_class(self) -> Any:
+        """The class or function that makes the world, without the arguments that a suite file sets."""
+        return getattr(self.world, "func", self.world)
 
     @cached_property
     def measured_graph(self) -> MilestoneGraph:
@@ -147,8 +157,8 @@ class Scenario(Part):
         return tuple(make_history_messages(self.history))
 
     def compute_fingerprints(self) -> dict[str, str]:
-        """Return a fingerprint of each thing that shapes its conversations, by its name in messages."""
-        parts = {
+        """Return a fingerprint of each thing that shapes its conversations, by the name that errors show."""
+        fingerprints = {
             "the user": fingerprint(self.user, self.says),
             "the history": fingerprint(self.history, self.variables),
             "the limits": fingerprint(self.limits),
@@ -158,8 +168,8 @@ class Scenario(Part):
         if self.agent is not None:
             for field in type(self.agent).model_fields:
                 name = "guidelines or their tools" if field == "guidelines" else field
-                parts[f"the agent's {name}"] = fingerprint(getattr(self.agent, field))
-        return {f"{name} of scenario {self.name!r}": value for name, value in parts.items()}
+                fingerprints[f"the agent's {name}"] = fingerprint(getattr(self.agent, field))
+        return fingerprints
 
     def make_user(self, seed: int, model: Any = None) -> User:
         """Make the user of one conversation; see `simulated.make_user`."""
@@ -213,13 +223,11 @@ class Scenario(Part):
         schemas = get_argument_schemas(self.tools)
         if self.world is None:
             return schemas
-        world_class = getattr(self.world, "func", self.world)
         for name in schemas:
             schemas[name] = {}
-            method: Any = getattr(world_class, name, None)
-            if inspect.isroutine(method):
-                bound = inspect.getattr_static(world_class, name, method).__get__(world_class)
-                schemas[name] = get_argument_schema(self._make_world_tool(bound))
+            if inspect.isroutine(getattr(self.world_class, name, None)):
+                method = _bind_to_class(self.world_class, name)
+                schemas[name] = get_argument_schema(self._make_world_tool(method))
         return schemas
 
     def _make_world_tool(self, method: Any) -> BaseTool:
@@ -233,8 +241,14 @@ class Scenario(Part):
         missing = [name for name in ("reset", "step", "actions", "done", "score") if not hasattr(world, name)]
         return SpecError(
             f"the world of scenario {self.name!r}, a {type(world).__qualname__}, has none of the agent's tools as "
-            f"methods ({tool_names}), and is no `Environment`: for that it lacks {', '.join(missing)}"
+            f"methods ({tool_names}), and isn't an `Environment` either: for that it lacks {', '.join(missing)}"
         )
+
+
+def _bind_to_class(world_class: Any, name: str) -> Any:
+    """Return a method without its parameter `self`, which isn't an argument of the tool; a static method as it is."""
+    method = getattr(world_class, name)
+    return inspect.getattr_static(world_class, name, method).__get__(world_class)
 
 
 def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> Iterator[Problem]:
@@ -245,11 +259,12 @@ def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> 
     if agent is None:
         return
     yield from _find_unknown_variables(scenario.variables, agent)
-    yield from _find_misspelt_methods(scenario.world, agent)
+    if scenario.world is not None:
+        yield from _find_misspelt_methods(scenario.world_class, agent)
     if scenario.user is not None:
         yield from _find_misspelt_slots(scenario.user, schemas or {})
-    for index, step in enumerate(scenario.history):
-        for place, message in step.find_problems(schemas):
+    for index, entry in enumerate(scenario.history):
+        for place, message in entry.find_problems(schemas):
             yield ("history", index, *place), message
     if scenario.expect is not None:
         guideline_ids = [guideline.id for guideline in agent.guidelines]
@@ -263,7 +278,7 @@ def _find_missing_parts(scenario: Scenario) -> Iterator[Problem]:
     elif (scenario.user is None) == (scenario.says is None):
         yield (), "must have either a `user`, or what one `says`"
     if scenario.agent is None and scenario.world is not None:
-        yield (), "has a `world`, whose tools replace those of an agent, and names no `agent`"
+        yield (), "has a `world`, whose methods replace an agent's tools, but names no `agent`"
 
 
 def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> Iterator[Problem]:
@@ -271,8 +286,8 @@ def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | Non
     file = graph.file or "its graph"
     if scenario.goal is not None and scenario.goal not in graph:
         hint = suggestion(scenario.goal, graph)
-        yield ("goal",), f"the goal {scenario.goal!r} is no milestone of {file}{hint}"
-    # Milestones that are made from an expectation are checked where it stands.
+        yield ("goal",), f"the goal {scenario.goal!r} isn't a milestone of {file}{hint}"
+    # Milestones that are made from an expectation are checked as that expectation.
     if scenario.expect is None:
         errors = [(error.line, error.message) for error in check_milestones(graph, schemas).errors]
         if errors:
@@ -291,9 +306,8 @@ def _find_unknown_variables(variables: Mapping[str, Any], agent: Agent) -> Itera
             yield ("variables", name), f"the agent has no settable variable {name!r}{hint}"
 
 
-def _find_misspelt_methods(world: Any, agent: Agent) -> Iterator[Problem]:
+def _find_misspelt_methods(world_class: Any, agent: Agent) -> Iterator[Problem]:
     """Yield methods of the world that nothing calls, and whose names are nearly those of tools that it lacks."""
-    world_class = getattr(world, "func", world)
     lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world_class, name)]
     for name in dir(world_class):
         is_method = inspect.isroutine(getattr(world_class, name))
@@ -315,4 +329,4 @@ def _find_misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Itera
             hint = suggestion(word, sorted(arguments - known_facts), cutoff=_MISSPELLING_CUTOFF)
             if hint and word not in arguments:
                 place = ("user", "intents", index, "slots", name)
-                yield place, f"the slot {name!r} is no tool's argument{hint}"
+                yield place, f"the slot {name!r} isn't an argument of any tool{hint}"

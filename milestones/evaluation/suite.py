@@ -17,6 +17,9 @@ from arq_graph.agent.yaml_file import read_model
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite_file import SuiteFile, require_unique_names
 
+PlanKey = tuple[str, str, int, int]
+"""A planned conversation without its scenario: arm, scenario's name, run and seed."""
+
 
 @dataclass(frozen=True)
 class PlannedConversation:
@@ -38,6 +41,11 @@ class PlannedConversation:
     def id(self) -> str:
         """Its id, unique in its suite."""
         return f"{self.scenario.name} / {self.arm} / {self.run}"
+
+    @property
+    def key(self) -> PlanKey:
+        """The conversation as it is sent to a worker."""
+        return self.arm, self.scenario.name, self.run, self.seed
 
 
 class Suite(Part):
@@ -69,7 +77,7 @@ class Suite(Part):
         return cls(scenarios=file.all_scenarios, seed=file.seed, name=file.name or Path(path).stem)
 
     def plan_conversations(self, arms: Sequence[str], runs: int) -> Iterator[PlannedConversation]:
-        """Yield every conversation; the arms of a run stand together, so that a run that is stopped leaves pairs.
+        """Yield every conversation. Arms vary fastest, so that a stopped run still has pairs to compare.
 
         Args:
             arms: The names of the arms.

@@ -13,7 +13,7 @@ defaults:                                # for every scenario that does not say 
   user: {persona: impatient}
 scenarios:
 - name: late boots
-  goal: expedite_shipping                # the milestone that serves what the user came for
+  goal: expedite_shipping                # the milestone that means that the user's goal is reached
   user:
     intents:
     - request: Where is my order?
@@ -31,6 +31,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
 from string import Template
@@ -42,22 +43,23 @@ from arq_graph.agent.modules import load
 from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
-from arq_graph.agent.yaml_file import read_model, read_text
+from arq_graph.agent.yaml_file import Document, read_model, read_text
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.evaluation.expectation import Expectation, HistoryStep
+from arq_graph.milestones.evaluation.expectation import Expectation
+from arq_graph.milestones.evaluation.history import HistoryEntry
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
 from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
 
 # `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
-_ARGUMENT = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
 
 _EXCLUSIVE_FIELDS = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
 
 
 class PartialUser(UserSpec):
-    """A part of a user's specification; the rest is in `defaults`, or the other way round."""
+    """A part of a user's specification: `defaults` may have one part, and a scenario the other."""
 
     intents: Intents = ()
 
@@ -83,8 +85,10 @@ class WorldEntry(Part):
         world = cast(World, load(self.of, folder))
         try:
             signature = inspect.signature(world)
-            seed = {"seed": 0} if "seed" in signature.parameters else {}
-            signature.bind(**seed | self.arguments)
+            arguments = self.arguments
+            if "seed" in signature.parameters:
+                arguments = {"seed": 0} | arguments
+            signature.bind(**arguments)
         except TypeError as error:
             raise SpecError(
                 f"names {self.of!r}, but a world is a class or function that takes the given arguments: {error}"
@@ -97,15 +101,15 @@ class Defaults(Part):
 
     Args:
         agent: The agent's YAML file.
-        milestones: The milestone file; `$name` in it stands for an argument of the world's.
-        world: The class or function that makes the world of one conversation: "module:name"; or a mapping with that
-            under `of`, and its arguments.
+        milestones: The milestone file; `$name` in it stands for an argument of the world.
+        world: The class or function that makes the world of one conversation: "module:name"; or a mapping of its
+            arguments, with "module:name" under `of`.
         user: The simulated user.
         kinds: Kinds of users: one scenario for each.
         limits: The limits of a conversation.
         use_case: The category by which reports group it.
         task: The task that its runs try.
-        goal: The milestone that serves what the user came for.
+        goal: The milestone that means that the user's goal is reached.
     """
 
     agent: Text | None = None
@@ -128,12 +132,12 @@ class ScenarioEntry(Defaults):
         expect: The expected answer; instead of `milestones`.
         variables: Values of the agent's variables, by name.
         probes: Its purpose, in a sentence.
-        twin: The scenario that differs in one thing, and in what is expected.
+        twin: The name of the scenario that differs in one detail, and so in the right answer.
     """
 
     name: Text
     says: Text | None = None
-    history: tuple[HistoryStep, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
     expect: Expectation | None = None
     variables: Mapping[str, JsonValue] = {}
     probes: Text | None = None
@@ -157,26 +161,27 @@ class SuiteFile(Part):
     scenarios: tuple[ScenarioEntry, ...] = ()
     include: tuple[Text, ...] = ()
 
-    _loaded: tuple[Scenario, ...] = PrivateAttr()
+    _all_scenarios: tuple[Scenario, ...] = PrivateAttr()
 
     @property
     def all_scenarios(self) -> tuple[Scenario, ...]:
         """The scenarios of this file, each once for each kind of user, and those of the included files."""
-        return self._loaded
+        return self._all_scenarios
 
     @model_validator(mode="after")
-    def _load(self, info: ValidationInfo) -> Self:
-        document: Any = info.context
-        loader = _ScenarioLoader(self, document.folder)
+    def _load_scenarios(self, info: ValidationInfo) -> Self:
+        """Read the files that the scenarios name; a validator, so that its errors get the lines of this file."""
+        document = cast(Document, info.context)
+        loader = _ScenarioLoader(self, document)
         loader.load()
         if loader.problems:
             raise ValidationError.from_exception_data("suite file", loader.problems)
-        self._loaded = tuple(loader.scenarios)
-        if not self._loaded:
+        self._all_scenarios = tuple(loader.scenarios)
+        if not self._all_scenarios:
             raise make_validation_error(
                 (("scenarios",), "has no scenario; give one, or `include` a file that has some")
             )
-        require_unique_names(self._loaded)
+        require_unique_names(self._all_scenarios)
         return self
 
 
@@ -188,41 +193,52 @@ def require_unique_names(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...
     return scenarios
 
 
+_files_being_read: ContextVar[tuple[Path, ...]] = ContextVar("arq_graph_suite_files", default=())
+
+
 class _ScenarioLoader:
     """Makes the scenarios of a suite file, and collects the problems of all of them."""
 
-    def __init__(self, file: SuiteFile, folder: Path) -> None:
+    def __init__(self, file: SuiteFile, document: Document) -> None:
         self.file = file
-        self.folder = folder
+        self.path = document.path.resolve()
+        self.folder = document.folder
         self.scenarios: list[Scenario] = []
         self.problems: list[Any] = []  # as Pydantic's errors
         # Several scenarios name the same file.
-        self._read_agent = cache(lambda name: Agent.from_yaml(folder / name))
+        self._read_agent = cache(lambda name: Agent.from_yaml(self.folder / name))
         self._parse_milestones = cache(lambda text, file: parse_milestones(text, file=str(file)))
 
     def load(self) -> None:
         included = self._load_included()
         name_counts = Counter(entry.name for entry in self.file.scenarios)
-        known_names = None
-        if not self.problems:  # or all names are unknown
-            known_names = {*name_counts, *(scenario.name for scenario in included)}
+        all_names: set[str] | None = None
+        if not self.problems:  # without those of a file that can't be read, the names aren't complete
+            all_names = set(name_counts)
+            all_names.update(scenario.name for scenario in included)
         for index, entry in enumerate(self.file.scenarios):
             place: Place = ("scenarios", index)
-            entry_problems = make_validation_error(
-                *_find_entry_problems(entry, known_names, name_counts[entry.name])
-            )
-            self._add_problem(place, entry_problems)
+            for problem in _find_entry_problems(entry, all_names, name_counts[entry.name]):
+                self._add_errors(place, make_validation_error(problem))
             self._load_entry(entry, place)
         self.scenarios += included
 
     def _load_included(self) -> list[Scenario]:
         scenarios: list[Scenario] = []
+        files = (*_files_being_read.get(), self.path)
+        token = _files_being_read.set(files)
         for index, name in enumerate(self.file.include):
+            place = ("include", index)
+            if (self.folder / name).resolve() in files:
+                problem = f"names {name!r}, which is this file or includes it; leave it out"
+                self._add_errors(place, make_validation_error(((), problem)))
+                continue
             try:
                 included_file = read_model(self.folder / name, SuiteFile, file_kind="suite file")
                 scenarios += included_file.all_scenarios
             except SpecError as error:
-                self._add_problem(("include", index), error)
+                self._add_errors(place, error)
+        _files_being_read.reset(token)
         return scenarios
 
     def _load_entry(self, entry: ScenarioEntry, place: Place) -> None:
@@ -243,24 +259,24 @@ class _ScenarioLoader:
                 fields[key] = load_field()
             except (SpecError, ValidationError) as error:
                 is_own = key in entry.model_fields_set
-                self._add_problem((*place, key) if is_own else ("defaults", key), error)
+                self._add_errors((*place, key) if is_own else ("defaults", key), error)
         if len(self.problems) > problems_before:
             return
         try:
             self.scenarios += _make_scenarios(fields)
         except (SpecError, ValidationError) as error:
-            self._add_problem(place, error)
+            self._add_errors(place, error)
 
     def _load_milestones(self, name: str, world: WorldEntry | None) -> MilestoneGraph:
         file = self.folder / name
         arguments = world.arguments if world else {}
-        return self._parse_milestones(_read_template(file, arguments), file)
+        return self._parse_milestones(_read_with_arguments(file, arguments), file)
 
-    def _add_problem(self, place: Place, error: SpecError | ValidationError) -> None:
+    def _add_errors(self, place: Place, error: SpecError | ValidationError) -> None:
         if isinstance(error, SpecError):
             error = make_validation_error(((), error))
         for detail in error.errors():
-            self.problems.append({**detail, "loc": (*place, *detail["loc"])})
+            self.problems.append(dict(detail) | {"loc": place + detail["loc"]})
 
 
 def _merge_defaults(defaults: Defaults, entry: ScenarioEntry) -> dict[str, Any]:
@@ -291,40 +307,46 @@ def _make_scenarios(fields: Mapping[str, Any]) -> Iterator[Scenario]:
     if not kinds:
         yield Scenario.model_validate(fields)
     for kind in kinds:
-        of_kind = {**fields, "name": f"{fields['name']} ({kind})"}
+        kind_fields = fields | {"name": f"{fields['name']} ({kind})"}
         if fields.get("task"):
-            of_kind["task"] = f"{fields['task']} ({kind})"
+            kind_fields["task"] = f"{fields['task']} ({kind})"
         if "user" in fields:
-            of_kind["user"] = {**fields["user"], "kind": kind}
-        yield Scenario.model_validate(of_kind)
+            kind_fields["user"] = fields["user"] | {"kind": kind}
+        yield Scenario.model_validate(kind_fields)
 
 
-def _find_entry_problems(entry: ScenarioEntry, known_names: set[str] | None, count: int) -> Iterator[Problem]:
-    """Yield mistakes that would otherwise pass: repeated and unknown names, and fields that are not used."""
+def _find_entry_problems(entry: ScenarioEntry, all_names: set[str] | None, count: int) -> Iterator[Problem]:
+    """Yield mistakes that would otherwise pass: repeated and unknown names, and fields that aren't used.
+
+    Args:
+        entry: The scenario.
+        all_names: The names of all scenarios of the suite; None if they aren't known.
+        count: The number of scenarios of the file that have its name.
+    """
     if count > 1:
-        yield ("name",), f"is {entry.name!r}, as is that of another scenario; give each its own"
-    if known_names and entry.twin:
-        other_names = known_names - {entry.name}
+        yield ("name",), f"is {entry.name!r}, and another scenario has the same name; give each its own"
+    if all_names and entry.twin:
+        other_names = all_names - {entry.name}
         if entry.twin not in other_names:
             hint = suggestion(entry.twin, other_names)
             yield ("twin",), f"the twin {entry.twin!r} names no other scenario in the suite{hint}"
     for name, replaced in _EXCLUSIVE_FIELDS:
         if {name, replaced} <= entry.model_fields_set:
             yield (replaced,), f"cannot be combined with `{name}`; leave one of them out"
-    if entry.expect and (match := _ARGUMENT.search(entry.expect.model_dump_json())):
+    if entry.expect and (match := _PLACEHOLDER.search(entry.expect.model_dump_json())):
         yield (
             ("expect",),
-            f"has `{match[0]}`, which is replaced by a world's argument only in milestone files; write the value",
+            f"has `{match[0]}`, but only milestone files can name arguments of the world; write the value",
         )
 
 
-def _read_template(file: Path, arguments: Mapping[str, Any]) -> str:
+def _read_with_arguments(file: Path, arguments: Mapping[str, Any]) -> str:
     """Return the text of a milestone file, with the world's arguments in place of their names."""
     text = read_text(file, file_kind="milestone file")
-    for match in _ARGUMENT.finditer(text):
+    for match in _PLACEHOLDER.finditer(text):
         if match[1] not in arguments:
             hint = suggestion(match[1], arguments)
             line = text.count("\n", 0, match.start()) + 1
-            message = f"`{match[0]}` stands for an argument that the world is not given{hint}"
+            message = f"`{match[0]}` stands for an argument that the world isn't given{hint}"
             raise SpecError(message, file=str(file), line=line)
     return Template(text).safe_substitute(arguments)

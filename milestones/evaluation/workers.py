@@ -1,4 +1,4 @@
-"""Workers: processes, here or on other machines, that run an async function for a `concurrent.futures.Executor`."""
+"""Run an async function in workers: processes here or on other machines, behind `concurrent.futures.Executor`s."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -31,7 +31,7 @@ Job = tuple[bytes, tuple[Path, ...]]
 """A pickled async function with all that it refers to, and the folders from which it imports modules."""
 
 _MAX_DEATHS = 3
-"""The number of workers that may die one after the other before a run ends."""
+"""The run ends after so many workers have died in a row."""
 
 
 class WorkerDiedError(Exception):
@@ -39,54 +39,57 @@ class WorkerDiedError(Exception):
 
 
 class WorkerPool:
-    """Workers that call the same function, each of them once at a time; one that dies is replaced.
+    """Workers that call the same function, each one call at a time. A worker that dies is replaced.
 
     Args:
-        start_worker: Starts a worker, or returns the executor that has them.
+        make_executor: Returns an executor with one worker, or the user's executor, which has all workers.
         size: The number of workers.
         job: The function, from `pickle_job`.
     """
 
-    def __init__(self, start_worker: Callable[[], Executor], size: int, job: Job) -> None:
+    def __init__(self, make_executor: Callable[[], Executor], size: int, job: Job) -> None:
         self.size = size
         self.stop_reason: str | None = None
-        self._start_worker = start_worker
+        self._make_executor = make_executor
         self._job = job
-        self._idle = [start_worker() for _ in range(size)]
-        self._deaths = 0
+        # One for each idle worker; the user's executor stands here once for each of its workers.
+        self._idle_executors = [make_executor() for _ in range(size)]
+        self._deaths_in_a_row = 0
 
     async def call(self, argument: Any) -> Any:
-        """Call the function in an idle worker, and return its result. At most `size` calls run at the same time.
+        """Call the function in an idle worker, and return its result. At most `size` calls may run at the same time.
 
         Raises:
             WorkerDiedError: The worker died. After `_MAX_DEATHS` in a row, `stop_reason` says so.
             ArqGraphError: No worker could run the function.
         """
-        worker = self._idle.pop()
-        call_id = uuid4().hex  # Dask would take equal calls for one
+        executor = self._idle_executors.pop()
+        call_id = uuid4().hex  # else Dask would run equal calls only once
         try:
-            result = await asyncio.wrap_future(worker.submit(call_job, self._job, argument, call_id))
+            result = await asyncio.wrap_future(executor.submit(call_job, self._job, argument, call_id))
         except ArqGraphError:
             raise
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled_from_outside(error):
                 raise
             reason = modules.describe_error(error)
-            self._idle.append(self._start_worker())
-            self._deaths += 1
-            if self._deaths >= _MAX_DEATHS:
-                self.stop_reason = f"workers died {self._deaths} times in a row, the last with {reason}"
+            self._idle_executors.append(self._make_executor())
+            self._deaths_in_a_row += 1
+            if self._deaths_in_a_row >= _MAX_DEATHS:
+                self.stop_reason = (
+                    f"workers died {self._deaths_in_a_row} times in a row, the last with {reason}"
+                )
             raise WorkerDiedError(reason) from error
-        self._idle.append(worker)
-        self._deaths = 0
+        self._idle_executors.append(executor)
+        self._deaths_in_a_row = 0
         return result
 
 
 @contextmanager
 def start_processes() -> Iterator[Callable[[], Executor]]:
-    """Yield a function that starts a process: an executor with one worker.
+    """Yield a function that makes an executor with one process. If that process dies, no other work is lost.
 
-    So only its own work is lost if it dies. All processes end with the block, and with the process that started them.
+    All processes end with the block, and with the process that started them.
     """
     context = get_context("spawn")  # a fork would have the threads and connections of this process
     end, parent_end = context.Pipe(duplex=False)
@@ -97,12 +100,12 @@ def start_processes() -> Iterator[Callable[[], Executor]]:
 def pickle_job(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str, object]) -> Job:
     """Pickle an async function for workers.
 
-    What was named as "module:function" is sent by its name, and imported there. A chat model that can't be pickled,
-    because of its connections, is made again from its settings.
+    An object that was loaded as "module:name" is sent by its name, and imported in the worker. For a chat model that
+    can't be pickled, because it has connections, its settings are sent, and the worker makes it anew.
 
     Args:
         function: The function.
-        parts: The objects that it refers to, by their names in messages.
+        parts: The objects that it refers to, by the names that errors show.
 
     Raises:
         InputError: cloudpickle isn't installed, or one of the parts can't be pickled.
@@ -123,8 +126,8 @@ def call_job(job: Job, argument: Any, _call_id: str) -> Any:
         function = _unpickle(job)
     except Exception as error:
         raise InputError(
-            f"a worker cannot read what it was sent ({type(error).__name__}: {error}): its Python must be of the same "
-            "version and have the same packages, and modules beside a file must stand in the same place there"
+            f"a worker cannot unpickle what it was sent ({type(error).__name__}: {error}): it needs the same version "
+            "of Python, the same packages, and modules beside a file at the same paths"
         ) from error
     return run_in_background(function(argument))
 
@@ -146,7 +149,7 @@ def _require_picklable(name: str, part: object, cause: Exception) -> None:
     except Exception as error:
         raise InputError(
             f"{name} cannot be sent to other processes ({type(error).__name__}: {error}): name it as a string, or "
-            "give a function that makes it, in a module that they can import"
+            "pass a function that makes it, in a module that they can import"
         ) from cause
 
 
@@ -169,13 +172,11 @@ def _pickle(value: object) -> bytes:
                 try:
                     cloudpickle.dumps(value)
                 except Exception:  # because of a client's lock, a socket, …
-                    make_again = _make_model_factory(value)
-                    try:
-                        make_again()
-                    except Exception:
-                        pass  # the first error says why the model can't be sent
-                    else:
-                        return make_again, ()
+                    make_model = _make_model_factory(value)
+                    # If that fails, too, the error of pickling is raised below.
+                    with suppress(Exception):
+                        make_model()
+                        return make_model, ()
             return super().reducer_override(value)
 
     stream = io.BytesIO()
@@ -184,25 +185,23 @@ def _pickle(value: object) -> bytes:
 
 
 def _make_model_factory(model: BaseChatModel) -> Callable[[], BaseChatModel]:
-    fields = type(model).model_fields
-    settings = {
-        name: getattr(model, name)
-        for name in model.model_fields_set & fields.keys()
-        if not fields[name].exclude
-    }
+    settings = {}
+    for name, field in type(model).model_fields.items():
+        if name in model.model_fields_set and not field.exclude:
+            settings[name] = getattr(model, name)
     return partial(type(model), **settings)
 
 
 def _find_import_name(graph: object) -> str:
     """Return the "module:name" from which a compiled LangGraph graph is imported.
 
-    LangGraph compares some of what a graph holds by identity: a copy would not run.
+    A copy would not run: LangGraph compares some values in a graph by identity.
     """
     for module_name, module in sys.modules.copy().items():  # copies, because other threads import, too
         for name, value in getattr(module, "__dict__", {}).copy().items():
             if value is graph and module_name != "__main__":
                 return f"{module_name}:{name}"
-    raise TypeError("a compiled graph that is no variable of a module has no name to import it by")
+    raise TypeError("a compiled graph that isn't a variable of a module has no name to import it by")
 
 
 @lru_cache(maxsize=2)

@@ -18,7 +18,7 @@ from arq_graph.errors import (
     require_count,
 )
 from arq_graph.milestones.concurrency import run_concurrently
-from arq_graph.milestones.event_loop import run_in_loop
+from arq_graph.milestones.event_loop import run_in_any_thread, run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_registry import (
@@ -79,8 +79,10 @@ class ScoringRun:
     def report(self, *, on_outcome: OnOutcome = lambda _: None) -> Report:
         """Score all conversations one at a time, from code that is not async; see `areport`."""
         self._concurrency = 1
-        needs_loop = hasattr(self._judge, "ajudge")
-        return run_in_loop(self.areport(on_outcome=on_outcome), "areport" if needs_loop else "")
+        scoring = self.areport(on_outcome=on_outcome)
+        if hasattr(self._judge, "ajudge"):  # its model may have connections that belong to the loop
+            return run_in_loop(scoring, "areport")
+        return run_in_any_thread(scoring)
 
     async def areport(self, *, on_outcome: OnOutcome = lambda _: None) -> Report:
         """Score all conversations, several at once, and report them; `on_outcome` is called with each as it comes."""

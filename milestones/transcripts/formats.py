@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.store import MODEL_ROLES, convert_file_errors, is_header, open_lines
+from arq_graph.milestones.store import convert_file_errors, is_header, open_lines
 from arq_graph.milestones.tool_schemas import get_argument_schemas
-from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
 
 FORMATS = (messages, glaive, tau_bench, preact)

@@ -332,7 +332,7 @@ def test_the_users_blueprints_are_arms(run_experiment, suite, folder):
     assert "arq → own:Cautious" in read_table(figures, "arms in pairs")
     (folder / "own.py").write_text(BLUEPRINTS.replace("How", "What"))
     changed = run_experiment(*options, "--resume", code=1)
-    assert "the code of the arm 'own:Cautious'" in changed.words
+    assert "the code of arms 'own:Cautious', 'own:Polite' changed since" in changed.words
 
 
 def test_a_changed_agent_or_expectation_is_reported_once_with_a_way_out(run_experiment, suite, folder):
@@ -366,7 +366,7 @@ class Shop:
         (
             "def outcome(self): return 'well'",
             "Shop.outcome() gave 'well' (line 7 of",
-            "it must return numbers or truth values",
+            "return a dict of numbers and booleans",
         ),
         (
             "def outcome(self): return {}['x']",

@@ -245,7 +245,7 @@ def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
         (["nope:make"], "names the module 'nope'"),
         (["os:sep"], "is neither an app"),
         (["react+reflexion:x"], r"after `\+reflexion:` in .* must be a whole number from 1 on, not 'x'"),
-        ([], "give a mapping of names to apps"),
+        ([], "pass a mapping of names to apps"),
     ],
 )
 def test_an_unknown_arm_is_an_error_before_any_conversation(names, problem):

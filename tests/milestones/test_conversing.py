@@ -75,9 +75,9 @@ def test_a_turn_begins_at_its_own_message_though_others_have_the_same_words():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (7, "the app answered with 7; it must give"),
+        (7, "the app answered with 7; it must return"),
         ({"messages": []}, "returned no AI message"),
-        ([{"role": "nobody", "content": 3}], "it must give"),
+        ([{"role": "nobody", "content": 3}], "it must return"),
         (TimeoutError("its own"), "TimeoutError: its own"),
         (asyncio.CancelledError("tired"), "CancelledError: tired"),
         (SystemExit(3), "SystemExit: 3"),
@@ -147,7 +147,7 @@ def test_a_question_within_a_turn_is_in_the_conversation_once(question: str, kee
     # Where the app never said it itself, the first time that it does is taken for the question.
     later = [] if question == "never" else ["Which colour?"]
     assert texts(conversation) == ["Paint two.", *asked, "Painted.", *later]
-    assert conversation.turns == 3
+    assert conversation.user_message_count == 3
 
 
 def test_an_answer_within_a_turn_counts_as_a_message_of_the_user():

@@ -127,6 +127,28 @@ def test_each_trial_has_an_app_of_its_own_in_a_scenario_without_a_world():
     assert (conversation.trials, conversation.error) == (3, None)
 
 
+def test_a_conversation_whose_next_trial_cannot_begin_is_measured_with_the_error():
+    class Breaks(TriesAgain):
+        async def again(self, model: Any, messages: list[BaseMessage], outcome: Any) -> Any:
+            def fail(scenario: Scenario, agent: Any, model: Any) -> Any:
+                raise KeyError("no second app")
+
+            return fail
+
+    report = evaluate(suite(user=None, says="A lamp?"), {"retries": Breaks("no")})
+    (conversation,) = report.conversations
+    assert (conversation.trials, conversation.ended) == (1, "error")
+    assert "KeyError: 'no second app'" in str(conversation.error)
+
+
+def test_a_judge_may_have_nothing_but_its_async_method():
+    class Async:
+        async def ajudge(self, graph: Any, transcript: Transcript, observations: Any) -> Any:
+            return []
+
+    assert evaluate(suite(), {"app": Answers(buyer)}, judge=Async()).conversations  # type: ignore[arg-type]
+
+
 # --- failures --------------------------------------------------------------------------------------------------------
 
 

@@ -94,7 +94,7 @@ def test_another_run_is_refused_with_what_has_changed_and_what_to_do(file):
 
 @pytest.mark.parametrize(
     "content",
-    [b"my notes\n", b"my notes", b'{"some": "json"}\n', b'{"arq_graph": "score", "version": 2, "of": {}}\n'],
+    [b"my notes\n", b"my notes", b'{"some": "json"}\n', b'{"arq_graph": "score", "version": 1, "of": {}}\n'],
 )
 def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
     file.write_bytes(content)
@@ -105,7 +105,7 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
 
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path):
     for place in (tmp_path, tmp_path / "no" / "folder.jsonl"):
-        with pytest.raises(InputError, match="results cannot be kept in"):
+        with pytest.raises(InputError, match="results cannot be saved in"):
             score(place)
 
 
@@ -114,7 +114,7 @@ def test_a_full_disk_is_an_error_and_leaves_whole_lines(file):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
     try:
-        with pytest.raises(InputError, match=r"results cannot be kept in .*: File too large"):
+        with pytest.raises(InputError, match=r"results cannot be saved in .*: File too large"):
             score(file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -98,7 +98,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
     ("old", "new", "line", "message"),
     [
         ("seed: 7", "sead: 7", 2, "did you mean `seed`?"),
-        ("goal: buy", "goal: bay", 10, "scenarios[0].goal`: the goal 'bay' is no milestone"),
+        ("goal: buy", "goal: bay", 10, "scenarios[0].goal`: the goal 'bay' isn't a milestone"),
         ("agent: agent.yaml", "agent: agnet.yaml", 4, "No such file or directory; did you mean `agent.yaml`"),
         ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, or `says` and what to `expect`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
@@ -112,12 +112,12 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             "colour: blue",
             "coluor: blue",
             18,
-            "slots.coluor`: the slot 'coluor' is no tool's argument; did you mean `colour`?",
+            "slots.coluor`: the slot 'coluor' isn't an argument of any tool; did you mean `colour`?",
         ),
         ("user:\n    intents: [A lamp please]", "task: one", 9, "must have either a `user`"),
         ("agent: agent.yaml", "agent: bare.yaml", None, "milestones.yaml:5: the agent has no tool 'buy'"),
         (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "has no scenario"),
-        ("name: kinds", "name: lamp", 16, "[1].name` is 'lamp', as is that of another scenario"),
+        ("name: kinds", "name: lamp", 16, "[1].name` is 'lamp', and another scenario has the same name"),
         ("name: lamp", "name: kinds (helpful)", None, "two scenarios called 'kinds (helpful)'"),
         (
             "  goal: buy",
@@ -136,7 +136,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             "  goal: buy",
             "  says: Hi\n  expect: {never: [$colour]}",
             11,
-            "has `$colour`, which is replaced",
+            "has `$colour`, but only milestone files can",
         ),
         ("  goal: buy", "  says: Hi", 14, "scenarios[0].user` cannot be combined with `says`"),
     ],
@@ -208,4 +208,14 @@ def test_all_mistakes_are_reported_at_once(folder: Path):
     first, second, third = str(error.value).splitlines()
     assert first.startswith(f"{file}:12: `scenarios[0].agent` cannot be used: {folder / 'bad.yaml'}:3:")
     assert second.startswith(f"{file}:13: `scenarios[0].milestones` cannot be used: {folder / 'none.yaml'}: ")
-    assert third.startswith(f"{file}:18: `scenarios[1].goal`: the goal 'x' is no milestone")
+    assert third.startswith(f"{file}:18: `scenarios[1].goal`: the goal 'x' isn't a milestone")
+
+
+def test_suites_that_include_each_other_are_refused_with_the_line(folder: Path):
+    (folder / "more.yaml").write_text("include: [suite.yaml]\n")
+    file = folder / "suite.yaml"
+    file.write_text(f"{SUITE}include: [more.yaml]\n")
+    with pytest.raises(
+        SpecError, match=r"more.yaml:1: .*names 'suite.yaml', which is this file or includes it"
+    ):
+        Suite.from_yaml(file)

@@ -181,8 +181,8 @@ class Connected(Answers):
             {"user_model": ScriptedChatModel([sqlite3.connect(":memory:")])},
             "^the users' model cannot be sent",
         ),
-        ({"executor": "a cluster"}, r"executor is a str: give a concurrent.futures.Executor"),
-        ({"executor": Executor()}, "does not say how many workers it has: give workers="),
+        ({"executor": "a cluster"}, r"executor is a str: pass a concurrent.futures.Executor"),
+        ({"executor": Executor()}, "doesn.t say how many workers it has: pass workers="),
         ({"workers": 0}, "workers"),
     ],
 )
@@ -209,7 +209,9 @@ def test_a_worker_without_the_modules_says_so(pool: Executor, tmp_path: Path):
     (tmp_path / "gone.py").unlink()
     for name in [name for name in sys.modules if name.endswith("gone")]:
         del sys.modules[name]
-    with pytest.raises(InputError, match=r"a worker cannot read what it was sent .*modules beside a file"):
+    with pytest.raises(
+        InputError, match=r"a worker cannot unpickle what it was sent .*modules beside a file"
+    ):
         evaluate(suite(), arms, executor=pool)
 
 

@@ -1,4 +1,4 @@
-"""The app of a conversation, and the messages of one of its turns."""
+"""The messages of one turn of an app."""
 
 from __future__ import annotations
 
@@ -9,40 +9,44 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, conver
 
 from arq_graph.errors import InputError
 
-App = Any
-"""An object with `invoke` or `ainvoke` that takes `{"messages": […]}` and a config, and returns messages."""
-
 
 class AppTurn:
-    """The messages of one turn: the app's, and the questions that it asks the user in between, each once.
+    """Adds the messages of one turn to a conversation: the app's, and the questions that it asks within the turn.
 
-    An app that asks within its turn may have question and answer among its messages, or not.
+    An app may return such a question and the user's answer among its messages, or leave them out. The conversation has
+    each of them once.
     """
 
     def __init__(self, messages: list[BaseMessage], user_message: HumanMessage) -> None:
         self.user_message = user_message
         self.has_questions = False
         self._messages = messages
-        self._added = 0  # the number of the app's messages that have been looked at
-        self._expected_questions: list[str] = []  # which may still follow among the app's messages
+        self._seen_count = 0  # of the app's messages after the user's
+        self._unseen_questions: list[str] = []  # added already, and perhaps among the app's next messages
 
     def add_app_messages(self, messages: list[BaseMessage]) -> None:
         """Add what is new in the app's messages."""
-        new_messages = self._after_user_message(messages)
-        for message in new_messages[self._added :]:
-            question = next((text for text in self._expected_questions if _says(message, text)), None)
+        turn_messages = self._after_user_message(messages)
+        for message in turn_messages[self._seen_count :]:
+            question = self._find_unseen_question(message)
             if question is not None:
-                self._expected_questions.remove(question)
+                self._unseen_questions.remove(question)
             elif not (self.has_questions and message.type == "human"):
                 self._messages.append(message)
-        self._added = len(new_messages)
+        self._seen_count = len(turn_messages)
 
     def add_question(self, text: str) -> None:
         """Add a question that the app asks the user within the turn."""
         self.has_questions = True
-        if not _says(self._messages[-1], text):
+        if not _is_agent_text(self._messages[-1], text):
             self._messages.append(AIMessage(text))
-            self._expected_questions.append(text)
+            self._unseen_questions.append(text)
+
+    def _find_unseen_question(self, message: BaseMessage) -> str | None:
+        for text in self._unseen_questions:
+            if _is_agent_text(message, text):
+                return text
+        return None
 
     def _after_user_message(self, messages: list[BaseMessage]) -> list[BaseMessage]:
         """Return the messages after the user's; all of them if the app returns only new ones."""
@@ -57,7 +61,7 @@ class AppTurn:
 
 
 def parse_app_output(output: Any) -> list[BaseMessage]:
-    """Return the messages of what an app returned.
+    """Return the messages in the output of an app.
 
     Raises:
         InputError: The output is neither `{"messages": […]}`, nor messages, nor a text.
@@ -70,10 +74,10 @@ def parse_app_output(output: Any) -> list[BaseMessage]:
         return convert_to_messages(messages)
     except Exception as error:
         raise InputError(
-            f"the app answered with {content!r:.80}; it must give {{'messages': […]}}, messages, or text"
+            f"the app answered with {content!r:.80}; it must return {{'messages': […]}}, messages, or text"
         ) from error
 
 
-def _says(message: BaseMessage, text: str) -> bool:
+def _is_agent_text(message: BaseMessage, text: str) -> bool:
     is_speech = message.type == "ai" and not getattr(message, "tool_calls", None)
     return is_speech and message.text.strip() == text.strip()

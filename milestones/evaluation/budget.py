@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated
-
-from pydantic import Field
 
 from arq_graph.errors import InputError
-from arq_graph.reasoning.usage import UsageTracker
+from arq_graph.reasoning.usage import UsageTracker, track_usage
 
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Prices = Mapping[str, tuple[Amount, Amount]]
+Prices = Mapping[str, tuple[float, float]]
 """The price of a million input tokens and of a million output tokens, by the model's name or a prefix of it."""
 
 
@@ -28,34 +25,50 @@ class Budget:
         max_calls: The maximal number of model calls; None: any number.
         max_cost: The maximal cost; None: any amount.
         prices: The prices of tokens.
-        scope: The words that follow "the limit of N" in messages, such as " for all suites together".
+        is_shared: Whether the limits hold for several suites together, as messages then say.
     """
 
     max_calls: int | None
     max_cost: float | None
     prices: Prices
-    scope: str = ""
+    is_shared: bool = False
     # The sums over finished conversations: adding up all calls at each turn would take longer and longer.
     calls: int = 0
     cost: float = 0.0
-    running_usages: list[UsageTracker] = field(default_factory=list)
+    _running_usages: list[UsageTracker] = field(default_factory=list)
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the run must stop: a limit has been reached, or the cost is unknown. None below both limits."""
-        calls = self.calls + sum(usage.calls for usage in self.running_usages)
+        """The reason why the run must stop: a limit is reached, or the cost is unknown. None below both limits."""
+        scope = " for all suites together" if self.is_shared else ""
+        calls = self.calls + sum(usage.calls for usage in self._running_usages)
         if self.max_calls is not None and calls >= self.max_calls:
-            maximum = f"{self.max_calls:,}{self.scope}"
+            maximum = f"{self.max_calls:,}{scope}"
             return f"max_calls: the limit of {maximum} is reached (model calls so far: {calls:,})"
         if self.max_cost is None:
             return None
         try:
-            cost = self.cost + sum(self.compute_cost(usage) for usage in self.running_usages)
+            cost = self.cost + sum(self.compute_cost(usage) for usage in self._running_usages)
         except InputError as error:
             return str(error)  # the conversation that caused it raises the error at its end
         if cost < self.max_cost:
             return None
-        return f"max_cost: the limit of {self.max_cost:g}{self.scope} is reached (cost so far: {cost:g})"
+        return f"max_cost: the limit of {self.max_cost:g}{scope} is reached (cost so far: {cost:g})"
+
+    @contextmanager
+    def track(self) -> Iterator[UsageTracker]:
+        """Count the model calls inside the block, which is one conversation.
+
+        Raises:
+            InputError: After the block, if the cost is limited and that of a call is unknown.
+        """
+        with track_usage() as usage:
+            self._running_usages.append(usage)
+            try:
+                yield usage
+            finally:
+                self._running_usages.remove(usage)
+        self.add(usage.calls, self.compute_cost(usage))
 
     def compute_cost(self, usage: UsageTracker) -> float:
         """Return the cost of calls; without prices it is 0.
@@ -81,8 +94,8 @@ class Budget:
         self.calls += calls
         self.cost += cost
 
-    def without_maximum(self) -> Budget:
-        """Return a budget that is never used up and still raises an error for a model without a price."""
+    def require_prices_only(self) -> Budget:
+        """Return a budget that is never used up, but refuses a model without a price if this one limits the cost."""
         return Budget(None, None if self.max_cost is None else inf, self.prices)
 
     def _find_price(self, model: str) -> tuple[float, float] | None:
