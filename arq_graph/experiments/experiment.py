@@ -17,7 +17,6 @@ from arq_graph.errors import InputError
 from arq_graph.experiments.published import add_published_rows, read_published_figures
 from arq_graph.milestones import suites
 from arq_graph.milestones.evaluation.arms import Arm, Arms
-from arq_graph.milestones.evaluation.budget import Prices
 from arq_graph.milestones.evaluation.evaluate import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
