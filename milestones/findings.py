@@ -62,11 +62,12 @@ def check_milestones(graph: MilestoneGraph, tools: Any = None) -> Findings:
         graph: The milestones.
         tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
-    findings = [*_find_errors(graph), *_find_doubts(graph)]
+    findings = _find_errors(graph)
+    findings.extend(_find_doubts(graph))
     if tools is not None:
         schemas: dict[str, Schema] = {get_tool_name(tool): {} for tool in tools}
-        schemas.update(get_argument_schemas(tools))
-        findings += _compare_with_tools(graph, schemas)
+        schemas |= get_argument_schemas(tools)
+        findings.extend(_compare_with_tools(graph, schemas))
     return Findings(sorted(findings, key=_get_line))
 
 
@@ -89,44 +90,37 @@ def _get_line(finding: Finding) -> int:
     return finding.line or 0
 
 
-def _find_errors(graph: MilestoneGraph) -> Iterator[Finding]:
-    errors = [*_find_missing_ends(graph), *_find_wrong_milestones(graph)]
-    if errors:
-        yield from errors
-        return
-    indexed = graph.compute_once(IndexedGraph)
-    if indexed.depths[indexed.end] == NEVER:
-        yield _make_error(
-            graph.get_milestone(END),
-            "End cannot be reached: not even if every milestone is observed all the time; "
-            "look for a cycle or a missing milestone on each way to it",
-        )
-
-
-def _find_missing_ends(graph: MilestoneGraph) -> Iterator[Finding]:
-    for name in (START, END):
-        if name not in graph:
-            yield Finding("error", f"there is no milestone named {name!r}{suggestion(name, graph)}")
+def _find_errors(graph: MilestoneGraph) -> list[Finding]:
+    errors = list(_find_wrong_milestones(graph))
+    if not errors:
+        indexed = graph.compute_once(IndexedGraph)
+        if indexed.depths[indexed.end] == NEVER:
+            message = (
+                "End cannot be reached: not even if every milestone is observed all the time; "
+                "look for a cycle or a missing milestone on each way to it"
+            )
+            errors.append(_make_error(graph.get_milestone(END), message))
+    return errors
 
 
 def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
+    for name in (START, END):
+        if name not in graph:
+            yield Finding("error", f"there is no milestone named {name!r}{suggestion(name, graph)}")
     for milestone in graph.milestones:
         name = milestone.name
         for dependency in milestone.dependencies:
             if dependency not in graph:
-                hint = suggestion(dependency, graph)
-                yield _make_error(
-                    milestone, f"{name!r} depends on {dependency!r}, which isn't a milestone{hint}"
-                )
+                message = f"{name!r} depends on {dependency!r}, which isn't a milestone"
+                yield _make_error(milestone, message + suggestion(dependency, graph))
         if name == START and milestone.dependencies:
-            yield _make_error(
-                milestone, "Start depends on other milestones; it is reached before anything happens"
-            )
+            message = "Start depends on other milestones; it is reached before anything happens"
+            yield _make_error(milestone, message)
         if name in (START, END) and (milestone.type == "FC" or milestone.check is not None):
-            yield _make_error(
-                milestone,
-                f"{name} is never observed by itself: make it an NFC, and put its check in a milestone before it",
+            message = (
+                "is never observed by itself: make it an NFC, and put its check in a milestone before it"
             )
+            yield _make_error(milestone, f"{name} {message}")
 
 
 def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -146,10 +140,9 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
 
 def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
     for component in nx.strongly_connected_components(graph):
-        is_single = len(component) == 1
-        if is_single and not any(graph.has_edge(name, name) for name in component):
-            continue
         names = sorted(component, key=lambda name: graph.get_milestone(name).line or 0)
+        if len(names) == 1 and not graph.has_edge(names[0], names[0]):
+            continue
         listed_names = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
         if len(names) > MAX_NAMES_SHOWN:
             listed_names += ", …"
@@ -174,14 +167,15 @@ def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Fin
             continue
         for place, message in find_tool_mismatches(schemas, milestone.tool_name, milestone.arguments):
             is_explained = place or "?" in message
-            hint = "" if is_explained else "; if the tool has another name, write `tool:`"
-            yield _make_error(milestone, message + hint)
+            if not is_explained:
+                message += "; if the tool has another name, write `tool:`"
+            yield _make_error(milestone, message)
     for rule in graph.forbidden:
         if rule.tool is None:
             continue
-        argument_names = list(rule.arguments)
+        argument_names = dict.fromkeys(rule.arguments)
         for exception in rule.unless:
-            argument_names += [name for name in exception if name not in argument_names]
+            argument_names |= dict.fromkeys(exception)
         for place, message in find_tool_mismatches(schemas, rule.tool, argument_names):
             # A tool that isn't there can't be called: that is only a doubt.
             yield Finding("error" if place else "warning", f"`forbidden`: {message}", line=rule.line)

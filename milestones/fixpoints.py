@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from heapq import heappop, heappush
 from math import inf, lcm, nextafter
 
@@ -41,10 +42,9 @@ class IndexedGraph:
         self.dependencies = [self._number_all(graph.predecessors(name)) for name in self.names]
         self.dependents = [self._number_all(graph.successors(name)) for name in self.names]
         # 0.1 is a tenth, not the binary number next to it.
-        fractions = {weight: Fraction(str(weight)) for weight in {m.step for m in graph.milestones}}
-        self.unit = lcm(*(fraction.denominator for fraction in fractions.values()))
-        lengths = {weight: int(fraction * self.unit) for weight, fraction in fractions.items()}
-        self.steps = [lengths[milestone.step] for milestone in graph.milestones]
+        fractions = [Fraction(str(milestone.step)) for milestone in graph.milestones]
+        self.unit = reduce(lcm, [fraction.denominator for fraction in fractions])
+        self.steps = [int(fraction * self.unit) for fraction in fractions]
         self.depths = compute_needs(self, {self.start})
         self.end_needs_nothing = find_reach_events(self, {}, 0)[self.end] < NEVER
 
@@ -123,8 +123,10 @@ def _solve_least_fixpoint(
     """
     values: list[Whole] = [NEVER] * len(graph.names)
     # How many dependencies have still to be settled: one of alternatives, or all.
-    pairs = zip(graph.dependencies, graph.requires_all, strict=True)
-    unsettled = [len(dependencies) if requires_all else 1 for dependencies, requires_all in pairs]
+    unsettled = [1] * len(graph.names)
+    for number, dependencies in enumerate(graph.dependencies):
+        if graph.requires_all[number]:
+            unsettled[number] = len(dependencies)
     heap: list[tuple[Whole, int]] = [(0, number) for number in sorted(sources)]
     while heap:
         value, number = heappop(heap)

@@ -142,7 +142,8 @@ class MilestoneGraph(_DiGraph):
         if ordered:
             required_names = required_names[-1:]
         end = Milestone(name=END, type="NFC", dependencies=required_names, requires="all")
-        return cls([*milestones, end], failed_if=failed_if, forbidden=forbidden)
+        milestones.append(end)
+        return cls(milestones, failed_if=failed_if, forbidden=forbidden)
 
     @property
     def is_unreviewed(self) -> bool:
@@ -169,8 +170,7 @@ class MilestoneGraph(_DiGraph):
 def _parse_action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
     if isinstance(action, Mapping):
         tool = action.get("name") or action.get("tool")
-        values = [action[key] for key in _ARGUMENT_KEYS if action.get(key) is not None]
-        arguments = values[0] if values else {}
+        arguments = next(filter(None, map(action.get, _ARGUMENT_KEYS)), {})
         if isinstance(tool, str) and isinstance(arguments, Mapping):
             return tool, arguments
     raise SpecError(f"action {position} isn't a call: give an object with `name` and `arguments`")

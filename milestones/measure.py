@@ -37,7 +37,7 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
     """
     indexed = require_measurable(graph)
     observed = {indexed.numbers[name]: events for name, events in observations.events.items()}
-    undecided = _get_numbers(indexed, observations.undecided) if optimistic else []
+    undecided = [indexed.numbers[name] for name in observations.undecided if optimistic]
     reach_events = find_reach_events(indexed, observed, observations.length, undecided)
     order = sorted((event, number) for number, event in enumerate(reach_events) if event < NEVER)
     return {indexed.names[number]: int(event) for event, number in order}
@@ -73,7 +73,7 @@ def compute_progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> fl
     indexed = require_measurable(graph)
     if indexed.end_needs_nothing and not graph.forbidden:
         return None
-    rate, _ = compute_progress(indexed, {indexed.start, *_get_numbers(indexed, reached)})
+    rate, _ = compute_progress(indexed, _number_reached(indexed, reached))
     return rate
 
 
@@ -85,7 +85,7 @@ def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[
     that it needs. Cost O(E log V).
     """
     indexed = require_measurable(graph)
-    numbers = {indexed.start, *_get_numbers(indexed, reached)}
+    numbers = _number_reached(indexed, reached)
     needs = compute_needs(indexed, numbers)
     satisfying = find_satisfying_dependencies(graph, reached)
     _, best = compute_progress(indexed, numbers)
@@ -114,7 +114,7 @@ def find_satisfying_dependencies(
     for name in reached:
         dependencies = tuple(graph.pred[name])
         if graph.get_milestone(name).requires == "any":
-            reached_dependencies = [dependency for dependency in dependencies if dependency in reached]
+            reached_dependencies = filter(reached.__contains__, dependencies)
             dependencies = tuple(sorted(reached_dependencies, key=reached.__getitem__)[:1])
         satisfying[name] = dependencies
     return satisfying
@@ -134,10 +134,7 @@ def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
         return graph
     end = graph.get_milestone(END)
     any_road = Milestone(
-        name="End Of Some Road",
-        type="Aggregator",
-        requires=end.requires,
-        dependencies=end.dependencies,
+        name="End Of Some Road", type="Aggregator", requires=end.requires, dependencies=end.dependencies
     )
     both = {"requires": "all", "dependencies": (any_road.name, goal)}
     milestones = [milestone for milestone in graph.milestones if milestone is not end]
@@ -157,5 +154,8 @@ def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
     return copy
 
 
-def _get_numbers(indexed: IndexedGraph, names: Collection[str]) -> list[int]:
-    return [indexed.numbers[name] for name in names]
+def _number_reached(indexed: IndexedGraph, reached: Collection[str]) -> set[int]:
+    """Return the numbers of the reached milestones, Start always among them."""
+    numbers = {indexed.numbers[name] for name in reached}
+    numbers.add(indexed.start)
+    return numbers

@@ -35,8 +35,12 @@ def get_tool_name(tool: Any) -> str:
 
 def get_argument_schemas(tools: Any) -> dict[str, Schema]:
     """Return the JSON schema of each tool's arguments, by the tool's name; tools without one are left out."""
-    schemas = {name: _get_argument_schema(tool) for name, tool in _iterate_named_tools(tools)}
-    return {name: schema for name, schema in schemas.items() if schema is not None}
+    schemas = {}
+    for name, tool in _iterate_named_tools(tools):
+        schema = _get_argument_schema(tool)
+        if schema is not None:
+            schemas[name] = schema
+    return schemas
 
 
 def get_tool_definitions(tools: Any) -> list[dict[str, Any]]:

@@ -127,6 +127,9 @@ def apply_verdicts(
     Where several verdicts are about one NFC, each that finds it achieved counts, and those that deny it do not.
     Of several on one call, a veto counts. The order does not matter, and repeating a verdict changes nothing.
     """
+    verdicts = tuple(verdicts)
+    if not verdicts:
+        return observations, []
     observed = {name: set(numbers) for name, numbers in observations.events.items()}
     decided: set[str] = set()
     objections: list[tuple[Verdict, str]] = []
