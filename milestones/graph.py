@@ -170,7 +170,7 @@ class MilestoneGraph(_DiGraph):
 def _parse_action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
     if isinstance(action, Mapping):
         tool = action.get("name") or action.get("tool")
-        arguments = next(filter(None, map(action.get, _ARGUMENT_KEYS)), {})
+        arguments: Any = next(filter(None, map(action.get, _ARGUMENT_KEYS)), {})
         if isinstance(tool, str) and isinstance(arguments, Mapping):
             return tool, arguments
     raise SpecError(f"action {position} isn't a call: give an object with `name` and `arguments`")

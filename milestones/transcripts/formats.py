@@ -59,8 +59,10 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
     if isinstance(source, str | Path):
         file_name = str(source)
         records = _read_records(Path(source))
+    elif isinstance(source, Mapping):
+        records = iter([source])
     else:
-        records = iter([source] if isinstance(source, Mapping) else source)
+        records = iter(source)
     stand_ins: tuple[str, ...] = ()
     index = 0
     for record in records:
@@ -68,7 +70,7 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             stand_ins = _find_stand_ins(record)
             continue
         if index == 0 and messages.is_message(record):
-            record = [record, *records]  # chat messages alone are one conversation
+            record = list(chain([record], records))  # chat messages alone are one conversation
         try:
             if isinstance(record, InputError):
                 raise record
@@ -108,7 +110,10 @@ def _read_records(path: Path) -> Iterator[Any]:
                 yield from map(_parse_json, chain(first_lines, lines))
                 return
             data = _parse_json("".join(first_lines) + stream.read())
-            yield from data if isinstance(data, list) else [data]
+            if isinstance(data, list):
+                yield from data
+            else:
+                yield data
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "
@@ -117,8 +122,7 @@ def _read_records(path: Path) -> Iterator[Any]:
 
 
 def _is_json_lines(path: Path, first_lines: list[str]) -> bool:
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if suffix.lower() in (".jsonl", ".ndjson"):
+    if Path(path.name.removesuffix(".gz")).suffix.lower() in (".jsonl", ".ndjson"):
         return True
     return len(first_lines) > 1 and not isinstance(_parse_json(first_lines[0]), InputError)
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -43,9 +44,11 @@ def read(record: Any) -> dict[str, Any]:
     """Return the chat as messages, the functions that `system` defines as `tools`, and the record's other keys."""
     system = str(record.get("system") or "").strip().removeprefix("SYSTEM:")
     instructions, tools = _parse_system(system)
-    fields = {key: value for key, value in record.items() if key not in ("system", "chat")}
-    fields["messages"] = [{"type": "system", "content": instructions}, *_parse_chat(record["chat"])]
-    fields["tools"] = tools
+    messages = [{"type": "system", "content": instructions}]
+    messages.extend(_parse_chat(record["chat"]))
+    fields = dict(record) | {"messages": messages, "tools": tools}
+    del fields["chat"]
+    fields.pop("system", None)
     return fields
 
 
@@ -64,12 +67,12 @@ def _parse_system(text: str) -> tuple[str, list[Any]]:
     return f"{instructions.rstrip()}\n{rest}".strip(), tools
 
 
-def _parse_chat(chat: str) -> list[dict[str, Any]]:
+def _parse_chat(chat: str) -> Iterator[dict[str, Any]]:
     before, *parts = _PART.split(chat)
     if before.strip() or not parts:
         raise InputError("the chat does not begin with `USER:` or `ASSISTANT:`")
-    roles_and_texts = zip(parts[::2], parts[1::2], strict=True)
-    return [_parse_part(role, text, index) for index, (role, text) in enumerate(roles_and_texts)]
+    roles, texts = parts[::2], parts[1::2]
+    return map(_parse_part, roles, texts, count())
 
 
 def _parse_part(role: str, text: str, index: int) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def _parse_part(role: str, text: str, index: int) -> dict[str, Any]:
     calls = []
     for call_text in call_texts:
         name, arguments, rest = _parse_call(call_text.lstrip(), index)
-        calls.append({"name": name, "args": {} if arguments is None else arguments})
+        calls.append({"name": name, "args": arguments})
         lines.append(rest.strip())
     content = "\n".join(filter(None, lines))
     return {"type": _TYPES[role], "content": content, "tool_calls": calls, "step": index}
@@ -91,7 +94,8 @@ def _parse_call(text: str, index: int) -> tuple[Any, Any, str]:
     except (ValueError, RecursionError):
         call = None
     if isinstance(call, Mapping):
-        return call.get("name"), call.get("arguments"), text[end:]
+        arguments = call.get("arguments")
+        return call.get("name"), {} if arguments is None else arguments, text[end:]
     quoted = _QUOTED_CALL.match(text)
     if quoted is None:
         raise InputError(f"part {index}: the function call cannot be parsed: {text.strip()[:80]!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -102,8 +103,10 @@ def _get_fields(message: Any) -> Mapping[str, Any]:
 
 
 def _get_speaker(fields: Mapping[str, Any]) -> Any:
-    message_type = fields.get("type") if "content" in fields else None
-    for name in (message_type, fields.get("role")):
+    names = [fields.get("role")]
+    if "content" in fields:
+        names.insert(0, fields.get("type"))
+    for name in names:
         if isinstance(name, str):
             speaker = _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
             if speaker is not None:
@@ -128,12 +131,16 @@ def _parse_result(fields: Mapping[str, Any], unanswered_calls: dict[int, Call], 
 
 def _find_answered_call(fields: Mapping[str, Any], unanswered_calls: dict[int, Call]) -> int | None:
     """Return the newest unanswered call with the result's id; without an id, the first one of its tool."""
-    if fields.get("tool_call_id") is not None:
-        id = str(fields["tool_call_id"])
-        newest_first = reversed(unanswered_calls)
-        return next((number for number in newest_first if unanswered_calls[number].id == id), None)
-    tool = fields.get("name")
-    return next((number for number, call in unanswered_calls.items() if not tool or call.tool == tool), None)
+    id, tool = fields.get("tool_call_id"), fields.get("name")
+    if id is not None:
+        for number in reversed(unanswered_calls):
+            if unanswered_calls[number].id == str(id):
+                return number
+        return None
+    for number, call in unanswered_calls.items():
+        if not tool or call.tool == tool:
+            return number
+    return None
 
 
 def _parse_calls(fields: Mapping[str, Any], step: Any) -> Iterator[Call]:
@@ -159,21 +166,14 @@ def _parse_call(call: Any, step: Any) -> Call:
     if arguments is None:
         raise InputError(f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}")
     id = None if call.get("id") is None else str(call["id"])
-    parsed = _parse_arguments(arguments)
+    parsed = arguments
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            # Several providers write nothing at all for a tool without arguments.
+            parsed = json.loads(arguments) if arguments.strip() else {}
     if isinstance(parsed, Mapping):
         return Call(tool, parsed, id, step=step)
     return Call(tool, {}, id, malformed=str(arguments), step=step)
-
-
-def _parse_arguments(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    if not arguments.strip():
-        return {}  # several providers write nothing at all for a tool without arguments
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _get_text(content: Any, step: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import Annotated, Any, Literal, Self
 
 from langchain_core.messages import AIMessage, convert_to_messages
@@ -55,7 +56,7 @@ class Action(Record):
     def label(self) -> str:
         """The action's name: the tools that it calls, in alphabetical order, or `final answer`, or `nothing`."""
         if self.calls:
-            return " + ".join(sorted(call.tool for call in self.calls))
+            return " + ".join(sorted(self.tools.elements()))
         return "final answer" if self.kind == "answer" else "nothing"
 
     @classmethod
@@ -76,6 +77,6 @@ class Action(Record):
                 f"the agent returned a message of the type {message.type!r}: return an AI message"
             )
         calls = []
-        for call in (*message.tool_calls, *message.invalid_tool_calls):
+        for call in chain[Any](message.tool_calls, message.invalid_tool_calls):
             calls.append({"tool": call["name"], "arguments": call["args"]})
         return cls.model_validate({"calls": calls, "answer": message.text})

@@ -93,24 +93,30 @@ async def aevaluate_turns(
         ToolError: One of the `tools` cannot be described.
     """
     require_count("concurrency", concurrency)
-    if not isinstance(dataset, str | Path | Transcript):
+    if isinstance(dataset, str):
+        dataset = Path(dataset)
+    elif not isinstance(dataset, Path | Transcript):
         dataset = list(dataset)
     predict = make_predictor(agent, tools=tools)
     steps, broken = read_steps(dataset, limit)
     store = None
     if results is not None:
         fingerprints = {
-            "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
+            "the dataset": fingerprint(dataset),
             "the agent": agent if isinstance(agent, str) else type(agent).__name__,
             "the tools": "those of the records" if tools is None else fingerprint(tools),
         }
         store = RunStore(results, "turns", {**fingerprints, **(depends_on or {})})
     stored_outcomes = _read_stored_outcomes(store)
-    outcomes = {step.key: stored_outcomes[step.key] for step in steps if step.key in stored_outcomes}
+    outcomes: dict[tuple[str, int], StepOutcome] = {}
+    remaining_steps = []
+    for step in steps:
+        if step.key in stored_outcomes:
+            outcomes[step.key] = stored_outcomes[step.key]
+            on_step(outcomes[step.key])
+        else:
+            remaining_steps.append(step)
     resumed = len(outcomes)
-    for outcome in outcomes.values():
-        on_step(outcome)
-    remaining_steps = [step for step in steps if step.key not in stored_outcomes]
     with store or nullcontext():
         predictions = ((step.key, _evaluate_step(step, predict)) for step in remaining_steps)
         async with aclosing(run_concurrently(predictions, concurrency)) as finished:

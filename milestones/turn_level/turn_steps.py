@@ -70,22 +70,16 @@ def read_steps(dataset: Dataset, limit: int | None = None) -> tuple[list[TurnSte
         if limit is not None and len(steps) >= limit:
             break
         if isinstance(record, BrokenRecord):
-            broken.append(
-                BrokenConversation(source=record.source, record=record.index, error=str(record.error))
-            )
+            error = str(record.error)
+            broken.append(BrokenConversation(source=record.source, record=record.index, error=error))
             continue
-        conversation_id = _make_unique(clean(record.id), ids)
+        conversation_id, number = clean(record.id), 1
+        while conversation_id in ids:
+            number += 1
+            conversation_id = f"{clean(record.id)} ({number})"
         ids.add(conversation_id)
         steps.extend(_iterate_steps(record, conversation_id))
     return steps[:limit], broken
-
-
-def _make_unique(name: str, used_names: set[str]) -> str:
-    unique_name, number = name, 1
-    while unique_name in used_names:
-        number += 1
-        unique_name = f"{name} ({number})"
-    return unique_name
 
 
 def _iterate_steps(transcript: Transcript, conversation: str) -> Iterator[TurnStep]:
@@ -107,23 +101,26 @@ def _iterate_steps(transcript: Transcript, conversation: str) -> Iterator[TurnSt
 
 def convert_events_to_messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
     """Yield events as messages that every provider takes; see `TurnStep.build_history`."""
-    results = {f"call_{event.call}": event for event in events if isinstance(event, Result)}
+    results = {event.call: event for event in events if isinstance(event, Result)}
     for first, group in _group_by_message(events):
         event = group[0]
         if _is_by_agent(event):
             message = _make_message(first, group)
             if Action.from_output(message).kind != "nothing":
                 yield message
-            for call in (*message.tool_calls, *message.invalid_tool_calls):
-                yield _make_tool_message(call["name"], str(call["id"]), results.get(str(call["id"])))
+            for number, call in enumerate(group, start=first):
+                if isinstance(call, Call):
+                    yield _make_tool_message(call.tool, f"call_{number}", results.get(number))
+        elif isinstance(event, Message) and event.speaker == "user":
+            yield HumanMessage(event.text)
         elif isinstance(event, Message):
-            yield HumanMessage(event.text) if event.speaker == "user" else SystemMessage(event.text)
+            yield SystemMessage(event.text)
         elif isinstance(event, Result) and event.call is None:
             unpaired_result = {"tool": event.tool, "result": event.text}
             yield SystemMessage(section(unpaired_result, "result_of_a_call_that_was_not_recorded"))
 
 
-def _make_tool_message(tool: str | None, call_id: str, result: Result | None) -> ToolMessage:
+def _make_tool_message(tool: str, call_id: str, result: Result | None) -> ToolMessage:
     if result is None:
         return ToolMessage("no result was recorded", name=tool, tool_call_id=call_id, status="error")
     status = "error" if result.failed else "success"
