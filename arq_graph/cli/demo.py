@@ -15,7 +15,7 @@ from typer import Option
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import DialogueOptions, open_dialogue
-from arq_graph.cli.evaluation_results import (
+from arq_graph.cli.evaluation import (
     read_reported_transcripts,
     require_complete,
     show_conversations,

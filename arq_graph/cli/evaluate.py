@@ -5,22 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from arq_graph.cli import options
-from arq_graph.cli.evaluation_results import (
-    format_resume_hint,
-    make_exception_tables,
-    read_reported_transcripts,
-    require_complete,
-    show_conversations,
-    show_evaluation,
-)
-from arq_graph.cli.evaluation_setup import (
-    choose_evaluation_models,
-    describe_ablations,
-    filter_scenarios,
-    parse_prices,
-    prepare_arms,
-)
+from arq_graph.cli import evaluation, options
 from arq_graph.cli.input_files import check_output_files
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
@@ -61,17 +46,17 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
-    models = choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
-    token_prices = parse_prices(prices, max_cost)
-    chosen_suite = filter_scenarios({suite: Suite.from_yaml(suite)}, only or [])[suite]
+    models = evaluation.choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
+    token_prices = evaluation.parse_prices(prices, max_cost)
+    chosen_suite = evaluation.filter_scenarios({suite: Suite.from_yaml(suite)}, only or [])[suite]
     results = results or suite.with_name(f"{suite.stem}.results.jsonl")
     check_output_files([results, json, html], [suite])
     folder = suite.absolute().parent
-    chosen_suite, loaded_arms = prepare_arms(
+    chosen_suite, loaded_arms = evaluation.prepare_arms(
         chosen_suite, arms or ["guided"], folder, models.by_role["model"]
     )
-    resume_hint = format_resume_hint(results)
-    with show_conversations(chosen_suite, loaded_arms, runs, resume_hint) as on_conversation:
+    resume_hint = evaluation.format_resume_hint(results)
+    with evaluation.show_conversations(chosen_suite, loaded_arms, runs, resume_hint) as on_conversation:
         report = evaluate_suite(
             chosen_suite,
             loaded_arms,
@@ -87,10 +72,10 @@ def evaluate(
             on_conversation=on_conversation,
         )
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
-    tables = list(build_tables(report, ablated=describe_ablations(loaded_arms), timed=True))
-    tables += make_exception_tables(report, results)
-    transcripts = read_reported_transcripts(report, results)
+    tables = list(build_tables(report, ablated=evaluation.describe_ablations(loaded_arms), timed=True))
+    tables += evaluation.make_exception_tables(report, results)
+    transcripts = evaluation.read_reported_transcripts(report, results)
     write_outputs(report, json, html, transcripts, tables, title="Evaluation")
-    show_evaluation(report, tables, resume_hint, has_judge=models.has_judge)
+    evaluation.show_evaluation(report, tables, resume_hint, has_judge=models.has_judge)
     note(f"The conversations are in {results}.")
-    require_complete([report], resume_hint)
+    evaluation.require_complete([report], resume_hint)

@@ -9,23 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Context, Option
 
-from arq_graph.cli import options
-from arq_graph.cli.evaluation_results import (
-    format_resume_hint,
-    make_exception_tables,
-    read_reported_transcripts,
-    require_complete,
-    show_conversations,
-    show_evaluation,
-)
-from arq_graph.cli.evaluation_setup import (
-    EvaluationModels,
-    choose_evaluation_models,
-    describe_ablations,
-    filter_scenarios,
-    parse_prices,
-    prepare_arms,
-)
+from arq_graph.cli import evaluation, options
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError
@@ -129,13 +113,13 @@ def experiment(
         "resume": resume,
         "max_calls": max_calls,
         "max_cost": max_cost,
-        "prices": parse_prices(prices, max_cost),
+        "prices": evaluation.parse_prices(prices, max_cost),
     }
     whole_suites = _read_suites(suites or ["guidelines"])
     arm_names = _list_arms(arms or [], ablate or [], blueprint or [])
-    chosen_suites = filter_scenarios(whole_suites, only or [])
+    chosen_suites = evaluation.filter_scenarios(whole_suites, only or [])
     if not replay:
-        models = choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
+        models = evaluation.choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
     trials = []
     for file, suite in chosen_suites.items():
         if replay:
@@ -144,16 +128,16 @@ def experiment(
         for name in blueprint or []:
             load_blueprint(name, module_folder)
         names = arm_names or choose_default_arms(file)
-        suite, loaded_arms = prepare_arms(suite, names, module_folder, models.by_role["model"])
+        suite, loaded_arms = evaluation.prepare_arms(suite, names, module_folder, models.by_role["model"])
         is_part = _lacks_published_scenarios(suite, whole_suites[file])
         trials.append(_Trial(file, suite, loaded_arms, models, is_part, record))
     record.mkdir(parents=True, exist_ok=True)
-    resume_hint = format_resume_hint(record)
+    resume_hint = evaluation.format_resume_hint(record)
     reports = []
     for trial in trials:
         spent_in = [other.results for other in trials if other is not trial and other.results.exists()]
         reports.append(_run_trial(trial, resume_hint, spent_in=spent_in, **settings))
-    require_complete(reports, resume_hint)
+    evaluation.require_complete(reports, resume_hint)
 
 
 @dataclass(frozen=True)
@@ -172,7 +156,7 @@ class _Trial:
     file: Path
     suite: Suite
     arms: dict[str, Arm]
-    models: EvaluationModels
+    models: evaluation.EvaluationModels
     is_part: bool
     folder: Path
 
@@ -228,13 +212,13 @@ def _lacks_published_scenarios(suite: Suite, whole_suite: Suite) -> bool:
 def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -> Report:
     """Run the conversations of a suite, write the figures and the page, and print the report."""
     models = _record_models(trial)
-    with show_conversations(trial.suite, trial.arms, runs, resume_hint) as on_conversation:
+    with evaluation.show_conversations(trial.suite, trial.arms, runs, resume_hint) as on_conversation:
         running = arun_experiment(
             trial.file,
             trial.suite,
             trial.arms,
             results=trial.results,
-            ablated=describe_ablations(trial.arms),
+            ablated=evaluation.describe_ablations(trial.arms),
             is_part=trial.is_part,
             **models.settings,
             runs=runs,
@@ -243,14 +227,14 @@ def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -
         )
         result = run_in_loop(running, "arun_experiment")
     report = result.report
-    tables = list(result.tables) + make_exception_tables(report, trial.results)
+    tables = list(result.tables) + evaluation.make_exception_tables(report, trial.results)
     figures = trial.folder / f"{make_file_name(trial.suite.name)}.json"
     write_experiment(figures, result, tables)
     note(f"The figures are in {figures}.")
-    transcripts = _add_model_answers(read_reported_transcripts(report, trial.results), trial)
+    transcripts = _add_model_answers(evaluation.read_reported_transcripts(report, trial.results), trial)
     page = figures.with_suffix(".html")
     write_outputs(report, None, page, transcripts, tables, title=f"Experiment: {result.suite}")
-    show_evaluation(report, tables, resume_hint, suite=result.suite, has_judge=models.has_judge)
+    evaluation.show_evaluation(report, tables, resume_hint, suite=result.suite, has_judge=models.has_judge)
     return report
 
 
@@ -258,7 +242,7 @@ def _recording_file(folder: Path, suite: Suite, role: str) -> Path:
     return folder / f"{make_file_name(suite.name)}.{role}.recording.jsonl"
 
 
-def _load_replay_models(folder: Path, suite: Suite, votes: int) -> EvaluationModels:
+def _load_replay_models(folder: Path, suite: Suite, votes: int) -> evaluation.EvaluationModels:
     """Return the models that answer from a recording of the suite."""
     models: dict[str, RecordingChatModel] = {}
     for role in MODEL_ROLES:
@@ -268,10 +252,10 @@ def _load_replay_models(folder: Path, suite: Suite, votes: int) -> EvaluationMod
     if not models:
         raise InputError(f"{folder} holds no recording of the suite {suite.name!r}")
     names = {role: model.model_name for role, model in models.items()}
-    return EvaluationModels(models, names, votes)
+    return evaluation.EvaluationModels(models, names, votes)
 
 
-def _record_models(trial: _Trial) -> EvaluationModels:
+def _record_models(trial: _Trial) -> evaluation.EvaluationModels:
     """Return the trial's models, which record their answers from now on."""
     models = {}
     for role, model in trial.models.by_role.items():

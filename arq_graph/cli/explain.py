@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 from rich.console import RenderableType
@@ -22,8 +21,7 @@ from arq_graph.cli.screen import (
     show,
     show_command,
 )
-from arq_graph.cli.threads import ThreadNote, Threads, open_existing_threads
-from arq_graph.cli.turn_record import Turn, read_last_turn
+from arq_graph.cli.threads import ThreadNote, Threads, Turn, open_existing_threads, read_last_turn
 from arq_graph.cli.turn_view import (
     LEGEND,
     call_line,
@@ -75,11 +73,15 @@ def explain(
         made_with = thread_note.model_dump(exclude={"guidelines"}) if thread_note else {}
         print_json({"thread": thread, **made_with, **turn.model_dump(mode="json")})
         return
-    show(_title(thread, turn, thread_note))
-    show("", *explain_turn(turn, thread_note))
+    name, model = "Thread", ""
+    if thread_note:
+        name, model = thread_note.agent, f" · {thread_note.model} · mode {thread_note.mode}"
+    show(join_parts(safe_text(name, "bold"), f"{model} · thread {thread}, turn {turn.turn}"), "")
+    show(*explain_turn(turn, thread_note))
     if turn.reply is None and thread_note:
         show("", safe_text("The turn is unfinished. Continue with:"))
-        _show_chat_command(thread_note.file, thread, db)
+        db_option = ("--db", db) if db else ()
+        show_command("arq-graph", "chat", thread_note.file, "--thread", thread, *db_option)
 
 
 def _find_latest_thread(threads: Threads) -> str:
@@ -88,21 +90,6 @@ def _find_latest_thread(threads: Threads) -> str:
         raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
     thread: str = latest.config["configurable"]["thread_id"]
     return thread
-
-
-def _title(thread: str, turn: Turn, thread_note: ThreadNote | None) -> Text:
-    position = f" · thread {thread}, turn {turn.turn}"
-    if thread_note is None:
-        return join_parts(safe_text("Thread", "bold"), position)
-    model = f" · {thread_note.model} · mode {thread_note.mode}"
-    return join_parts(safe_text(thread_note.agent, "bold"), model, position)
-
-
-def _show_chat_command(agent_file: str, thread: str, db: Path | None) -> None:
-    command: list[object] = ["arq-graph", "chat", agent_file, "--thread", thread]
-    if db:
-        command += ["--db", db]
-    show_command(*command)
 
 
 def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[RenderableType]:
@@ -126,12 +113,10 @@ def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[Rendera
             yield move_line(move)
             for fault in move.faults:
                 yield join_parts("  ", safe_text(fault, "yellow"))
-    if turn.tool_decisions or turn.tool_calls:
-        yield heading("Tools")
-    else:
-        yield heading("Tools: none was considered")
+    yield heading("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
     yield from _tool_entries(turn)
-    yield heading(f"Revisions: {_describe_sent_revision(turn)}")
+    sent = ("none yet", "the first was sent", "the last was sent")[min(len(turn.revisions), 2)]
+    yield heading(f"Revisions: {sent}")
     for number, revision in enumerate(turn.revisions, start=1):
         yield _revision_entry(revision, number)
     if turn.reply is not None:
@@ -144,7 +129,7 @@ def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[Rendera
 
 
 def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:
-    style = "bold cyan" if match.active else "cyan"
+    mark, mark_style, style = ("●", "green", "bold cyan") if match.active else ("○", "dim", "cyan")
     title = safe_text(match.guideline, style)
     if match.score is not None:
         title.append_text(safe_text(f"  score {match.score}"))
@@ -160,9 +145,7 @@ def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None]
         lines.append(safe_text(match.rationale, limit=_LIMIT))
     for remark in match.remarks:
         lines.append(safe_text(remark, "yellow"))
-    if match.active:
-        return list_entry("●", "green", lines)
-    return list_entry("○", "dim", lines)
+    return list_entry(mark, mark_style, lines)
 
 
 def _tool_entries(turn: Turn) -> Iterator[RenderableType]:
@@ -170,21 +153,16 @@ def _tool_entries(turn: Turn) -> Iterator[RenderableType]:
     remaining = list(turn.tool_decisions)
     for run in turn.tool_calls:
         lines = [tool_run_line(run, _LIMIT)]
-        decision = _find_run_decision(remaining, run.tool)
-        if decision is not None:
-            remaining.remove(decision)
-            lines.append(_decision_reason(decision))
+        decisions = [
+            decision for decision in remaining if (decision.kind, decision.tool) == ("run", run.tool)
+        ]
+        if decisions:
+            remaining.remove(decisions[0])
+            lines.append(_decision_reason(decisions[0]))
         mark, style = _STATUS_MARKS[run.status]
         yield list_entry(mark, style, lines)
     for decision in remaining:
         yield list_entry("○", "dim", list(_decision_lines(decision)))
-
-
-def _find_run_decision(decisions: list[ToolVerdict], tool: str) -> ToolVerdict | None:
-    for decision in decisions:
-        if decision.kind == "run" and decision.tool == tool:
-            return decision
-    return None
 
 
 def _decision_lines(decision: ToolVerdict) -> Iterator[Text]:
@@ -202,12 +180,6 @@ def _decision_lines(decision: ToolVerdict) -> Iterator[Text]:
 def _decision_reason(decision: ToolVerdict) -> Text:
     score = f"score {decision.score}. " if decision.score is not None else ""
     return safe_text(score + decision.rationale, "dim", _LIMIT)
-
-
-def _describe_sent_revision(turn: Turn) -> str:
-    if not turn.revisions:
-        return "none yet"
-    return "the first was sent" if len(turn.revisions) == 1 else "the last was sent"
 
 
 def _revision_entry(revision: Revision, number: int) -> RenderableType:

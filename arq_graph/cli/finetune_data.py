@@ -17,8 +17,7 @@ from typer import Option
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import options
-from arq_graph.cli.conversation_files import read_conversations
-from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
+from arq_graph.cli.input_files import check_output_files, find_readable_files, read_conversations, read_tools
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.screen import safe_text, show, warn
@@ -62,9 +61,6 @@ def finetune_data(
     reasons_file = out.with_name(f"{out.stem}.reasons.jsonl") if stage == 2 else None
     files = find_readable_files(transcripts)
     check_output_files([out, validation, reasons_file], transcripts)
-    for file in (out, validation, reasons_file):
-        if file and file.exists() and not file.is_file():
-            raise InputError(f"{file} must be a file that can be read again, not a pipe: name a regular file")
     counts = _Counts()
     with ExitStack() as stack:
         reasons = _Reasons(reasons_file, stack)

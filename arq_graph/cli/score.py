@@ -12,9 +12,8 @@ from typer import BadParameter, Exit, Option
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import options
-from arq_graph.cli.conversation_files import read_conversations
 from arq_graph.cli.exit_codes import NO_ANSWER
-from arq_graph.cli.input_files import check_output_files, find_readable_files, read_tools
+from arq_graph.cli.input_files import check_output_files, find_readable_files, read_conversations, read_tools
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import (

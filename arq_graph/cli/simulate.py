@@ -9,7 +9,7 @@ from typer import Exit, Option
 
 from arq_graph.agent.modules import describe_error
 from arq_graph.cli import options
-from arq_graph.cli.evaluation_setup import note_limitations
+from arq_graph.cli.evaluation import note_limitations
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay

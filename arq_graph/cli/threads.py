@@ -1,18 +1,22 @@
-"""Open the file in which `chat`, `run` and `demo` save their threads, with a note of what each thread was made with."""
+"""The file in which `chat`, `run` and `demo` save their threads, what each was made with, and the last turn of one."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
-from pydantic import BaseModel
+from pydantic import BaseModel, computed_field
 
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
 from arq_graph.errors import InputError
+from arq_graph.reasoning.usage import UsageTracker
 
 DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
 _NAMESPACE = "arq_graph"
@@ -100,3 +104,124 @@ def _exclude_from_git(folder: Path) -> None:
     ignore_file = folder / ".gitignore"
     if not ignore_file.exists():
         ignore_file.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
+
+
+class ToolRun(BaseModel):
+    """A tool call and its result."""
+
+    tool: str
+    arguments: dict[str, Any]
+    status: Literal["success", "error", "pending"] = "pending"
+    result: str | None = None
+
+
+class Turn(BaseModel, frozen=True):
+    """One turn of a thread, as `run` and `explain --json` print it.
+
+    Without a reply it is unfinished; `tool_decisions` and `revisions` hold the rejected ones, too.
+    """
+
+    turn: int
+    customer: str
+    reply: str | None
+    guidelines: tuple[GuidelineMatch, ...]
+    tool_calls: tuple[ToolRun, ...]
+    tool_decisions: tuple[ToolVerdict, ...]
+    revisions: tuple[Revision, ...]
+    plan: Plan | None
+    moves: tuple[Move, ...]
+    progress: Progress | None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Ids of the active guidelines."""
+        return tuple(match.guideline for match in self.guidelines if match.active)
+
+    @property
+    def sent_revision(self) -> Revision | None:
+        """The candidate that became the reply."""
+        return next((revision for revision in self.revisions if revision.sent), None)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Ids of the active guidelines that the reply follows."""
+        revision = self.sent_revision
+        if revision is None:
+            return ()
+        return tuple(id for id in self.active if id in revision.followed)
+
+
+@dataclass(frozen=True)
+class TurnOutcome:
+    """A turn that was run, the calls that wait for an operator, and the model calls and seconds that it took."""
+
+    turn: Turn
+    pending_calls: Sequence[Mapping[str, Any]]
+    usage: UsageTracker
+    seconds: float
+
+
+def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
+    """Return the customer's messages in the state of a thread."""
+    return [message for message in values.get("messages") or () if isinstance(message, HumanMessage)]
+
+
+def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | None:
+    """Return the last turn in the state of a thread, or None before the first.
+
+    Only the records of one agent are read, if it is named.
+    """
+    questions = customer_messages(values)
+    if not questions:
+        return None
+    question = questions[-1]
+    messages: list[AnyMessage] = values["messages"]
+    answers = messages[messages.index(question) + 1 :]
+
+    def records(channel: str) -> list[Any]:
+        return [record for record in values.get(channel) or () if agent in (None, record["agent"])]
+
+    def turn_records(channel: str) -> list[Any]:
+        return [record for record in records(channel) if record["turn"] == question.id]
+
+    guidelines: list[GuidelineMatch] = []
+    for record in turn_records("guideline_matches"):
+        guidelines += GuidelineMatch.model_validate(record).expand()
+    return Turn(
+        turn=len(questions),
+        customer=question.text,
+        reply=_read_reply(answers),
+        guidelines=tuple(guidelines),
+        tool_calls=_read_tool_runs(answers),
+        tool_decisions=turn_records("tool_insights"),
+        revisions=turn_records("revisions"),
+        plan=_last(turn_records("plan")),
+        moves=turn_records("moves"),
+        progress=_last(records("progress")),
+    )
+
+
+def _last(records: Sequence[Any]) -> Any:
+    return records[-1] if records else None
+
+
+def _read_reply(messages: Sequence[AnyMessage]) -> str | None:
+    last = _last(messages)
+    if not isinstance(last, AIMessage) or last.tool_calls:
+        return None
+    return last.text
+
+
+def _read_tool_runs(messages: Sequence[AnyMessage]) -> tuple[ToolRun, ...]:
+    runs: dict[str | None, ToolRun] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            for call in message.tool_calls:
+                runs[call["id"]] = ToolRun(tool=call["name"], arguments=call["args"])
+        elif isinstance(message, ToolMessage) and message.tool_call_id in runs:
+            run = runs[message.tool_call_id]
+            run.status = message.status
+            run.result = message.text
+    return tuple(runs.values())

@@ -21,7 +21,8 @@ from arq_graph.cli.screen import (
     name_grid,
     safe_text,
 )
-from arq_graph.cli.turn_record import ToolRun, Turn, TurnOutcome
+from arq_graph.cli.threads import ToolRun, Turn, TurnOutcome
+from arq_graph.milestones.reports.table_format import format_range
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
 _MOVE_LABELS = {"think": "thought", "speak": "said", "act": "called"}
@@ -78,22 +79,28 @@ def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
     active = [(match.guideline, [_match_reason(match, agent)]) for match in turn.guidelines if match.active]
     if active:
         yield "active", "dim", [name_grid(active)]
-    dropped = [match for match in turn.guidelines if match.matched and not match.active]
+    dropped = []
+    for match in turn.guidelines:
+        if match.matched and not match.active:
+            dropped.append((match.guideline, [safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)]))
     if dropped:
-        yield "dropped", "dim", [name_grid((match.guideline, [_drop_reason(match)]) for match in dropped)]
+        yield "dropped", "dim", [name_grid(dropped)]
     if turn.plan is not None:
         yield "plan", "dim", list(plan_lines(turn.plan))
     if turn.moves:
         yield "moves", "dim", [move_line(move) for move in turn.moves]
     if turn.tool_calls:
         yield "tools", "dim", [tool_run_line(run, _LONG) for run in turn.tool_calls]
-    incomplete = [decision for decision in turn.tool_decisions if decision.kind in ("missing", "invalid")]
+    incomplete, unconfirmed = [], []
+    for decision in turn.tool_decisions:
+        if decision.kind in ("missing", "invalid"):
+            incomplete.append(_incomplete_call_line(decision))
+        elif decision.kind == "confirm":
+            unconfirmed.append(call_line(decision.tool, decision.arguments))
     if incomplete:
-        yield "missing", "yellow", [_incomplete_call_line(decision) for decision in incomplete]
-    unconfirmed = [decision for decision in turn.tool_decisions if decision.kind == "confirm"]
+        yield "missing", "yellow", incomplete
     if unconfirmed:
-        lines = [call_line(decision.tool, decision.arguments) for decision in unconfirmed]
-        yield "to agree", "yellow", lines
+        yield "to agree", "yellow", unconfirmed
 
 
 def _match_reason(match: GuidelineMatch, agent: Agent) -> Text:
@@ -101,10 +108,6 @@ def _match_reason(match: GuidelineMatch, agent: Agent) -> Text:
         return safe_text(match.remarks[-1], limit=_SHORT)
     condition = agent.get_guideline(match.guideline).condition_text
     return safe_text(match.rationale or guideline_text(condition), limit=_SHORT)
-
-
-def _drop_reason(match: GuidelineMatch) -> Text:
-    return safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)
 
 
 def _incomplete_call_line(decision: ToolVerdict) -> Text:
@@ -161,11 +164,10 @@ def move_line(move: Move) -> Text:
 
 def progress_line(progress: Progress) -> Text:
     """Lay out how far the conversation got, and which milestones could come next."""
-    if progress.progress_range is None:
-        rate = "nothing to measure"
-    else:
-        bounds = dict.fromkeys(progress.progress_range)
-        rate = " to ".join(f"{bound:.0%}" for bound in bounds)
+    rate = "nothing to measure"
+    if progress.progress_range is not None:
+        low, high = progress.progress_range
+        rate = format_range(f"{low:.0%}", f"{high:.0%}")
     line = safe_text(rate, "bold")
     if progress.goal_completed:
         line.append_text(safe_text(" goal completed", "green"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -213,13 +212,11 @@ def test_what_is_left_out_is_counted_by_reason(make_data):
         ),
         ("no-results", "no-results cannot be read: it holds no .jsonl file"),
         (". --tools agent.yaml", "data.jsonl would stand in a folder that is read"),
-        ("--validation pipe.jsonl", "name a regular file"),
     ],
 )
 def test_a_wrong_option_is_an_error_and_no_data_is_written(make_data, shop, options, problem):
     Path("tools.yaml").write_text(TOOLS_FILE)
     Path("no-results").mkdir()
-    os.mkfifo("pipe.jsonl")
     result, rows = make_data([make_messages("user Hello", "assistant Hi.")], 1, *options.split())
     assert (result.code, result.out, rows) == (1, "", [])
     assert problem in result.words
