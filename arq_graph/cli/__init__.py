@@ -20,9 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: Always; `docs/command.md` says what each exit code means.
     """
     try:
-        from arq_graph.cli.app import run_app
+        from arq_graph.cli.app import app
+        from arq_graph.cli.screen import tolerate_any_text
 
-        run_app(arguments)
+        tolerate_any_text()
+        app(args=arguments, prog_name="arq-graph")
     except ModuleNotFoundError as error:
         package = _EXTRA_PACKAGES.get(error.name or "")
         if package is None:

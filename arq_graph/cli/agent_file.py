@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
-from rich.console import RenderableType
 from rich.text import Text
 from typer import Argument
 
@@ -41,13 +40,14 @@ def check(agent: options.AgentFile) -> None:
     """Read an agent's file as a run would, and show what is in it."""
     spec = Agent.from_yaml(agent)
     create_guided_agent(ScriptedChatModel([]), spec)  # compiling asks no model
-    show(safe_text(spec.name, "bold"))
-    show(safe_text(spec.profile.strip(), "dim"))
+    show(spec.name, style="bold")
+    show(spec.profile.strip(), style="dim")
     _show_section("Guidelines", {guideline.id: _guideline_lines(guideline) for guideline in spec.guidelines})
     _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
     _show_section("Glossary", {term.name: [safe_text(term.description)] for term in spec.glossary})
-    variables = {variable.name: [safe_text(variable.description)] for variable in spec.variables}
-    _show_section("Variables", variables)
+    _show_section(
+        "Variables", {variable.name: [safe_text(variable.description)] for variable in spec.variables}
+    )
     show("")
     unprepared = sum(map(needs_preparation, spec.guidelines))
     if unprepared:
@@ -55,7 +55,7 @@ def check(agent: options.AgentFile) -> None:
             f"{unprepared} of {len(spec.guidelines)} guidelines are unprepared: what never changes about them is asked "
             f"again in every turn; `arq-graph prepare {agent}` asks it once"
         )
-    show(safe_text(f"{agent} can be run.", "green"))
+    show(f"{agent} can be run.", style="green")
 
 
 def prepare(
@@ -73,13 +73,15 @@ def prepare(
     open_ids = {guideline.id for guideline in spec.guidelines if needs_preparation(guideline)}
     count = len(spec.guidelines)
     if not open_ids:
-        show(safe_text(f"Nothing was left to ask: all {count} guidelines are prepared."))
+        show(f"Nothing was left to ask: all {count} guidelines are prepared.")
         return
     for guideline in prepared.guidelines:
         if guideline.id in open_ids:
-            show(_preparation_line(guideline))
+            trigger = "a tool's result can" if guideline.sensitive_to_tools else "no tool's result can"
+            description = f"  {_describe_repetition(guideline)}; {trigger} call for it"
+            show(join_parts(safe_text(guideline.id, "cyan"), description))
     file = get_answers_path(prepared.file or agent)
-    show(safe_text(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}."))
+    show(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}.")
 
 
 def graph(agent: options.AgentFile) -> None:
@@ -101,15 +103,11 @@ def schema(
 def _show_section(title: str, entries: dict[str, list[Text]]) -> None:
     if not entries:
         return
-    rows: list[tuple[str, list[RenderableType]]] = [(name, [*lines]) for name, lines in entries.items()]
-    show(heading(f"{title} ({len(rows)})"))
-    show(name_grid(rows))
+    show(heading(f"{title} ({len(entries)})"), name_grid(entries.items()))
 
 
-def _preparation_line(guideline: Guideline) -> Text:
-    repetition = "kept up" if guideline.continuous else "done once"
-    trigger = "a tool's result can" if guideline.sensitive_to_tools else "no tool's result can"
-    return join_parts(safe_text(guideline.id, "cyan"), f"  {repetition}; {trigger} call for it")
+def _describe_repetition(guideline: Guideline) -> str:
+    return "kept up" if guideline.continuous else "done once"
 
 
 def _guideline_lines(guideline: Guideline) -> list[Text]:
@@ -130,7 +128,7 @@ def _guideline_remarks(guideline: Guideline) -> Iterator[str]:
     if guideline.priority:
         yield f"priority {guideline.priority}"
     if guideline.continuous is not None:
-        yield "kept up" if guideline.continuous else "done once"
+        yield _describe_repetition(guideline)
 
 
 def _tool_lines(agent: Agent, tool: BaseTool) -> list[Text]:
@@ -138,9 +136,8 @@ def _tool_lines(agent: Agent, tool: BaseTool) -> list[Text]:
     for argument in ToolSchema(tool).arguments:
         optional = "" if argument.required else ", optional"
         arguments.append(f"{argument.name}: {argument.type}{optional}")
-    if tool.name in agent.always_available:
-        access = "always available"
-    else:
+    access = "always available"
+    if tool.name not in agent.always_available:
         access = f"for {', '.join(agent.grants[tool.name])}"
     confirmation = agent.confirm.get(tool.name)
     if confirmation:

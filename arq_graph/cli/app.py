@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from typer.core import TyperCommand
 
 from arq_graph.cli.command import CommandGroup, register_command
 from arq_graph.cli.exit_codes import INTERRUPTED, NO_ANSWER, WRONG_INPUT, AnnouncedInterrupt
-from arq_graph.cli.screen import note, safe_text, show_error, stderr_console, tolerate_any_text, warn
+from arq_graph.cli.screen import note, safe_text, show_error, stderr_console, warn
 from arq_graph.errors import ArqGraphError, ReasoningError
 
 _COMMANDS = {
@@ -158,13 +158,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def run_app(arguments: Sequence[str] | None) -> None:
-    """Run the command line, or that of the process for None; always ends with `SystemExit`."""
-    tolerate_any_text()
-    args = None if arguments is None else list(arguments)
-    app(args=args, prog_name="arq-graph")
 
 
 def _show_version(is_requested: bool) -> None:

@@ -50,10 +50,9 @@ def chat(
     settings = DialogueOptions(agent, model_choice, mode, strategy, milestones, thread, db)
     with open_dialogue(settings, operator=ask_operator) as dialogue:
         _show_header(dialogue, model_choice.name)
-        messages = _read_messages(dialogue)
         try:
             dialogue.run(
-                messages,
+                _read_messages(dialogue),
                 lambda outcome: show(*outcome_view(outcome, dialogue.agent)),
                 show_failure=_show_failure,
             )
@@ -67,7 +66,7 @@ def _show_header(dialogue: Dialogue, model: str) -> None:
     name = safe_text(dialogue.agent.name, "bold")
     show(join_parts(name, f" · {model} · thread {dialogue.thread}"))
     if is_interactive():
-        show(safe_text(_HINT, "dim"))
+        show(_HINT, style="dim")
     turn = dialogue.last_turn
     if turn is None:
         return
@@ -85,13 +84,14 @@ def _read_messages(dialogue: Dialogue) -> Iterator[str | None]:
         yield None
     while (text := _read_line(dialogue)) not in ("/quit", "/exit"):
         if text == "/why":
-            _explain_last_turn(dialogue)
-        elif text:
+            turn = dialogue.last_turn
+            if turn is None:
+                note("There is no reply yet.")
+            else:
+                show(*explain_turn(turn, dialogue.thread_note))
+        elif text or dialogue.is_turn_unfinished:
             show("")
-            yield text
-        elif dialogue.is_turn_unfinished:
-            show("")
-            yield None
+            yield text or None
 
 
 def _read_line(dialogue: Dialogue) -> str:
@@ -111,14 +111,6 @@ def _show_failure(error: ArqGraphError) -> None:
     note("Press Enter to try again, or write something else to continue without a reply.")
 
 
-def _explain_last_turn(dialogue: Dialogue) -> None:
-    turn = dialogue.last_turn
-    if turn is None:
-        note("There is no reply yet.")
-        return
-    show(*explain_turn(turn, dialogue.thread_note))
-
-
 def approve_all(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Approve every call as it is."""
     return [{"type": "approve"} for _ in calls]
@@ -126,25 +118,21 @@ def approve_all(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def ask_operator(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Ask the person at the terminal to approve or reject each call."""
+    request = safe_text("Operator, please decide: ", "bold yellow")
     decisions = []
     for number, call in enumerate(calls, start=1):
-        _show_call(call, f"{number} of {len(calls)}")
+        position = safe_text(f"({number} of {len(calls)})", "dim")
+        show("", join_parts(request, f"may {call['name']} run? ", position))
+        description = (call.get("description") or "").strip().split("\n\n")[0]
+        if description:
+            show(safe_text(description, "dim", _DESCRIPTION_LIMIT))
+        rows = []
+        for name, value in call["args"].items():
+            rows.append((name, "dim", [safe_text(json.dumps(value, ensure_ascii=False))]))
+        show(label_grid(rows))
         decisions.append(_ask_decision())
     show("")
     return decisions
-
-
-def _show_call(call: Mapping[str, Any], position: str) -> None:
-    show("")
-    request = safe_text("Operator, please decide: ", "bold yellow")
-    show(join_parts(request, f"may {call['name']} run? ", safe_text(f"({position})", "dim")))
-    description = (call.get("description") or "").strip().split("\n\n")[0]
-    if description:
-        show(safe_text(description, "dim", _DESCRIPTION_LIMIT))
-    rows = []
-    for name, value in call["args"].items():
-        rows.append((name, "dim", [safe_text(json.dumps(value, ensure_ascii=False))]))
-    show(label_grid(rows))
 
 
 def _ask_decision() -> dict[str, Any]:
@@ -154,4 +142,4 @@ def _ask_decision() -> dict[str, Any]:
             return {"type": "approve"}
         if answer in ("r", "reject"):
             return {"type": "reject", "message": prompt("Why not? (may be empty) ").strip() or None}
-        show(safe_text("Answer with a or r.", "yellow"))
+        show("Answer with a or r.", style="yellow")

@@ -14,7 +14,6 @@ from arq_graph.cli import options
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
 from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warning_text
-from arq_graph.milestones.reports.comparison import ComparedGroup, Difference
 from arq_graph.milestones.reports.comparison_tables import DIFFERENCE, format_difference
 from arq_graph.milestones.reports.report import format_stand_in_notice, read_report
 from arq_graph.milestones.reports.report_comparison import Comparison
@@ -36,7 +35,7 @@ def compare(
     """See whether one of two reports is better, and how certain that is."""
     comparison = compare_reports(read_report(a), read_report(b))
     if as_json:
-        print_json({"a": str(a), "b": str(b), **comparison.model_dump(mode="json")})
+        print_json({"a": str(a), "b": str(b)} | comparison.model_dump(mode="json"))
     else:
         show(*_comparison_view(comparison, a, b))
     if not comparison.overall.pairs:
@@ -76,25 +75,22 @@ def _size_line(name: str, file: Path, conversations: int, broken: int) -> Text:
 
 
 def _figure_tables(comparison: Comparison) -> Iterator[RenderableType]:
-    groups: dict[str, ComparedGroup] = {}
+    groups = {"all": comparison.overall}
     if len(comparison.use_cases) > 1:
-        groups.update(comparison.use_cases)
-    groups["all"] = comparison.overall
+        groups = dict(comparison.use_cases) | groups
     for title, figure in _FIGURES.items():
+        is_rate = figure == "progress_rate"
+        format_figure = format_number if is_rate else format_percent
         rows = []
         for name, group in groups.items():
             difference = getattr(group, figure)
             if difference:
-                rows.append((name, _difference_cells(difference, is_rate=figure == "progress_rate")))
+                figures = [format_figure(difference.a), format_figure(difference.b)]
+                cells = format_difference(difference, "A", "B", is_rate=is_rate)
+                rows.append((name, figures + list(cells.values())))
         if rows:
             yield ""
-            yield figure_table(title, ("A", "B", *DIFFERENCE), rows)
-
-
-def _difference_cells(difference: Difference, *, is_rate: bool) -> list[str]:
-    format_figure = format_number if is_rate else format_percent
-    cells = format_difference(difference, "A", "B", is_rate=is_rate)
-    return [format_figure(difference.a), format_figure(difference.b), *cells.values()]
+            yield figure_table(title, ["A", "B", *DIFFERENCE], rows)
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:

@@ -61,7 +61,7 @@ def demo(
     _show_conversation(folder, model_choice)
     if evaluation is None and model_choice.spec != OFFLINE:
         remark = "Simulated users were left out, because they take many calls: --evaluation runs them."
-        show(safe_text(remark, "dim"))
+        show(remark, style="dim")
     elif evaluation is not False:
         _show_evaluation(folder / "suite.yaml", model_choice)
 
@@ -73,12 +73,12 @@ def _show_conversation(folder: Path, model_choice: ModelChoice) -> None:
     with open_dialogue(settings, operator=approve_all) as dialogue:
         name = safe_text(dialogue.agent.name, "bold")
         show(join_parts(name, f" · {model_choice.name} · thread {dialogue.thread}"))
-        show(safe_text(dialogue.agent.profile.strip(), "dim"), safe_text(LEGEND, "dim"))
+        show(dialogue.agent.profile.strip(), LEGEND, style="dim")
         messages = _show_messages(read_customer_messages(folder / "conversation.txt"))
         dialogue.run(messages, lambda outcome: show(*outcome_view(outcome, dialogue.agent)))
-    show("", safe_text("Why did it say that?"))
+    show("", "Why did it say that?")
     show_command("arq-graph", "explain")
-    show(safe_text("Talk to it yourself:"))
+    show("Talk to it yourself:")
     show_command("arq-graph", "chat", settings.agent_file, *settings.resume_options)
 
 
@@ -95,7 +95,7 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
     suite = Suite.from_yaml(suite_file)
     arms = load_arms(_ARMS, folder=suite_file.parent)
     customers = format_count(len(suite.scenarios), "simulated customer")
-    show("", safe_text(f"{customers}, each with the desk as {' and as '.join(_ARMS)}", "bold"))
+    show("", f"{customers}, each with the desk as {' and as '.join(_ARMS)}", style="bold")
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.jsonl"
         with show_conversations(suite, arms, runs=1) as on_conversation:
@@ -109,9 +109,9 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
     tables = [table for table in build_tables(report) if table.title in _TABLES]
     show_evaluation(report, tables, resume_hint="")
     require_complete([report], resume_hint="")
-    show("", safe_text(_FIGURES, "dim"))
-    show(safe_text("Every conversation, and where each of them stopped:"))
+    show("", _FIGURES, style="dim")
+    show("Every conversation, and where each of them stopped:")
     stdout_console().print(safe_text(f"  {_PAGE}", "bold"), soft_wrap=True)
-    show(safe_text("Run more conversations:"))
+    show("Run more conversations:")
     settings = ("--arms", ",".join(_ARMS), "--runs", 3, "--results", _PAGE.with_name("evaluation.jsonl"))
     show_command("arq-graph", "evaluate", suite_file, *settings)

@@ -15,12 +15,11 @@ from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import create_guided_agent
-from arq_graph.apps.resuming import resume_or_invoke
+from arq_graph.apps.resuming import App, resume_or_invoke
 from arq_graph.apps.settings import StrategyName
 from arq_graph.cli.model_choice import ModelChoice
 from arq_graph.cli.progress_display import StepDisplay
@@ -83,7 +82,7 @@ class DialogueOptions:
 class Dialogue:
     """A conversation with an agent in one thread; `resume_command` continues it."""
 
-    app: CompiledStateGraph[Any, Any, Any, Any]
+    app: App
     agent: Agent
     thread: str
     thread_note: ThreadNote
@@ -104,12 +103,11 @@ class Dialogue:
         Args:
             messages: The messages; None in the place of one finishes the turn that was left unfinished.
             show: Called with the outcome of each turn.
-            show_failure: Called with the error of a turn that failed, and then the next message is sent. Without it
-                the error is raised.
+            show_failure: Called with the error of a turn before the next message; without it the error is raised.
         """
         for message in messages:
             try:
-                outcome = self._finish_turn() if message is None else self._send(message)
+                outcome = self._run_turn(message)
             except ArqGraphError as error:
                 if show_failure is None:
                     raise
@@ -146,21 +144,17 @@ class Dialogue:
     def _state(self) -> StateSnapshot:
         return self.app.get_state(self._config)
 
-    def _finish_turn(self) -> TurnOutcome | None:
-        if not self.is_turn_unfinished:
+    def _run_turn(self, message: str | None) -> TurnOutcome | None:
+        """Send a message, which abandons an unfinished turn; without one, finish that turn if there is one."""
+        if message is None and not self.is_turn_unfinished:
             return None
-        return self._run_turn(lambda: resume_or_invoke(self.app, None, self._config, durability="sync"))
-
-    def _send(self, text: str) -> TurnOutcome:
-        """Send a message of the customer; an unfinished turn is abandoned."""
-        message = HumanMessage(clean(text), id=str(uuid4()))
-        return self._run_turn(lambda: self._invoke({"messages": [message]}))
-
-    def _run_turn(self, invoke: Callable[[], object]) -> TurnOutcome:
         self.thread_note.save(self.thread, self.threads)
         start = time.monotonic()
         with self._display.show("reading", self._announce_interrupt), track_usage() as usage:
-            invoke()
+            if message is None:
+                resume_or_invoke(self.app, None, self._config, durability="sync")
+            else:
+                self._invoke({"messages": [HumanMessage(clean(message), id=str(uuid4()))]})
             pending_calls = self._ask_operator()
         turn = self.last_turn
         assert turn is not None  # it was begun with a message
@@ -191,13 +185,13 @@ def open_dialogue(
 ) -> Iterator[Dialogue]:
     """Read an agent, compile it, and open one of its threads.
 
-    Args:
-        options: The agent, its model, and the thread.
-        operator: Decides on calls that wait for an operator; without one they stay pending.
-        conversation: The file of the customer's messages, if they come from a file.
+    Calls that wait for an operator stay pending without one. The command that continues the thread names the file of
+    the conversation, if the customer's messages come from one.
     """
     agent = Agent.from_yaml(options.agent_file)
-    milestones = read_milestones(options.milestones_file) if options.milestones_file else None
+    milestones = None
+    if options.milestones_file:
+        milestones = read_milestones(options.milestones_file)
     thread = options.thread or _new_thread_id(agent.name)
     resume_command = options.resume_command(thread, conversation)
     model = options.model.chat_model()

@@ -42,12 +42,9 @@ _ERRORS_ARE_NOT_REPEATED = (
 
 @dataclass(frozen=True)
 class EvaluationModels:
-    """The models of an evaluation by their roles: `model`, and if they are asked `user_model` and `judge`.
+    """The models of an evaluation, and their names as they are shown, by `model`, `user_model` and `judge`.
 
-    Attributes:
-        by_role: The models.
-        names: Their names as they are shown.
-        votes: How often the judge is asked.
+    Users and judges are optional; `votes` says how often the judge is asked.
     """
 
     by_role: Mapping[str, BaseChatModel]
@@ -92,12 +89,7 @@ def choose_evaluation_models(
 
 
 def parse_prices(text: str | None, max_cost: float | None) -> dict[str, tuple[float, float]]:
-    """Return the prices of a million input and output tokens by model.
-
-    Args:
-        text: The value of --prices.
-        max_cost: The value of --max-cost, which needs prices.
-    """
+    """Return the prices of a million input and output tokens by model: those of --prices, which --max-cost needs."""
     if max_cost is not None and not (text and max_cost > 0):
         raise BadParameter("--max-cost needs --prices, such as --prices gpt-4o=2.5/10, and more than 0")
     prices: dict[str, tuple[float, float]] = {}
@@ -147,11 +139,7 @@ def prepare_arms(
 ) -> tuple[Suite, dict[str, Arm]]:
     """Load the arms and try to make each of them; return them with the scenarios that all of them can play.
 
-    Args:
-        suite: The scenarios.
-        names: The arms.
-        folder: The folder of the user's own modules.
-        model: The model of the agents.
+    Modules of the user's own are looked for in the folder.
 
     Raises:
         InputError: A world or an arm would fail in each scenario of a kind, so that no run is worth its cost.
@@ -230,12 +218,7 @@ def show_evaluation(
 ) -> None:
     """Print what could not be measured, the limit that ended the run, and the report.
 
-    Args:
-        report: What was measured.
-        tables: Its tables.
-        resume_hint: How to continue the run.
-        suite: The suite's name, if there are several.
-        has_judge: Whether a judge was asked.
+    The suite's name is needed if there are several; `has_judge` says whether a judge was asked.
     """
     show_broken(report.failed, "measured")
     if report.stopped:

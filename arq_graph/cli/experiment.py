@@ -142,15 +142,10 @@ def experiment(
 
 @dataclass(frozen=True)
 class _Trial:
-    """The arms that are tried on one suite.
+    """The arms that are tried on one suite, of which `suite` has the scenarios that all arms can play.
 
-    Attributes:
-        file: The suite's file.
-        suite: The scenarios that all arms can play.
-        arms: The arms.
-        models: The models.
-        is_part: Whether scenarios are left out with which the published figures were measured.
-        folder: The folder for everything that is written.
+    `is_part` says that scenarios are left out with which the published figures were measured. Everything is written
+    into `folder`.
     """
 
     file: Path
@@ -242,13 +237,16 @@ def _recording_file(folder: Path, suite: Suite, role: str) -> Path:
     return folder / f"{make_file_name(suite.name)}.{role}.recording.jsonl"
 
 
+def _find_recordings(folder: Path, suite: Suite) -> dict[str, Path]:
+    """Return the files of recordings by the role of their model."""
+    files = {role: _recording_file(folder, suite, role) for role in MODEL_ROLES}
+    return {role: file for role, file in files.items() if file.exists()}
+
+
 def _load_replay_models(folder: Path, suite: Suite, votes: int) -> evaluation.EvaluationModels:
     """Return the models that answer from a recording of the suite."""
-    models: dict[str, RecordingChatModel] = {}
-    for role in MODEL_ROLES:
-        file = _recording_file(folder, suite, role)
-        if file.exists():
-            models[role] = RecordingChatModel(file)
+    recordings = _find_recordings(folder, suite)
+    models = {role: RecordingChatModel(file) for role, file in recordings.items()}
     if not models:
         raise InputError(f"{folder} holds no recording of the suite {suite.name!r}")
     names = {role: model.model_name for role, model in models.items()}
@@ -265,11 +263,7 @@ def _record_models(trial: _Trial) -> evaluation.EvaluationModels:
 
 def _add_model_answers(transcripts: Iterable[Transcript], trial: _Trial) -> Iterator[Transcript]:
     """Yield the transcripts, each with what the models answered in it."""
-    recordings = []
-    for role in MODEL_ROLES:
-        file = _recording_file(trial.folder, trial.suite, role)
-        if file.exists():
-            recordings.append(read_recording(file))
+    recordings = [read_recording(file) for file in _find_recordings(trial.folder, trial.suite).values()]
     for transcript in transcripts:
         answers = []
         for recording in recordings:

@@ -71,7 +71,7 @@ def explain(
         )
     if as_json:
         made_with = thread_note.model_dump(exclude={"guidelines"}) if thread_note else {}
-        print_json({"thread": thread, **made_with, **turn.model_dump(mode="json")})
+        print_json({"thread": thread} | made_with | turn.model_dump(mode="json"))
         return
     name, model = "Thread", ""
     if thread_note:
@@ -79,7 +79,7 @@ def explain(
     show(join_parts(safe_text(name, "bold"), f"{model} · thread {thread}, turn {turn.turn}"), "")
     show(*explain_turn(turn, thread_note))
     if turn.reply is None and thread_note:
-        show("", safe_text("The turn is unfinished. Continue with:"))
+        show("", "The turn is unfinished. Continue with:")
         db_option = ("--db", db) if db else ()
         show_command("arq-graph", "chat", thread_note.file, "--thread", thread, *db_option)
 

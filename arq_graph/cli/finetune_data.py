@@ -20,7 +20,7 @@ from arq_graph.cli import options
 from arq_graph.cli.input_files import check_output_files, find_readable_files, read_conversations, read_tools
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import format_count
-from arq_graph.cli.screen import safe_text, show, warn
+from arq_graph.cli.screen import show, warn
 from arq_graph.errors import InputError, describe_first_error
 from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examples
 from arq_graph.experiments.planner_answers import UNFILLED
@@ -96,17 +96,13 @@ def finetune_data(
 
 @dataclass
 class _Counts:
-    """Counts of the conversations that were read, used and left out.
-
-    Attributes:
-        conversations: How many were read.
-        used: The numbers of those that gave an example.
-        left_out: How many conversations, turns or calls were left out, by reason and noun.
-    """
+    """Counts of the conversations that were read, used and left out."""
 
     conversations: int = 0
     used: set[int] = field(default_factory=set)
+    """The numbers of those that gave an example."""
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many conversations, turns or calls were left out, by reason and noun."""
 
     def add_turn(self, turn: TurnExamples) -> None:
         """Count a turn of the conversation that was read last."""
@@ -257,7 +253,7 @@ def _report_examples(examples: _Examples, counts: _Counts) -> None:
     if examples.counts["repeated"]:
         summary += f"; {examples.counts['repeated']:,} more were the same as others"
     longest = max(examples.token_counts.values())
-    show(safe_text(f"{summary}. The longest has about {longest:,} tokens."))
+    show(f"{summary}. The longest has about {longest:,} tokens.")
     if examples.counts["offline"]:
         warn(
             f"{format_count(examples.counts['offline'], 'example')} came from the offline model: it shows that the "

@@ -40,8 +40,10 @@ class ModelChoice:
         name = self.spec
         if self.arguments:
             arguments = [f"{name}={json.dumps(value)}" for name, value in self.arguments.items()]
-            name = f"{name} ({', '.join(arguments)})"
-        return f"{name} at {self.base_url}" if self.base_url else name
+            name += f" ({', '.join(arguments)})"
+        if self.base_url:
+            name += f" at {self.base_url}"
+        return name
 
     def chat_model(self) -> BaseChatModel:
         """Make the model."""
@@ -51,12 +53,9 @@ class ModelChoice:
 def choose_model(
     model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
 ) -> ModelChoice:
-    """Choose the model from the options, else from `ARQ_GRAPH_MODEL`, else from the keys that are set, with a note.
+    """Choose the model by --model, --base-url and --model-arg, else by `ARQ_GRAPH_MODEL`, else by the keys that are set.
 
-    Args:
-        model: The value of --model.
-        base_url: The value of --base-url.
-        arguments: The values of --model-arg.
+    A choice by the keys is printed.
     """
     spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
     endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None

@@ -37,7 +37,8 @@ def figure_table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, 
     terminal_width = get_terminal_size().columns
     max_name_width = min(_NAME_WIDTH, terminal_width // 2)
     are_names_short = all(" " not in name and len(name) <= max_name_width for name, _ in rows)
-    title_width = max([_TITLE_WIDTH, *(min(len(name), _NAME_WIDTH) for name, _ in rows)])
+    longest_name = max((len(name) for name, _ in rows), default=0)
+    title_width = max(_TITLE_WIDTH, min(longest_name, _NAME_WIDTH))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(
         safe_text(fill(title, title_width)),
@@ -85,9 +86,8 @@ def show_broken(broken: Sequence[BrokenConversation], participle: str) -> None:
 
 def incomplete_exit(resume_hint: str = "") -> Exit:
     """Return the exit of a command whose results are incomplete, and print a note about it."""
-    note(
-        f"The exit code is {WRONG_INPUT}, because something went wrong or is missing. {resume_hint}".rstrip()
-    )
+    reason = "because something went wrong or is missing."
+    note(f"The exit code is {WRONG_INPUT}, {reason} {resume_hint}".rstrip())
     return Exit(WRONG_INPUT)
 
 
@@ -99,15 +99,9 @@ def write_outputs(
     tables: Sequence[table_format.Table],
     title: str = "Milestone report",
 ) -> None:
-    """Write the report and the page that were asked for, and print where they are.
+    """Write the report as JSON and the page with its conversations, if they were asked for, and print where they are.
 
-    Args:
-        report: The report.
-        json: The file for the report as JSON.
-        html: The file for the page; no page is written if nothing was measured.
-        transcripts: The conversations of the report.
-        tables: The tables on the page.
-        title: The title of the page.
+    No page is written if nothing was measured.
     """
     if json is not None:
         write_report(json, report)
@@ -122,18 +116,16 @@ def write_outputs(
 def show_report(
     report: Report, tables: Iterable[table_format.Table], *, suite: str = "", has_judge: bool = True
 ) -> None:
-    """Print a report.
-
-    Args:
-        report: What was measured.
-        tables: Its tables, or those of the experiment that it belongs to.
-        suite: The suite's name.
-        has_judge: Whether a judge was asked; otherwise a hint names --judge.
-    """
+    """Print a report with its tables, or those of its experiment; without a judge, a hint names --judge."""
     notice = format_stand_in_notice(report.stand_ins)
     if notice:
-        show(safe_text(notice, "yellow"))
-    show(safe_text(_describe_size(report, suite), "bold"))
+        show(notice, style="yellow")
+    size = format_count(len(report.conversations), "conversation")
+    if suite:
+        size += f" of {suite}"
+    if report.failed:
+        size += f", {format_count(len(report.failed), 'record')} could not be scored"
+    show(size, style="bold")
     for table in tables:
         show("", figure_table(table.title, table.columns, [(row.name, row.cells) for row in table.rows]))
         for remark in table.notes:
@@ -143,20 +135,11 @@ def show_report(
     undecided = overall.goal_completion.unknown - overall.nothing_to_complete
     if undecided:
         hint = "" if has_judge else "; give --judge to have them decided"
-        show(safe_text(f"{format_count(undecided, 'conversation')} undecided{hint}.", "yellow"))
+        show(f"{format_count(undecided, 'conversation')} undecided{hint}.", style="yellow")
     agreement = overall.agreement.mean
     if agreement is not None:
-        show(safe_text(f"Judge: {agreement:.0%} of the votes agree with the verdict.", "dim"))
+        show(f"Judge: {agreement:.0%} of the votes agree with the verdict.", style="dim")
     _show_unreviewed_graphs(report)
-
-
-def _describe_size(report: Report, suite: str) -> str:
-    size = format_count(len(report.conversations), "conversation")
-    if suite:
-        size += f" of {suite}"
-    if report.failed:
-        size += f", {format_count(len(report.failed), 'record')} could not be scored"
-    return size
 
 
 def _show_errors(report: Report) -> None:
@@ -169,20 +152,18 @@ def _show_errors(report: Report) -> None:
     if not ids_by_error:
         return
     total = format_count(sum(map(len, ids_by_error.values())), "conversation")
-    show(safe_text(f"{total} ended in an error; what came before it is measured:", "yellow"))
+    show(f"{total} ended in an error; what came before it is measured:", style="yellow")
     most_frequent = sorted(ids_by_error.items(), key=lambda entry: -len(entry[1]))
     for (arm, error), ids in most_frequent[:_MAX_LISTED]:
         error = make_printable(error, _ERROR_LIMIT)
-        line = f"{shorten_name(arm)}: {len(ids):,}: {error} ({list_names(ids)})"
-        show(safe_text(line, "yellow"))
+        show(f"{shorten_name(arm)}: {len(ids):,}: {error} ({list_names(ids)})", style="yellow")
 
 
 def _show_unreviewed_graphs(report: Report) -> None:
     unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
     for file in unreviewed[:_MAX_LISTED]:
-        show(
-            warning_text(
-                f"{make_printable(file, _PATH_LIMIT)} was generated, and nobody has reviewed it. What it asks for may "
-                "not be what matters: read it, then write `reviewed: {by: …, date: …}` into it."
-            )
+        message = (
+            f"{make_printable(file, _PATH_LIMIT)} was generated, and nobody has reviewed it. What it asks for may not "
+            "be what matters: read it, then write `reviewed: {by: …, date: …}` into it."
         )
+        show(warning_text(message))

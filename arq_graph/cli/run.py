@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
 from typer import Exit, Option
@@ -94,28 +94,26 @@ def _nonempty_lines(text: str) -> list[str]:
 def _skip_sent_messages(messages: list[str], sent: list[str]) -> list[str]:
     if not sent or sent != messages[: len(sent)]:
         return messages
-    note(
-        f"The thread already holds the first {len(sent)} of the {len(messages)} turns: continuing from there."
-    )
+    note(f"The thread already holds the first {len(sent)} of {len(messages)} turns: continuing from there.")
     return messages[len(sent) :]
 
 
 def _print_outcome(outcome: TurnOutcome, dialogue: Dialogue, chat_command: list[str]) -> None:
     usage = {}
     for module, module_usage in outcome.usage.by_module.items():
-        usage[module] = {"calls": module_usage.calls, **(module_usage.usage or {})}
+        usage[module] = {"calls": module_usage.calls} | dict(module_usage.usage or {})
     calls = outcome.usage.calls
-    turn = outcome.turn.model_dump(mode="json")
-    record = {"thread": dialogue.thread, **turn, "calls": calls, "usage": usage}
+    record: dict[str, Any] = {"thread": dialogue.thread} | outcome.turn.model_dump(mode="json")
+    record |= {"calls": calls, "usage": usage}
     if not outcome.pending_calls:
         print_json(record)
         note(f"turn {outcome.turn.turn}: {calls} model calls, {outcome.seconds:.1f} s")
         return
-    approve_command = [*dialogue.resume_command, "--approve"]
+    approve = f"`{shlex.join(dialogue.resume_command)} --approve`"
+    decide = f"`{shlex.join(chat_command)}`"
     what_to_do = (
-        f"a tool call waits for an operator: approve all of them with `{shlex.join(approve_command)}`, or decide with "
-        f"`{shlex.join(chat_command)}`"
+        f"a tool call waits for an operator: approve all of them with {approve}, or decide with {decide}"
     )
-    print_json({**record, "what_to_do": what_to_do})
+    print_json(record | {"what_to_do": what_to_do})
     note(what_to_do)
     raise Exit(WAITING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from typer import BadParameter, Exit, Option
 
@@ -70,10 +70,9 @@ def score(
     llm_judge = None
     judge_name = "none"
     if judge:
-        judge_choice = choose_model(judge, base_url)
-        judge_name = judge_choice.name
-        judge_model = judge_choice.chat_model()
-        llm_judge = LLMJudge(judge_model, tools=known_tools, votes=votes, instructions=instructions)
+        choice = choose_model(judge, base_url)
+        judge_name = choice.name
+        llm_judge = LLMJudge(choice.chat_model(), tools=known_tools, votes=votes, instructions=instructions)
     output_file = json or html
     if judge and not output_file:
         note("If this run is stopped, nothing is saved; with --json FILE the same command would continue it.")
@@ -98,7 +97,12 @@ def score(
     show_broken(report.broken, "scored")
     unanswered = sum(isinstance(record, UnansweredConversation) for record in report.broken)
     if not report.conversations:
-        _raise_nothing_scored(run, unanswered)
+        if run.store is not None:
+            run.store.remove()
+        if not unanswered:
+            raise InputError("nothing could be scored")
+        warn("nothing could be scored: the judge gave no answer")
+        raise Exit(NO_ANSWER)
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
     tables = list(build_tables(report))
     write_outputs(report, json, html, _read_scored(files, run), tables)
@@ -119,20 +123,15 @@ def score(
 def _read_graphs(arguments: Sequence[str], tools: Any) -> GraphSource:
     """Return the graph for all conversations, or the graphs by use case."""
     graphs: dict[str, MilestoneGraph] = {}
-    is_for_all = False
     for argument in arguments:
         name, equals, file = argument.partition("=")
-        is_named = bool(equals) and not Path(argument).exists()  # a file's own name may have the sign in it
-        if not is_named:
-            name = Path(argument).stem
-            file = argument
-            is_for_all = len(arguments) == 1
+        if not equals or Path(argument).exists():  # a file's own name may have the sign in it
+            name, equals, file = Path(argument).stem, "", argument
         if name in graphs:
             raise BadParameter(f"two milestone files are for the use case {name!r}: write one as NAME=FILE")
         graphs[name] = _read_graph(name, file, tools)
-    if is_for_all:
-        [graph] = graphs.values()
-        return graph
+        if len(arguments) == 1 and not equals:
+            return graphs[name]
     return graphs
 
 
@@ -159,15 +158,6 @@ def _score(run: ScoringRun, total: int | None) -> Report:
         return run_in_loop(scoring, "areport")
 
 
-def _raise_nothing_scored(run: ScoringRun, unanswered: int) -> NoReturn:
-    if run.store is not None:
-        run.store.remove()
-    if unanswered:
-        warn("nothing could be scored: the judge gave no answer")
-        raise Exit(NO_ANSWER)
-    raise InputError("nothing could be scored")
-
-
 def _read_scored(files: Sequence[Path], run: ScoringRun) -> Iterator[Transcript]:
     """Yield the conversations that were scored; they are read again, so that memory stays bounded."""
     for number, conversation in enumerate(read_conversations(files)):
@@ -178,12 +168,12 @@ def _read_scored(files: Sequence[Path], run: ScoringRun) -> Iterator[Transcript]
 
 def _show_undecided(report: Report) -> None:
     """Name the milestones that nothing decides, if they change a figure."""
-    names: dict[str, None] = {}
+    names: list[str] = []
     for conversation in report.conversations:
         if conversation.progress_range and conversation.progress_rate is None:
-            names.update(dict.fromkeys(conversation.undecided))
+            names += [name for name in conversation.undecided if name not in names]
     if names:
         note(
-            f"Nothing decides whether these were observed: {list_names(list(names))}. If that matters, the figures are "
+            f"Nothing decides whether these were observed: {list_names(names)}. If that matters, the figures are "
             "a range; --judge MODEL or a `check:` in the milestone file decides them."
         )

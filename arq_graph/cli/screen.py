@@ -88,10 +88,12 @@ def heading(title: str, style: str = "bold") -> Text:
     return safe_text(f"\n{title}", style)
 
 
-def show(*parts: RenderableType) -> None:
-    """Print parts of a result to standard output, one below the other."""
+def show(*parts: RenderableType, style: str = "") -> None:
+    """Print parts of a result to standard output, one below the other; the style is that of plain texts."""
     console = stdout_console()
     for part in parts:
+        if isinstance(part, str):
+            part = safe_text(part, style)
         console.print(part)
 
 

@@ -13,16 +13,7 @@ from arq_graph.cli.evaluation import note_limitations
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
-from arq_graph.cli.screen import (
-    LABEL_WIDTH,
-    Row,
-    join_parts,
-    label_grid,
-    message_text,
-    safe_text,
-    show,
-    show_error,
-)
+from arq_graph.cli.screen import LABEL_WIDTH, Row, label_grid, message_text, safe_text, show, show_error
 from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError
 from arq_graph.experiments.arms import load_arms
@@ -42,6 +33,7 @@ from arq_graph.reasoning.usage import track_usage
 
 _RESULT_LIMIT = 300
 _LISTED_SCENARIOS = 8
+_KIND_HELP = "What the user knows. Default: as the scenario says."
 
 
 def simulate(
@@ -53,9 +45,7 @@ def simulate(
         str,
         Option("--arm", metavar="NAME", help="The agent, as for `evaluate`: guided, react, pre-act, …"),
     ] = "guided",
-    kind: Annotated[
-        Kind | None, Option("--kind", help="What the user knows. Default: as the scenario says.")
-    ] = None,
+    kind: Annotated[Kind | None, Option("--kind", help=_KIND_HELP)] = None,
     seed: Annotated[
         int | None,
         Option("--seed", metavar="N", help="The seed. Default: that of the suite's first run."),
@@ -78,7 +68,7 @@ def simulate(
     arms.select_comparable(whole_suite.replace(scenarios=[chosen]))  # refuses what the arm cannot answer
     prepared = arms.prepare_app(PlannedConversation(arm, chosen, 1, seed))
     user = chosen.make_user(seed, user_chat_model)
-    show(safe_text(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", "dim"))
+    show(f"{chosen.name} · {arm} · {model_choice.name} · seed {seed}", style="dim")
     display = StepDisplay()
     view = _ConversationView(chosen, display)
     with display.show("conversing"), track_usage() as usage:
@@ -133,29 +123,26 @@ class _ConversationView:
             for event in conversation.events[self.shown_events :]:
                 self.shown_events += 1
                 show(label_grid([_event_row(event)]))
-                self._show_new_milestones(conversation)
-
-    def _show_new_milestones(self, conversation: SimulatedConversation) -> None:
-        reached = dict(self._score(conversation, self.shown_events).reached)
-        for name in reached:
-            if name not in self.reached:
-                show(join_parts(" " * (LABEL_WIDTH + 2), safe_text(f"✓ {name}", "green")))
-        self.reached = reached
+                reached = dict(self._score(conversation, self.shown_events).reached)
+                for name in reached:
+                    if name not in self.reached:
+                        show(" " * (LABEL_WIDTH + 2) + f"✓ {name}", style="green")
+                self.reached = reached
 
     def show_result(self, conversation: SimulatedConversation) -> None:
-        show("", safe_text(_describe_end(conversation), "dim"))
+        seconds = sum(conversation.turn_seconds) / max(1, len(conversation.turn_seconds))
+        end = f"{ENDS[conversation.ended or 'user']}: {conversation.user_message_count} messages of the user"
+        show("", f"{end}, {conversation.app_usage.calls} model calls, {seconds:.2f} s a turn", style="dim")
         if not conversation.events:
             return
         result = self._score(conversation, len(conversation.events))
         show(progress_line(make_progress_record(self.scenario.measured_graph, result)))
         goal = self.scenario.goal
         if goal is not None:
-            show(safe_text(f"customer's goal: {goal}: {self._describe_goal(goal, result)}"))
-
-    def _describe_goal(self, goal: str, result: Score) -> str:
-        if goal in self.reached:
-            return "reached"
-        return "undecided" if goal in result.possibly_reached else "not reached"
+            outcome = "undecided" if goal in result.possibly_reached else "not reached"
+            if goal in self.reached:
+                outcome = "reached"
+            show(f"customer's goal: {goal}: {outcome}")
 
     def _score(self, conversation: SimulatedConversation, event_count: int) -> Score:
         events = tuple(conversation.events[:event_count])
@@ -173,9 +160,3 @@ def _event_row(event: Event) -> Row:
             arguments = json.dumps(dict(event.arguments), ensure_ascii=False, default=str)
         return "calls", "magenta", [safe_text(f"{event.tool} {arguments}", limit=_RESULT_LIMIT)]
     return "result", "dim", [safe_text(event.text, limit=_RESULT_LIMIT)]
-
-
-def _describe_end(conversation: SimulatedConversation) -> str:
-    seconds = sum(conversation.turn_seconds) / max(1, len(conversation.turn_seconds))
-    end = f"{ENDS[conversation.ended or 'user']}: {conversation.user_message_count} messages of the user"
-    return f"{end}, {conversation.app_usage.calls} model calls, {seconds:.2f} s a turn"

@@ -25,21 +25,14 @@ Threads = BaseCheckpointSaver[Any]
 
 
 class ThreadNote(BaseModel):
-    """The agent, model and mode that a thread's last turn was made with, stored beside its checkpoints.
-
-    Attributes:
-        agent: The agent's name.
-        file: The agent's file.
-        model: The model as it is shown.
-        mode: How much the model reasons.
-        guidelines: The condition and the action of each guideline by its id.
-    """
+    """The agent, its file, the model and mode of a thread's last turn, stored beside its checkpoints."""
 
     agent: str
     file: str
     model: str
     mode: str
     guidelines: dict[str, tuple[str | None, str | None]]
+    """The condition and the action of each guideline by its id."""
 
     @classmethod
     def load(cls, thread: str, threads: Threads) -> ThreadNote | None:
