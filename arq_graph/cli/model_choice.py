@@ -53,10 +53,7 @@ class ModelChoice:
 def choose_model(
     model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
 ) -> ModelChoice:
-    """Choose the model by --model, --base-url and --model-arg, else by `ARQ_GRAPH_MODEL`, else by the keys that are set.
-
-    A choice by the keys is printed.
-    """
+    """Choose the model by the options, else by `ARQ_GRAPH_MODEL`, else by the keys that are set, with a note."""
     spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
     endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
     if endpoint and not spec:
