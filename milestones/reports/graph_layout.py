@@ -7,16 +7,13 @@ of hierarchical system structures" (1981): cycles broken, longest-path layers, b
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import networkx as nx
 
 from arq_graph.milestones.milestone import END, START
-
-Point = tuple[int, float]
-Item = Hashable
-"""A milestone, or a bend: the ends of its edge and its layer."""
 
 # Beyond this many bends in all, edges are drawn straight.
 MAX_BENDS = 4_000
@@ -26,9 +23,21 @@ _ORDERING = 9
 _STRAIGHTENING = 3
 
 
-def compute_layout(
-    graph: nx.DiGraph[str],
-) -> tuple[dict[str, Point], dict[tuple[str, str], tuple[Point, ...]]]:
+class Bend(NamedTuple):
+    """The place where an edge passes a layer."""
+
+    source: str
+    target: str
+    layer: int
+
+
+Edge = tuple[str, str]
+Item = str | Bend
+Point = tuple[int, float]
+
+
+# networkx's `multipartite_layout` orders no layer and has no bends: lines would cross each other and run through nodes.
+def compute_layout(graph: nx.DiGraph[str]) -> tuple[dict[str, Point], dict[Edge, tuple[Point, ...]]]:
     """Return the point of each node, and the points at which each edge bends, often none.
 
     A point is a layer, from 0, and a place in it, of which the smallest of all is 0. A cycle is laid out with an edge
@@ -36,29 +45,20 @@ def compute_layout(
     """
     acyclic = _reverse_cycles(graph)
     layers = _assign_layers(acyclic)
-    drawn: nx.DiGraph[Item] = nx.DiGraph()  # with a bend wherever an edge passes a layer
-    drawn.add_nodes_from(acyclic)
-    bends: dict[tuple[str, str], list[Item]] = {}
-    # Short edges come first, so that the longest ones go without bends if there are too many.
-    for source, target in sorted(acyclic.edges, key=lambda edge: layers[edge[1]] - layers[edge[0]]):
-        passed_layers = range(layers[source] + 1, layers[target])
-        if len(drawn) - len(acyclic) + len(passed_layers) > MAX_BENDS:
-            continue
-        edge_bends: list[Item] = [(source, target, layer) for layer in passed_layers]
-        layers |= zip(edge_bends, passed_layers, strict=True)
-        nx.add_path(drawn, [source, *edge_bends, target])
-        bends[source, target] = edge_bends
-        bends[target, source] = edge_bends[::-1]
-    rows: list[list[Item]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
+    drawn, bends = _add_bends(acyclic, layers)
+    rows: dict[int, list[Item]] = {}
     for item in drawn:
-        rows[layers[item]].append(item)
-    widths = {item: 1.0 if item in acyclic else _WIDTH_OF_BEND for item in drawn}
-    positions = _assign_positions(rows, drawn, widths)
+        rows.setdefault(layers[item], []).append(item)
+    positions = _assign_positions([rows[layer] for layer in sorted(rows)], drawn)
     leftmost = min(positions.values(), default=0.0)
-    points = {item: (layers[item], round(position - leftmost, 3)) for item, position in positions.items()}
-    node_points = {name: points[name] for name in graph}
-    edge_points = {edge: tuple(points[bend] for bend in bends.get(edge, ())) for edge in graph.edges}
-    return node_points, edge_points
+    points: dict[Item, Point] = {}
+    for item, position in positions.items():
+        points[item] = (layers[item], round(position - leftmost, 3))
+    edge_points = {}
+    for source, target in graph.edges:
+        edge_bends = bends.get((source, target)) or bends.get((target, source), [])[::-1]
+        edge_points[source, target] = tuple(points[bend] for bend in edge_bends)
+    return {name: points[name] for name in graph}, edge_points
 
 
 def _reverse_cycles(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
@@ -66,11 +66,12 @@ def _reverse_cycles(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
     walk: nx.DiGraph[str] = nx.DiGraph()
     walk.add_nodes_from(sorted(graph, key=lambda name: name != START))
     walk.add_edges_from(graph.edges)
-    postorder = {name: number for number, name in enumerate(nx.dfs_postorder_nodes(walk))}
+    postorder = list(nx.dfs_postorder_nodes(walk))
+    numbers = dict(zip(postorder, range(len(postorder)), strict=True))
     acyclic: nx.DiGraph[str] = nx.DiGraph()
     acyclic.add_nodes_from(reversed(postorder))
     for source, target in graph.edges:
-        if postorder[source] > postorder[target]:
+        if numbers[source] > numbers[target]:
             acyclic.add_edge(source, target)
         elif source != target:
             acyclic.add_edge(target, source)
@@ -87,9 +88,25 @@ def _assign_layers(acyclic: nx.DiGraph[str]) -> dict[Item, int]:
     return layers
 
 
-def _assign_positions(
-    rows: list[list[Item]], drawn: nx.DiGraph[Item], widths: Mapping[Item, float]
-) -> dict[Item, float]:
+def _add_bends(
+    acyclic: nx.DiGraph[str], layers: dict[Item, int]
+) -> tuple[nx.DiGraph[Item], dict[Edge, list[Bend]]]:
+    """Return the graph with a bend, added to `layers`, wherever an edge passes a layer, and the bends by edge."""
+    drawn: nx.DiGraph[Item] = nx.DiGraph()
+    drawn.add_nodes_from(acyclic)
+    bends: dict[Edge, list[Bend]] = {}
+    # Short edges come first, so that the longest ones go without bends if there are too many.
+    for source, target in sorted(acyclic.edges, key=lambda edge: layers[edge[1]] - layers[edge[0]]):
+        passed_layers = range(layers[source] + 1, layers[target])
+        if len(drawn) - len(acyclic) + len(passed_layers) <= MAX_BENDS:
+            edge_bends = [Bend(source, target, layer) for layer in passed_layers]
+            layers.update(zip(edge_bends, passed_layers, strict=True))
+            nx.add_path(drawn, [source, *edge_bends, target])
+            bends[source, target] = edge_bends
+    return drawn, bends
+
+
+def _assign_positions(rows: Sequence[list[Item]], drawn: nx.DiGraph[Item]) -> dict[Item, float]:
     """Order the rows by the means of their neighbours, then move each item to the mean of all its neighbours."""
     positions = dict.fromkeys(drawn, 0.0)
     all_neighbours = drawn.to_undirected().adj
@@ -109,20 +126,15 @@ def _assign_positions(
                 targets[item] = sum(around) / len(around)
             if is_ordering:
                 row.sort(key=targets.__getitem__)
-            _move_toward(row, targets, widths, positions)
+            _move_toward(row, targets, positions)
     return positions
 
 
-def _move_toward(
-    row: Sequence[Item],
-    targets: Mapping[Item, float],
-    widths: Mapping[Item, float],
-    positions: dict[Item, float],
-) -> None:
+def _move_toward(row: Sequence[Item], targets: Mapping[Item, float], positions: dict[Item, float]) -> None:
     """Move a row's items near their targets by isotonic regression, which keeps their order and room."""
     offsets = [0.0]
     for left, right in pairwise(row):
-        offsets.append(offsets[-1] + (widths[left] + widths[right]) / 2)
+        offsets.append(offsets[-1] + (_get_width(left) + _get_width(right)) / 2)
     pools: list[tuple[float, int]] = []
     for item, offset in zip(row, offsets, strict=True):
         total, count = targets[item] - offset, 1
@@ -135,3 +147,7 @@ def _move_toward(
         levels.extend([total / count] * count)
     for item, level, offset in zip(row, levels, offsets, strict=True):
         positions[item] = level + offset
+
+
+def _get_width(item: Item) -> float:
+    return _WIDTH_OF_BEND if isinstance(item, Bend) else 1.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from heapq import heappop, heappush
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -22,14 +22,12 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import find_satisfying_dependencies
 from arq_graph.milestones.reports.graph_layout import compute_layout
-from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord, group_by
+from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice
 from arq_graph.milestones.reports.table_format import Table
 from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 from arq_graph.reasoning.sections import visible
-
-T = TypeVar("T")
 
 MAX_BYTES = 20_000_000
 """The most bytes of a page that the words of conversations take."""
@@ -110,9 +108,9 @@ class _ConversationWords:
 
     def __init__(self, report: Report) -> None:
         self._records = report.conversations
-        self._positions: dict[tuple[str, int], deque[int]] = {}
-        for position, record in enumerate(report.conversations):
-            self._positions.setdefault((record.id, record.events), deque()).append(position)
+        self._positions: dict[tuple[str, int], list[int]] = {}  # the last one first
+        for position, record in reversed(list(enumerate(report.conversations))):
+            self._positions.setdefault((record.id, record.events), []).append(position)
         self._included: list[_IncludedWords] = []  # a heap, with the lowest priority first
         self._size = 0
         self._highest_omitted: _Priority | None = None
@@ -131,7 +129,7 @@ class _ConversationWords:
                 f"{transcript.id!r} with {len(transcript)} events isn't a conversation of the report, or was given "
                 "twice; give the transcripts that were measured, each once and without the broken ones"
             )
-        position = positions.popleft()
+        position = positions.pop()
         if transcript.source:
             self._sources.add(transcript.source)
         record = self._records[position]
@@ -177,96 +175,94 @@ def _read_page_file(name: str) -> str:
 
 
 def _describe_report(report: Report) -> dict[str, Any]:
-    graphs = {name: MilestoneGraph(record.milestones) for name, record in report.graphs.items()}
-    graph_numbers = _number_items(report.graphs)
-    edge_numbers = {name: _number_items(graph.edges) for name, graph in graphs.items()}
-    rows = []
-    for record in report.conversations:
-        row = _describe_record(record, graphs[record.graph], edge_numbers[record.graph])
-        row["graph"] = graph_numbers[record.graph]
-        rows.append(row)
-    rows_by_graph = group_by(rows, lambda row: row["graph"])
-    described_graphs = []
+    graphs: dict[str, _DrawnGraph] = {}
     for name, graph_record in report.graphs.items():
-        graph_rows = rows_by_graph.get(graph_numbers[name], [])
-        described_graphs.append({"name": name, **_describe_graph(graph_record, graphs[name], graph_rows)})
+        graphs[name] = _DrawnGraph(len(graphs), name, graph_record)
     return {
         "stand_in": format_stand_in_notice(report.stand_ins),
         "summary": report.summary.model_dump(),
-        "graphs": described_graphs,
-        "conversations": rows,
+        # Conversations are counted before their graphs are described.
+        "conversations": [graphs[record.graph].add(record) for record in report.conversations],
+        "graphs": [graph.describe() for graph in graphs.values()],
         "broken": [record.error for record in report.broken],
         "missing": report.missing,
         "stopped": report.stopped,
     }
 
 
-def _number_items(items: Iterable[T]) -> dict[T, int]:
-    return {item: number for number, item in enumerate(items)}
+class _DrawnGraph:
+    """A graph with its layout, and the number of conversations at each milestone and along each edge."""
+
+    def __init__(self, number: int, name: str, record: GraphRecord) -> None:
+        self._number = number
+        self._name = name
+        self._record = record
+        self._graph = MilestoneGraph(record.milestones)
+        self._edge_numbers = {edge: number for number, edge in enumerate(self._graph.edges)}
+        self._statuses: Counter[str] = Counter()
+        self._reached: Counter[str] = Counter()
+        self._possibly_reached: Counter[str] = Counter()
+        self._stopped: Counter[str | None] = Counter()
+        self._travelled: Counter[int] = Counter()
+
+    def add(self, record: ConversationRecord) -> dict[str, Any]:
+        """Count a conversation, and return what the page says of it."""
+        reached = {milestone.name: milestone.step for milestone in record.reached}
+        edges = []
+        for name, dependencies in find_satisfying_dependencies(self._graph, reached).items():
+            for dependency in dependencies:
+                edges.append(self._edge_numbers[dependency, name])
+        status = _get_status(record)
+        self._statuses[status] += 1
+        self._reached.update(list(reached))
+        self._possibly_reached.update(record.possibly_reached)
+        self._stopped[record.stopped_at] += 1
+        self._travelled.update(edges)
+        return record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True) | {
+            "graph": self._number,
+            "status": status,
+            "goal_reached": record.goal_reached,
+            "stopped_at": record.stopped_at,
+            "edges": edges,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the page draws."""
+        node_points, edge_points = compute_layout(self._graph)
+        points = list(node_points.values())
+        milestones = []
+        numbers = {}
+        for number, milestone in enumerate(self._record.milestones):
+            numbers[milestone.name] = number
+            described = milestone.model_dump(include=_MILESTONE_FIELDS)
+            described["at"] = node_points[milestone.name]
+            described["reached"] = self._reached[milestone.name]
+            described["possibly"] = self._possibly_reached[milestone.name]
+            described["stopped"] = self._stopped[milestone.name]
+            milestones.append(described)
+        edges = []
+        for (source, target), number in self._edge_numbers.items():
+            ends = [numbers[source], numbers[target]]
+            bends = edge_points[source, target]
+            points.extend(bends)
+            edges.append({"ends": ends, "bends": bends, "count": self._travelled[number]})
+        return {
+            "name": self._name,
+            "file": self._record.file,
+            "reviewed": self._record.reviewed,
+            "conversations": self._statuses.total(),
+            "completed": self._statuses["completed"],
+            "layers": 1 + max((layer for layer, _ in points), default=0),
+            "breadth": max((place for _, place in points), default=0.0),
+            "milestones": milestones,
+            "edges": edges,
+        }
 
 
 def _get_status(record: ConversationRecord) -> str:
     if record.goal_completed is not None:
         return "completed" if record.goal_completed else "missed"
     return "nothing" if record.progress_range is None else "undecided"
-
-
-def _describe_record(
-    record: ConversationRecord, graph: MilestoneGraph, edge_numbers: Mapping[Any, int]
-) -> dict[str, Any]:
-    reached = {milestone.name: milestone.step for milestone in record.reached}
-    travelled_edges: list[int] = []
-    for name, dependencies in find_satisfying_dependencies(graph, reached).items():
-        travelled_edges.extend(edge_numbers[dependency, name] for dependency in dependencies)
-    return {
-        **record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True),
-        "status": _get_status(record),
-        "goal_reached": record.goal_reached,
-        "stopped_at": record.stopped_at,
-        "edges": travelled_edges,
-    }
-
-
-def _describe_graph(
-    record: GraphRecord, graph: MilestoneGraph, rows: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return a graph with its layout, and the number of conversations at each milestone and along each edge."""
-    node_points, edge_points = compute_layout(graph)
-    reached: Counter[str] = Counter()
-    possibly_reached: Counter[str] = Counter()
-    stopped: Counter[str] = Counter()
-    travelled: Counter[int] = Counter()
-    for row in rows:
-        reached.update(milestone["name"] for milestone in row["reached"])
-        possibly_reached.update(row.get("possibly_reached", ()))
-        stopped[row["stopped_at"]] += 1
-        travelled.update(row["edges"])
-    milestones = []
-    for milestone in record.milestones:
-        described = milestone.model_dump(include=_MILESTONE_FIELDS)
-        described["at"] = node_points[milestone.name]
-        described["reached"] = reached[milestone.name]
-        described["possibly"] = possibly_reached[milestone.name]
-        described["stopped"] = stopped[milestone.name]
-        milestones.append(described)
-    node_numbers = _number_items(graph)
-    points = list(node_points.values())
-    edges = []
-    for number, (source, target) in enumerate(graph.edges):
-        ends = [node_numbers[source], node_numbers[target]]
-        bends = edge_points[source, target]
-        points.extend(bends)
-        edges.append({"ends": ends, "bends": bends, "count": travelled[number]})
-    return {
-        "file": record.file,
-        "reviewed": record.reviewed,
-        "conversations": len(rows),
-        "completed": sum(row["status"] == "completed" for row in rows),
-        "layers": 1 + max((layer for layer, _ in points), default=0),
-        "breadth": max((position for _, position in points), default=0.0),
-        "milestones": milestones,
-        "edges": edges,
-    }
 
 
 def _embed(value: Any) -> str:
@@ -286,7 +282,7 @@ def _make_visible(value: Any) -> Any:
 
 
 def _describe_transcript(transcript: Transcript, instruction_numbers: dict[str, int]) -> dict[str, Any]:
-    described: dict[str, Any] = {"events": [_describe_event(event) for event in transcript.events]}
+    described: dict[str, Any] = {"events": list(map(_describe_event, transcript.events))}
     if transcript.history_length:
         described["history"] = transcript.history_length
     if answers := _list_model_answers(transcript):
@@ -302,7 +298,8 @@ def _list_model_answers(transcript: Transcript) -> list[dict[str, Any]]:
     answers = []
     for call in transcript.extra.get("model_answers", ()):
         texts = [call["answer"].get("content")]
-        texts.extend(json.dumps(tool_call["args"]) for tool_call in call["answer"].get("tool_calls", ()))
+        for tool_call in call["answer"].get("tool_calls", ()):
+            texts.append(json.dumps(tool_call["args"]))
         for text in texts:
             if text and isinstance(text, str):
                 answers.append({"step": call["module"], "text": _shorten(text)})
@@ -316,18 +313,17 @@ def _describe_event(event: Event) -> dict[str, Any]:
         if value is not None and field.name not in ("id", "step"):
             described[field.name] = _shorten(value) if isinstance(value, str) else value
     if isinstance(event, Call):
-        arguments = event.arguments.items()
-        described["arguments"] = [[name, _shorten(_format_json(value))] for name, value in arguments]
+        described["arguments"] = [[name, _format_json(value)] for name, value in event.arguments.items()]
     if isinstance(event, Result):
         with suppress(ValueError, RecursionError):
             value = json.loads(event.text)
             if isinstance(value, dict | list):
-                described["text"] = _shorten(_format_json(value))
+                described["text"] = _format_json(value)
     return described
 
 
 def _format_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, skipkeys=True, default=str)
+    return _shorten(json.dumps(value, ensure_ascii=False, indent=2, skipkeys=True, default=str))
 
 
 def _shorten(text: str) -> str:

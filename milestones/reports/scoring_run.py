@@ -98,11 +98,17 @@ class ScoringRun:
 
             if is_offline(self._judge):
                 self._stand_ins["the judge"] = None
-        ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
+        conversations: list[ConversationRecord] = []
+        broken: list[BrokenConversation] = []
+        for _, outcome in sorted(self.outcomes.items()):
+            if isinstance(outcome, ConversationRecord):
+                conversations.append(outcome)
+            else:
+                broken.append(outcome)
         return Report(
             stand_ins=tuple(self._stand_ins),
-            conversations=tuple(outcome for outcome in ordered if isinstance(outcome, ConversationRecord)),
-            broken=tuple(outcome for outcome in ordered if isinstance(outcome, BrokenConversation)),
+            conversations=tuple(conversations),
+            broken=tuple(broken),
             graphs=self._registry.records,
         )
 
@@ -198,17 +204,10 @@ def score_transcripts(
     store = None
     if results is not None:
         fingerprints = {"the milestones": fingerprint_graphs(graph), "the tools": fingerprint(tools)}
-        store = RunStore(results, "score", {**fingerprints, **(depends_on or {})})
-    stored_records = _read_stored_records(store)
-    return ScoringRun(transcripts, select_graph, registry, schemas, judge, concurrency, store, stored_records)
-
-
-def _read_stored_records(store: RunStore | None) -> dict[int, ConversationRecord]:
-    records: dict[int, ConversationRecord] = {}
-    if store is None:
-        return records
-    for entry in store.entries():
+        store = RunStore(results, "score", fingerprints | dict(depends_on or {}))
+    stored_records: dict[int, ConversationRecord] = {}
+    for entry in store.entries() if store else ():
         # Entries that cannot be read are scored again.
         with suppress(KeyError, TypeError, ValueError):
-            records[int(entry["at"])] = ConversationRecord.model_validate(entry["scored"])
-    return records
+            stored_records[int(entry["at"])] = ConversationRecord.model_validate(entry["scored"])
+    return ScoringRun(transcripts, select_graph, registry, schemas, judge, concurrency, store, stored_records)
