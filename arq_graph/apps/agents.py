@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
-from arq_graph.apps.graph import GraphOptions, collect_channels, compile_guided_graph, compile_strategy_graph
+from arq_graph.apps.graph import GraphOptions, TurnGraph, collect_channels
 from arq_graph.apps.settings import (
     Matching,
     PreAct,
@@ -96,16 +96,24 @@ def create_guided_agent(
     channels = collect_channels(options.get("state_schema", AgentState))
     if stream:
         revising = replace(revising, stream=True)
-    return compile_guided_graph(
-        agent,
-        settings,
-        matcher=matching.make_node(models["matcher"], agent, mode=mode, reads=channels),
-        strategy_node=settings.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True),
-        reviser=revising.make_node(models["message"], agent, mode=mode),
-        tracker=_make_tracker(agent, milestones, judge),
-        eager=eager,
-        options=options,
-    )
+    matcher = matching.make_node(models["matcher"], agent, mode=mode, reads=channels)
+    actor = settings.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True)
+    reviser = revising.make_node(models["message"], agent, mode=mode)
+    tracker = _make_tracker(agent, milestones, judge)
+
+    graph = TurnGraph(agent, options)
+    graph.add_reply(reviser)
+    if not agent.toolbox and isinstance(settings, ToolCalling):
+        graph.add_matching(matcher)
+    elif eager:
+        graph.add_eager_turn(matcher, actor, reviser, has_progress=tracker is not None)
+    elif isinstance(settings, ToolCalling):
+        graph.add_rounds(matcher, actor)
+    else:
+        graph.add_actions(matcher, settings.node_name, actor)
+    if tracker is not None:
+        graph.add_progress(tracker)
+    return graph.compile()
 
 
 def create_tool_agent(
@@ -140,8 +148,13 @@ def create_tool_agent(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
     channels = collect_channels(options.get("state_schema", AgentState))
-    node = settings.make_node(model, agent, mode=mode, reads=channels, draft=False)
-    return compile_strategy_graph(agent, settings, node, options)
+    actor = settings.make_node(model, agent, mode=mode, reads=channels, draft=False)
+    graph = TurnGraph(agent, options)
+    if isinstance(settings, ReSpAct):
+        graph.add_speaker(actor, settings)
+    else:
+        graph.add_strategy(settings.node_name, actor)
+    return graph.compile()
 
 
 def create_preact_agent(
