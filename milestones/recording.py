@@ -1,4 +1,4 @@
-"""A chat model that records the answers of another one in a file, and answers from that file without asking anybody.
+"""A chat model that records the answers of another one in a file, and replays them from that file.
 
     {"conversation": "late / guided / 1", "attempt": "5f3a90c1", "request": "2f1d…", "occurrence": 0, "answer": {…}, …}
 
@@ -17,7 +17,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -39,39 +38,39 @@ from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
 from arq_graph.reasoning.replies import is_cut_off
 
 
-class _RequestCounter:
-    """A conversation, with a count of its equal requests."""
+class _RecordingScope:
+    """A conversation to which requests belong, and the number of equal ones so far."""
 
-    def __init__(self, conversation: str) -> None:
-        self.conversation = conversation
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.attempt = uuid4().hex[:8]
         self._counts: Counter[tuple[Path, str]] = Counter()
         self._lock = threading.Lock()
 
     def count_request(self, file: Path, digest: str) -> int:
-        """Count a request, and return the number of equal ones before it."""
+        """Return the number of equal requests before this one, and count it."""
         with self._lock:
             self._counts[file, digest] += 1
             return self._counts[file, digest] - 1
 
 
-_scope: ContextVar[_RequestCounter | None] = ContextVar("arq_graph_recording_scope", default=None)
+_scope: ContextVar[_RecordingScope | None] = ContextVar("arq_graph_recording_scope", default=None)
 
 
 @contextmanager
 def recording_scope(conversation: str) -> Iterator[None]:
     """Record and replay the requests inside the block under this name; names of nested blocks are joined."""
     outer = _scope.get()
-    name = f"{outer.conversation} / {conversation}" if outer else conversation
-    token = _scope.set(_RequestCounter(name))
+    name = f"{outer.name} / {conversation}" if outer else conversation
+    token = _scope.set(_RecordingScope(name))
     try:
         yield
     finally:
         _scope.reset(token)
 
 
-class RecordedAnswer(BaseModel):
-    """A line of a recording.
+class _Request(BaseModel):
+    """A request, recognized by its digest and its occurrence in the conversation.
 
     Args:
         conversation: The name of the `recording_scope`.
@@ -80,8 +79,6 @@ class RecordedAnswer(BaseModel):
         occurrence: The number of equal requests before it in the conversation.
         method: The method by which a `Reasoner` asked for its schema.
         module: The step that asked, such as "matcher".
-        model: The name of the model.
-        answer: The answer, as `message_to_dict` returns it.
     """
 
     conversation: str
@@ -90,6 +87,11 @@ class RecordedAnswer(BaseModel):
     occurrence: int
     method: str = ""
     module: str = "other"
+
+
+class RecordedAnswer(_Request):
+    """A line of a recording: a request, and the answer as `message_to_dict` returns it."""
+
     model: str = ""
     answer: dict[str, Any]
 
@@ -98,18 +100,6 @@ class RecordedAnswer(BaseModel):
         """The answer as a message."""
         (message,) = messages_from_dict([self.answer])
         return message
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A request, recognized by its digest and its occurrence in the conversation."""
-
-    conversation: str
-    attempt: str
-    digest: str
-    occurrence: int
-    method: str
-    module: str
 
 
 class RecordingChatModel(InProcessChatModel):
@@ -132,7 +122,7 @@ class RecordingChatModel(InProcessChatModel):
     model_name: str = ""
 
     _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
-    _default_scope: _RequestCounter = PrivateAttr(default_factory=lambda: _RequestCounter(""))
+    _default_scope: _RecordingScope = PrivateAttr(default_factory=lambda: _RecordingScope(""))
 
     def __init__(self, file: str | Path, bound: BaseChatModel | str | None = None, **fields: Any) -> None:
         bound = make_chat_model(bound) if isinstance(bound, str) else bound
@@ -146,7 +136,7 @@ class RecordingChatModel(InProcessChatModel):
             raise InputError(f"{file} holds no recording: make one with RecordingChatModel(file, model)")
         for answers in self._answers.values():
             self.model_name = self.model_name or answers[0].model
-        # A request is recognized whatever its method, so a replay needs to try none but the first.
+        # The method isn't in the digest of a request, so a replay asks by the first one only.
         get_endpoint(BoundModel(self)).methods = METHODS[:1]
 
     def __reduce__(self) -> Any:
@@ -203,25 +193,17 @@ class RecordingChatModel(InProcessChatModel):
         method, digest = _digest_request(messages, arguments, is_reasoner="arq_blueprint" in metadata)
         scope = _scope.get() or self._default_scope
         return _Request(
-            conversation=scope.conversation,
+            conversation=scope.name,
             attempt=scope.attempt,
-            digest=digest,
+            request=digest,
             occurrence=scope.count_request(self.file, digest),
             method=method,
             module=metadata.get("arq_module") or "other",
         )
 
     def _record(self, request: _Request, result: ChatResult) -> None:
-        answer = RecordedAnswer(
-            conversation=request.conversation,
-            attempt=request.attempt,
-            request=request.digest,
-            occurrence=request.occurrence,
-            method=request.method,
-            module=request.module,
-            model=self.model_name,
-            answer=message_to_dict(result.generations[0].message),
-        )
+        message = message_to_dict(result.generations[0].message)
+        answer = RecordedAnswer(**dict(request), model=self.model_name, answer=message)
         line = json.dumps(answer.model_dump(exclude_defaults=True), default=str)
         # One write without a buffer: other processes may append to the file, too.
         with (
@@ -236,14 +218,14 @@ class RecordingChatModel(InProcessChatModel):
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
             )
-        equal = [answer for answer in answers if answer.request == request.digest]
-        if request.occurrence >= len(equal):
+        equal_requests = [answer for answer in answers if answer.request == request.request]
+        if request.occurrence >= len(equal_requests):
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "
                 f"{request.conversation!r}: the prompt, the schema, the tools or the order have changed since. "
                 "Record the run again"
             )
-        return ChatResult(generations=[ChatGeneration(message=equal[request.occurrence].message)])
+        return ChatResult(generations=[ChatGeneration(message=equal_requests[request.occurrence].message)])
 
 
 def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
@@ -271,10 +253,11 @@ def _drop_superseded(answers: list[RecordedAnswer]) -> list[RecordedAnswer]:
     for answer in answers:
         by_request.setdefault(answer.request, []).append(answer)
     remaining = []
-    for equal in by_request.values():
-        equal.sort(key=lambda answer: answer.occurrence)
+    for equal_requests in by_request.values():
+        equal_requests.sort(key=lambda answer: answer.occurrence)
         valid: list[RecordedAnswer] = []
-        for answer in equal:
+        for answer in equal_requests:
+            # An answer by another method, or after a cut-off one, replaces those before it.
             while valid and (valid[-1].method != answer.method or is_cut_off(valid[-1].message)):
                 valid.pop()
             valid.append(answer)
@@ -300,7 +283,7 @@ def _digest_request(
 
 
 def _describe_tool(tool: Any) -> Any:
-    """Return a tool's name, description and parameters, whichever provider's form it has, or a provider's own tool."""
+    """Return the name, description and parameters of a tool in any form; a tool of the provider's own as it is."""
     with suppress(ValueError):
         if function := convert_to_openai_tool(tool).get("function"):
             return {key: function.get(key) for key in ("name", "description", "parameters")}
@@ -314,9 +297,10 @@ def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int])
         if isinstance(block, dict) and block.get("type") != "text" and "cachePoint" not in block:
             other_blocks.append({key: value for key, value in block.items() if key != "cache_control"})
     calls = []
-    for call in [*getattr(message, "tool_calls", ()), *getattr(message, "invalid_tool_calls", ())]:
-        number = call_numbers.setdefault(call["id"], len(call_numbers))
-        calls.append([call["name"], call["args"], number])
+    for attribute in ("tool_calls", "invalid_tool_calls"):
+        for call in getattr(message, attribute, ()):
+            number = call_numbers.setdefault(call["id"], len(call_numbers))
+            calls.append([call["name"], call["args"], number])
     call_id = getattr(message, "tool_call_id", None)
     result_of = call_numbers.setdefault(call_id, len(call_numbers))
     kind = message.type.removesuffix("MessageChunk").lower()

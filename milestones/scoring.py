@@ -1,11 +1,11 @@
-"""The score of one conversation: the measure, its range if something is undecided, and further figures beside it."""
+"""Score one conversation: the measure, its range if something is undecided, and further figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import find_invented_arguments
@@ -23,20 +23,18 @@ from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.values import as_text
 from arq_graph.milestones.verdicts import apply_verdicts
 
-_NO_JUDGEMENT = Judgement()
-
 
 @dataclass(frozen=True)
 class Score:
     """The progress of one conversation toward its goal.
 
-    Reaching and progress never fall as more is observed, so two runs give the range that holds every way in
-    which the undecided milestones could be decided: none of them observed, and all of them at every event.
+    Progress never falls as more is observed. So its range has two ends: no undecided milestone was observed, or all of
+    them were, at every event.
 
     Args:
         goal_completed: Goal completion; None if the undecided milestones decide it, or if there is
             nothing to complete.
-        progress_range: The progress rate at least and at most, each 0 to 1; None if there is no way to go.
+        progress_range: The progress rate at least and at most, each 0 to 1; None if End has no dependencies.
         reached: The milestones that were reached for certain, with the number of the event, in order.
         possibly_reached: Those that were reached at most: the same if nothing is undecided.
         observations: What was observed, what is undecided, and the forbidden events.
@@ -50,7 +48,7 @@ class Score:
     observations: Observations
     _graph: MilestoneGraph = field(repr=False, compare=False)
     _transcript: Transcript = field(repr=False, compare=False)
-    judgement: Judgement = _NO_JUDGEMENT
+    judgement: Judgement = field(default_factory=Judgement)
 
     @property
     def progress_rate(self) -> float | None:
@@ -72,16 +70,18 @@ class Score:
 
     @cached_property
     def frontier(self) -> tuple[str, ...]:
-        """The milestones that could come next: not reached, their dependencies are; in the graph's order.
+        """The milestones that could be reached next, in the graph's order. Cost O(V + E).
 
-        One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
+        One reached dependency is enough, unless the milestone requires all of them.
         """
         frontier = []
         for milestone in self._graph.milestones:
             if milestone.name in self.reached:
                 continue
-            is_satisfied = all if milestone.requires == "all" else any
-            if is_satisfied(name in self.reached for name in self._graph.pred[milestone.name]):
+            dependencies = self._graph.pred[milestone.name]
+            reached_count = sum(name in self.reached for name in dependencies)
+            needed_count = len(dependencies) if milestone.requires == "all" else 1
+            if reached_count >= needed_count:
                 frontier.append(milestone.name)
         return tuple(frontier)
 
@@ -89,16 +89,17 @@ class Score:
     def coverage(self) -> float | None:
         """The share of all milestones that were reached; Start and joins, which aren't steps, do not count.
 
-        It isn't progress: it punishes the branches that were rightly not taken. None as for `is_goal_completed`.
+        It isn't progress: the milestones of an alternative that wasn't needed lower it, too. None if the graph has
+        neither a way to go nor anything forbidden.
         """
         if self.progress_range is None:
             return None
-        steps = [milestone.name for milestone in self._graph.milestones if milestone.step]
+        steps = [milestone.name for milestone in self._graph.milestones if milestone.step > 0]
         return sum(name in self.reached for name in steps) / len(steps)
 
     @cached_property
     def path_taken(self) -> tuple[str, ...]:
-        """The reached milestones on the road that the progress rate is about; see `measure.find_path_taken`."""
+        """The reached milestones on the path that the progress rate measures; see `measure.find_path_taken`."""
         return find_path_taken(self._graph, self.reached)
 
     @cached_property
@@ -151,7 +152,7 @@ def score(
 
     Code goes first. A judge is called only if its verdict can matter: on NFCs that nothing decided, and on calls
     that it may veto (`select_milestones_to_judge`). Cost O(E log V + events), twice if something is undecided;
-    the figures beside the measure are computed when they are first used.
+    further figures are computed when they are first used.
 
     Args:
         graph: The milestones.
@@ -166,7 +167,7 @@ def score(
         ReasoningError: The judge's model gave no answer.
     """
     observations = observe(graph, transcript, tools=tools)
-    judgement = _NO_JUDGEMENT
+    judgement = None
     if judge is not None and select_milestones_to_judge(graph, observations):
         judgement = call_judge(judge, graph, transcript, observations)
     return _make_score(graph, transcript, observations, judgement)
@@ -192,42 +193,37 @@ async def ascore(
         observations = await asyncio.to_thread(observe_events)
     else:
         observations = observe_events()
-    judgement = _NO_JUDGEMENT
+    judgement = None
     if judge is not None and select_milestones_to_judge(graph, observations):
         judgement = await acall_judge(judge, graph, transcript, observations)
     return _make_score(graph, transcript, observations, judgement)
 
 
-class _Measured(NamedTuple):
-    reached: dict[str, int]
-    goal_completed: bool | None
-    progress_rate: float | None
-
-
-def _measure(graph: MilestoneGraph, observations: Observations, *, optimistic: bool) -> _Measured:
-    reached = reach(graph, observations, optimistic=optimistic)
-    goal_completed = is_goal_completed(graph, reached, observations.forbidden)
-    return _Measured(reached, goal_completed, compute_progress_rate(graph, reached))
-
-
 def _make_score(
-    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement
+    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement | None
 ) -> Score:
     """Return the score with the judge's verdicts, and a remark for each verdict that did not count."""
-    observations, objections = apply_verdicts(graph, transcript, observations, judgement)
-    remarks = tuple(Remark(verdict.milestone, f"not counted: {reason}") for verdict, reason in objections)
-    low = _measure(graph, observations, optimistic=False)
-    high = _measure(graph, observations, optimistic=True) if observations.undecided else low
-    progress_range = None
-    if low.progress_rate is not None and high.progress_rate is not None:
-        progress_range = (low.progress_rate, high.progress_rate)
+    if judgement is None:
+        judgement = Judgement()
+    else:
+        observations, objections = apply_verdicts(graph, transcript, observations, judgement)
+        for verdict, reason in objections:
+            judgement += Judgement(remarks=(Remark(verdict.milestone, f"not counted: {reason}"),))
+    reached = possibly_reached = reach(graph, observations, optimistic=False)
+    lowest = highest = compute_progress_rate(graph, reached)
+    if observations.undecided:
+        possibly_reached = reach(graph, observations, optimistic=True)
+        highest = compute_progress_rate(graph, possibly_reached)
+    goal_completed = is_goal_completed(graph, reached, observations.forbidden)
+    if goal_completed != is_goal_completed(graph, possibly_reached, observations.forbidden):
+        goal_completed = None
     return Score(
-        goal_completed=low.goal_completed if low.goal_completed == high.goal_completed else None,
-        progress_range=progress_range,
-        reached=low.reached,
-        possibly_reached=high.reached,
+        goal_completed=goal_completed,
+        progress_range=None if lowest is None or highest is None else (lowest, highest),
+        reached=reached,
+        possibly_reached=possibly_reached,
         observations=observations,
         _graph=graph,
         _transcript=transcript,
-        judgement=judgement + Judgement(remarks=remarks),
+        judgement=judgement,
     )
