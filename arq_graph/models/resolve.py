@@ -83,8 +83,7 @@ def _make_openai(name: str, base_url: str | None, arguments: Mapping[str, Any]) 
     if not key and not endpoint:
         raise InputError(
             f"OpenAI's model \"{name}\" needs an API key: set OPENAI_API_KEY. Write another provider's"
-            ' like "anthropic:NAME"; for a server of your own give base_url= (--base-url); "offline" needs neither'
-            f"{suggestion(name, ('offline',), cutoff=80) or '.'}"
+            ' like "anthropic:NAME"; for a server of your own give base_url= (--base-url); "offline" needs neither.'
         )
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
@@ -99,7 +98,8 @@ def _describe_failure(error: Exception) -> str:
     if isinstance(error, ValidationError):  # without the input, which may be a secret
         problems = []
         for detail in error.errors():
-            problems.append(": ".join(map(str, (*detail["loc"], detail["msg"]))))
+            place = ": ".join(map(str, detail["loc"]))
+            problems.append(f"{place}: {detail['msg']}" if place else detail["msg"])
         return "; ".join(problems)
     missing_module = f"{getattr(error, 'name', '')}."
     is_unknown = "model_provider" in str(error) or missing_module.startswith("langchain.")
@@ -204,7 +204,11 @@ def unwrap_model(model: object, config: RunnableConfig | None) -> Iterator[Bound
     elif isinstance(model, RunnableRetry):
         yield from unwrap_model(model.bound, config)
     elif isinstance(model, RunnableBinding):
-        _refuse_reserved(model.kwargs)
+        if reserved := [name for name in _RESERVED_KWARGS if name in model.kwargs]:
+            raise InputError(
+                f"model is bound to {' and '.join(reserved)}, with which the reasoner asks for its answer: give the"
+                " model without, and tools to the agent"
+            )
         merged = None if config is None else merge_configs(model.config, config)
         yield from _add_binding(model, unwrap_model(model.bound, merged))
     elif isinstance(model, DynamicRunnable) or hasattr(type(model), "_model"):
@@ -225,15 +229,6 @@ def _add_binding(
 ) -> Iterator[BoundModel | None]:
     for bound in models:
         yield bound and BoundModel(bound.model, (binding, *bound.bindings))
-
-
-def _refuse_reserved(kwargs: Mapping[str, Any]) -> None:
-    reserved = [name for name in _RESERVED_KWARGS if name in kwargs]
-    if reserved:
-        raise InputError(
-            f"model is bound to {' and '.join(reserved)}, with which the reasoner asks for its answer: give the model"
-            " without, and tools to the agent"
-        )
 
 
 def _configure(model: Any, config: RunnableConfig) -> ModelRunnable:

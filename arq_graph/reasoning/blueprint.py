@@ -67,8 +67,7 @@ class ARQ(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    __arq_form__: ClassVar[Form] = Form()
-    """The form in which mode "arq" asks it."""
+    __arq_form__: ClassVar[Form] = Form()  # in which mode "arq" asks it
     __arq_queries__: ClassVar[dict[str, Query]]
     __arq_schemas__: ClassVar[dict[Form, dict[str, Any]]]
     __arq_reduced__: ClassVar[dict[Form, type[BaseModel]]]
@@ -88,8 +87,7 @@ class ARQ(BaseModel):
             PydanticUndefinedAnnotation: A forward reference of the class cannot be resolved yet.
             InputError: The mode isn't one of the three.
         """
-        require_choice("mode", mode, Mode)
-        return deepcopy(get_schema(cls, mode))
+        return deepcopy(get_schema(cls, require_choice("mode", mode, Mode)))
 
     def unmet(self) -> list[Complaint]:
         """Return complaints about this instance's verifications that don't have the answer they must have.
@@ -213,9 +211,7 @@ def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
 
 def dump_in_mode(value: Any, mode: Mode) -> Any:
     """Return an answer, or a container of answers, as JSON values with the fields that a mode asks for."""
-    if isinstance(value, ARQ):
-        return _dump(value, _get_form(type(value), mode))
-    return _dump(value, Form(mode))
+    return _dump(value, _get_form(type(value), mode))
 
 
 def _dump(value: Any, form: Form) -> Any:
@@ -234,8 +230,10 @@ def _dump(value: Any, form: Form) -> Any:
     return value
 
 
-def _get_form(blueprint: type[ARQ], mode: Mode) -> Form:
-    return blueprint.__arq_form__ if mode == "arq" else Form(mode)
+def _get_form(blueprint: type, mode: Mode) -> Form:
+    if mode == "arq" and issubclass(blueprint, ARQ):
+        return blueprint.__arq_form__
+    return Form(mode)
 
 
 def list_response_fields(blueprint: type[ARQ]) -> list[str]:
@@ -258,11 +256,11 @@ def _make_reduced_model(blueprint: type[ARQ], form: Form) -> type[BaseModel]:
         return models[form]
     fields: dict[str, Any] = {}
     if form.mode == "cot":
-        fields[_get_reasoning_key(blueprint)] = (str, Field(description=_REASONING))
+        fields[_get_reasoning_key(blueprint)] = str, Field(description=_REASONING)
     for name, field_query in blueprint.__arq_queries__.items():
         if form.includes(name, field_query):
             field = blueprint.model_fields[name]
-            fields[name] = (field.annotation, field)
+            fields[name] = field.annotation, field
     validators: dict[str, Any] = {}
     for name, decorator in blueprint.__pydantic_decorators__.field_validators.items():
         info = decorator.info

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from arq_graph.errors import InputError, suggestion
+from arq_graph.errors import InputError
 from arq_graph.reasoning.blueprint import B
 from arq_graph.reasoning.queries import Form, get_queries
 from arq_graph.reasoning.schema import AnswerJsonSchema
@@ -44,9 +44,7 @@ class ResponseOnly:
         fields = find_fields(*blueprints)
         queries = [name for name, is_query in fields.items() if is_query]
         for name in sorted(set(self.without).difference(queries)):
-            reason = "is part of the response"
-            if name not in fields:
-                reason = f"isn't one of their queries{suggestion(name, queries)}"
+            reason = "is part of the response" if name in fields else "isn't one of their queries"
             owners = ", ".join(blueprint.__name__ for blueprint in blueprints)
             raise InputError(
                 f"{owners} cannot be asked without {name!r}, which {reason}. What can be left out: "
@@ -70,7 +68,9 @@ def find_fields(*blueprints: type[BaseModel]) -> dict[str, bool]:
 
     The outer names come first. A name that several blueprints use is a query if it is one anywhere.
     """
-    fields = {name: False for blueprint in blueprints for name in get_queries(blueprint)}
+    fields: dict[str, bool] = {}
+    for blueprint in blueprints:
+        fields |= dict.fromkeys(get_queries(blueprint), False)
 
     class Collector(AnswerJsonSchema):
         def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:

@@ -125,19 +125,19 @@ class Endpoint:
     rests_until: float = 0.0
 
 
-def get_endpoint(bare: BoundModel) -> Endpoint:
+def get_endpoint(bound_model: BoundModel) -> Endpoint:
     """Return the knowledge about a model's endpoint, which models of a class with the same settings share."""
-    cls = type(bare.model)
+    cls = type(bound_model.model)
     names = [name for name, field in cls.model_fields.items() if not field.exclude]
     if set(names) <= BaseChatModel.model_fields.keys():
         return Endpoint()  # the fields of this class don't tell its models apart
     values: list[Any] = []
     for name in names:
-        value = getattr(bare.model, name)
+        value = getattr(bound_model.model, name)
         if isinstance(value, SecretStr):
             value = value.get_secret_value()
         values.append(value)
-    for binding in bare.bindings:
+    for binding in bound_model.bindings:
         values.append(getattr(binding, "kwargs", {}))
     return _get_shared_endpoint(cls, sha256(repr(values).encode()).hexdigest())  # a hash doesn't show keys
 

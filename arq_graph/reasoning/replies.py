@@ -60,7 +60,7 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
         try:
             return read(candidate), []
         except ValidationError as error:
-            errors = errors or list(_format_errors(error, name))
+            errors = errors or _format_errors(error, name)
     return None, errors
 
 
@@ -81,7 +81,7 @@ class PartialAnswer:
     def add(self, chunk: AIMessage) -> None:
         """Add a chunk of the message; an answer stands in its text or in the arguments of a forced tool call."""
         self._chunks.append(chunk)
-        added_text = "".join([chunk.text, *get_arguments(chunk)])
+        added_text = str(chunk.text) + "".join(_get_arguments(chunk))
         self._text += added_text
         if added_text and (partial_object := self._read_last_object()):
             self._on_partial(partial_object)
@@ -150,24 +150,26 @@ def _read_beginning(text: str) -> dict[str, Any]:
     return {}
 
 
-def _format_errors(error: ValidationError, name: str) -> Iterator[str]:
-    details = error.errors(include_url=False, include_context=False, include_input=False)
-    for detail in details[:_MAX_ERRORS_REPORTED]:
-        path = ".".join(map(str, (name, *detail["loc"])))
-        yield " ".join(f"{path}: {detail['msg']}".split())
-    if len(details) > _MAX_ERRORS_REPORTED:
-        yield f"{name}: and {len(details) - _MAX_ERRORS_REPORTED} more errors"
+def _format_errors(error: ValidationError, name: str) -> list[str]:
+    messages: list[str] = []
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        path = ".".join(map(str, (name,) + detail["loc"]))
+        messages.append(" ".join(f"{path}: {detail['msg']}".split()))
+    if len(messages) > _MAX_ERRORS_REPORTED:
+        count = len(messages) - _MAX_ERRORS_REPORTED
+        messages[_MAX_ERRORS_REPORTED:] = [f"{name}: and {count} more errors"]
+    return messages
 
 
 def get_answer_text(message: AIMessage) -> str:
     """Return what a model answered: the arguments of its tool calls (some models repeat them), or else its text."""
-    arguments = get_arguments(message)
+    arguments = _get_arguments(message)
     if not arguments:
         arguments = [call["args"] or "" for call in message.invalid_tool_calls]
     return "\n".join(arguments) or str(message.text)
 
 
-def get_arguments(message: AIMessage) -> list[str]:
+def _get_arguments(message: AIMessage) -> list[str]:
     """Return the arguments of a message's tool calls as JSON, as far as they are written."""
     if isinstance(message, AIMessageChunk):
         # In a streamed message LangChain completes arguments that were cut off, so that they would look whole.

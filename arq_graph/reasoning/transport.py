@@ -46,14 +46,14 @@ class Request:
 
     Args:
         pause: Seconds to wait before it.
-        bound: The model to call, with everything that is bound to it.
+        model: The model to call, with everything that is bound to it.
         messages: The prompt.
         seconds: What is left of the call's time after the pause.
         partial_answer: Is given the chunks of the answer; None means not to stream it.
     """
 
     pause: float
-    bound: ModelRunnable
+    model: ModelRunnable
     messages: list[BaseMessage]
     seconds: float
     partial_answer: PartialAnswer | None = None
@@ -71,18 +71,20 @@ class Transport:
     model's class has a field for it.
 
     Args:
-        bare: The model, and what was bound to it.
+        bound_model: The model, and what was bound to it.
         timeout: Seconds that a call may take, its retries included.
         backoff: Seconds before the first retry, doubled for each further one.
     """
 
-    def __init__(self, bare: BoundModel, *, timeout: float, backoff: float) -> None:
-        self.name = get_model_name(bare.model)
-        self.endpoint = get_endpoint(bare)
-        self._bare = bare
+    def __init__(self, bound_model: BoundModel, *, timeout: float, backoff: float) -> None:
+        self.name = get_model_name(bound_model.model)
+        self.endpoint = get_endpoint(bound_model)
+        self._bound_model = bound_model
         self._timeout = timeout
         self._backoff = backoff
-        self.model = _limit_requests(copy_with(bare.model, disable_streaming=True, streaming=False), timeout)
+        self.model = _limit_requests(
+            copy_with(bound_model.model, disable_streaming=True, streaming=False), timeout
+        )
 
     def call(
         self,
@@ -121,8 +123,10 @@ class Transport:
             try:
                 # The first try has the model as it is, so that LangChain's cache recognizes the same call.
                 limited_model = model if tries == 1 else _limit_requests(model, seconds_left)
-                bound = self._bare.rebind(bind(limited_model))
-                answer: AIMessage = yield Request(pause, bound, list(messages), seconds_left, partial_answer)
+                runnable = self._bound_model.rebind(bind(limited_model))
+                answer: AIMessage = yield Request(
+                    pause, runnable, list(messages), seconds_left, partial_answer
+                )
             except Exception as error:
                 failure = classify_failure(error, model)
                 if failure.maybe_unsupported and not is_settled:
@@ -140,8 +144,8 @@ class Transport:
                 return answer
 
     def _make_streaming(self, model: BaseChatModel) -> BaseChatModel:
-        settings = {"disable_streaming": self._bare.model.disable_streaming, "streaming": True}
-        if getattr(self._bare.model, "stream_usage", None) is None:
+        settings = {"disable_streaming": self._bound_model.model.disable_streaming, "streaming": True}
+        if getattr(self._bound_model.model, "stream_usage", None) is None:
             settings["stream_usage"] = True  # many endpoints count the tokens of a streamed answer only then
         return copy_with(model, **settings)
 
@@ -153,10 +157,10 @@ class Transport:
             time.sleep(request.pause)
             partial = request.partial_answer
             if partial is None:
-                return request.bound.invoke(request.messages, config)
+                return request.model.invoke(request.messages, config)
             end = time.monotonic() + request.seconds
             partial.restart()
-            with closing(request.bound.stream(request.messages, config)) as chunks:  # type: ignore[type-var]
+            with closing(request.model.stream(request.messages, config)) as chunks:  # type: ignore[type-var]
                 for chunk in chunks:
                     partial.add(chunk)
                     if time.monotonic() > end:  # a client's own limit is for each chunk
@@ -174,9 +178,9 @@ class Transport:
             partial = request.partial_answer
             async with asyncio.timeout(request.seconds):
                 if partial is None:
-                    return await request.bound.ainvoke(request.messages, config)
+                    return await request.model.ainvoke(request.messages, config)
                 partial.restart()
-                async with aclosing(request.bound.astream(request.messages, config)) as chunks:  # type: ignore[type-var]
+                async with aclosing(request.model.astream(request.messages, config)) as chunks:  # type: ignore[type-var]
                     async for chunk in chunks:
                         partial.add(chunk)
                 return partial.join_chunks()

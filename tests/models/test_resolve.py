@@ -45,7 +45,6 @@ def test_an_own_server_needs_no_key_and_accepts_any_name(monkeypatch, spec, name
     ("spec", "message"),
     [
         ("gpt-4o", r'"gpt-4o".*OPENAI_API_KEY.*base_url.*"offline"'),
-        ("offlin", "did you mean `offline`"),
         ("  ", "names no model"),
         ("openai:", "names no model"),
         ("nobody:model-x", r'"nobody:model-x".*not known.*"anthropic:NAME".*--base-url'),
