@@ -69,13 +69,49 @@ class Conversation:
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """All lines, including those that the prompt leaves out."""
-        numbering = _Numbering(self.max_tokens, self.shows_images)
+        """All lines, including those that the prompt leaves out; a message with nothing but tool calls has none."""
         lines: list[Line] = []
+        calls: dict[str | None, Mapping[str, Any]] = {}
+        message_count = result_count = image_count = 0
         for message in self.messages:
-            if line := numbering.make_line(message):
-                lines.append(line)
+            if isinstance(message, AIMessage) and message.tool_calls:
+                calls.update({call["id"]: call for call in message.tool_calls})
+                if not message.text:
+                    continue
+            call: Mapping[str, Any] | None = None
+            if isinstance(message, ToolMessage):
+                speaker: Speaker = "tool"
+                result_count += 1
+                call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
+                record: dict[str, Any] = {"id": f"T{result_count}", "from": speaker}
+                record |= {"tool": call["name"], "arguments": call["args"]}
+                record |= self._shorten("result", message.text)
+            else:
+                speaker = "agent" if isinstance(message, AIMessage) else "system"
+                if isinstance(message, HumanMessage):
+                    speaker = "customer"
+                message_count += 1
+                record = {"id": f"M{message_count}", "from": speaker}
+                record |= self._shorten("text", message.text)
+            images, unsupported = _split_attachments(message, self.shows_images)
+            attachments: list[str] = []
+            for _ in images:
+                image_count += 1
+                attachments.append(f"image {image_count}")
+            if attachments or unsupported:
+                record["attachments"] = attachments + unsupported
+            if isinstance(message, ToolMessage) and message.status == "error":
+                record["error"] = True
+            text = as_json(record)
+            line = Line(record["id"], speaker, message, text, call, tuple(images), tuple(unsupported))
+            lines.append(line)
         return tuple(lines)
+
+    def _shorten(self, key: str, text: str) -> dict[str, Any]:
+        if len(text) <= self.max_tokens:
+            return {key: text}
+        half = self.max_tokens // 2
+        return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
 
     @cached_property
     def first_shown(self) -> int:
@@ -160,71 +196,25 @@ class Conversation:
         return tuple(line for line in self.lines[start:] if line.speaker == "tool")
 
 
-class _Numbering:
-    """Makes the lines of messages that are given in order; counts them, and the images that they show."""
-
-    def __init__(self, max_characters: int, shows_images: bool) -> None:
-        self._max_characters = max_characters
-        self._shows_images = shows_images
-        self._calls: dict[str | None, Mapping[str, Any]] = {}
-        self._messages = self._results = self._images = 0
-
-    def make_line(self, message: BaseMessage) -> Line | None:
-        """Return the message's line; None for a message with nothing but tool calls."""
-        if isinstance(message, AIMessage) and message.tool_calls:
-            self._calls.update({call["id"]: call for call in message.tool_calls})
-            if not message.text:
-                return None
-        images: list[Block] = []
-        unsupported: list[str] = []
-        if not isinstance(message.content, str):
-            images, unsupported = self._split_attachments(message, message.content)
-        call: Mapping[str, Any] | None = None
-        speaker: Speaker
-        if isinstance(message, ToolMessage):
-            speaker = "tool"
-            self._results += 1
-            call = self._calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
-            record: dict[str, Any] = {"id": f"T{self._results}", "from": speaker}
-            record |= {"tool": call["name"], "arguments": call["args"]}
-            record |= self._shorten("result", message.text)
-        else:
-            speaker = "agent" if isinstance(message, AIMessage) else "system"
-            if isinstance(message, HumanMessage):
-                speaker = "customer"
-            self._messages += 1
-            record = {"id": f"M{self._messages}", "from": speaker}
-            record |= self._shorten("text", message.text)
-        names = [f"image {self._images + number}" for number in range(1, len(images) + 1)]
-        if attachments := names + unsupported:
-            record["attachments"] = attachments
-        if isinstance(message, ToolMessage) and message.status == "error":
-            record["error"] = True
-        self._images += len(images)
-        text = as_json(record)
-        return Line(record["id"], speaker, message, text, call, tuple(images), tuple(unsupported))
-
-    def _split_attachments(self, message: BaseMessage, content: list[Any]) -> tuple[list[Block], list[str]]:
-        """Return the images that the prompt shows, and the kinds of all other attachments."""
-        images: list[Block] = []
-        unsupported: list[str] = []
-        for block in _get_standard_blocks(message, content):
-            kind = block["type"]
-            if kind == "non_standard" and not isinstance(message, AIMessage):
-                unsupported.append(_get_original_type(block))
-            elif kind in _ATTACHMENT_TYPES:
-                image = _copy_image(block)
-                if image and self._shows_images:
-                    images.append(image)
-                else:
-                    unsupported.append(kind)
+def _split_attachments(message: BaseMessage, shows_images: bool) -> tuple[list[Block], list[str]]:
+    """Return the images that the prompt shows, and the kinds of all other attachments."""
+    images: list[Block] = []
+    unsupported: list[str] = []
+    if isinstance(message.content, str):
         return images, unsupported
-
-    def _shorten(self, key: str, text: str) -> dict[str, Any]:
-        if len(text) <= self._max_characters:
-            return {key: text}
-        half = self._max_characters // 2
-        return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+    for block in _get_standard_blocks(message, message.content):
+        kind = block["type"]
+        if kind == "non_standard" and not isinstance(message, AIMessage):
+            original = block.get("value")
+            original_type = original.get("type", "?") if isinstance(original, Mapping) else "?"
+            unsupported.append(clean(str(original_type)))
+        elif kind in _ATTACHMENT_TYPES:
+            image = _copy_image(block)
+            if image and shows_images:
+                images.append(image)
+            else:
+                unsupported.append(kind)
+    return images, unsupported
 
 
 def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mapping[str, Any]]:
@@ -233,13 +223,6 @@ def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mappi
     except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those
         blocks = [block for block in content if isinstance(block, dict)]
         return [{"type": "non_standard", "value": block} for block in blocks if block.get("type") != "text"]
-
-
-def _get_original_type(block: Mapping[str, Any]) -> str:
-    """Return the type of a block that LangChain doesn't know."""
-    original = block.get("value")
-    kind = original.get("type", "?") if isinstance(original, Mapping) else "?"
-    return clean(str(kind))
 
 
 def _copy_image(block: Mapping[str, Any]) -> Block | None:
