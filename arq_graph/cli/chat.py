@@ -11,7 +11,7 @@ import typer
 from arq_graph.cli import options
 from arq_graph.cli.dialogue import Dialogue, DialogueOptions, open_dialogue
 from arq_graph.cli.exit_codes import INTERRUPTED
-from arq_graph.cli.explain import explain_turn
+from arq_graph.cli.explain import show_explanation
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.screen import (
     is_interactive,
@@ -23,7 +23,7 @@ from arq_graph.cli.screen import (
     show,
     show_error,
 )
-from arq_graph.cli.turn_view import customer_view, outcome_view, reply_view
+from arq_graph.cli.turn_view import customer_view, reply_view, show_outcome
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is saved."
@@ -51,10 +51,9 @@ def chat(
     with open_dialogue(settings, operator=ask_operator) as dialogue:
         _show_header(dialogue, model_choice.name)
         try:
+            messages = _read_messages(dialogue)
             dialogue.run(
-                _read_messages(dialogue),
-                lambda outcome: show(*outcome_view(outcome, dialogue.agent)),
-                show_failure=_show_failure,
+                messages, lambda outcome: show_outcome(outcome, dialogue.agent), show_failure=_show_failure
             )
         except EOFError:
             show("")
@@ -88,7 +87,7 @@ def _read_messages(dialogue: Dialogue) -> Iterator[str | None]:
             if turn is None:
                 note("There is no reply yet.")
             else:
-                show(*explain_turn(turn, dialogue.thread_note))
+                show_explanation(turn, dialogue.thread_note)
         elif text or dialogue.is_turn_unfinished:
             show("")
             yield text or None

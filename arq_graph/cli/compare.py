@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import RenderableType
 from rich.text import Text
 from typer import Argument, Exit
 
@@ -37,34 +36,31 @@ def compare(
     if as_json:
         print_json({"a": str(a), "b": str(b)} | comparison.model_dump(mode="json"))
     else:
-        show(*_comparison_view(comparison, a, b))
+        _show_comparison(comparison, a, b)
     if not comparison.overall.pairs:
         raise Exit(WRONG_INPUT)
 
 
-def _comparison_view(comparison: Comparison, a: Path, b: Path) -> Iterator[RenderableType]:
+def _show_comparison(comparison: Comparison, a: Path, b: Path) -> None:
     notice = format_stand_in_notice(comparison.stand_ins)
     if notice:
-        yield safe_text(notice, "yellow")
-    yield _size_line("A", a, comparison.conversations_a, comparison.broken_a)
-    yield _size_line("B", b, comparison.conversations_b, comparison.broken_b)
-    yield safe_text(format_count(comparison.overall.pairs, "pair"))
+        show(notice, style="yellow")
+    show(_size_line("A", a, comparison.conversations_a, comparison.broken_a))
+    show(_size_line("B", b, comparison.conversations_b, comparison.broken_b))
+    show(format_count(comparison.overall.pairs, "pair"))
     for name, unpaired in (("A", comparison.only_a), ("B", comparison.only_b)):
         if unpaired:
             count = format_count(len(unpaired), "conversation")
-            yield safe_text(f"only in {name}: {count} ({list_names(unpaired)})", "yellow")
+            show(f"only in {name}: {count} ({list_names(unpaired)})", style="yellow")
     if comparison.overall.pairs:
-        yield from _figure_tables(comparison)
-        yield ""
-        for remark in _remarks(comparison):
-            yield safe_text(remark, "dim")
+        _show_figures(comparison)
+        show("", *_remarks(comparison), style="dim")
     else:
-        yield warning_text(
-            "there is nothing to compare. A pair has the same use case and task, or the same use case and id."
-        )
+        remark = "A pair has the same use case and task, or the same use case and id."
+        show(warning_text(f"there is nothing to compare. {remark}"))
     if comparison.different_graphs:
         names = list_names(comparison.different_graphs)
-        yield warning_text(f"the two reports were not measured alike: {names} differ.")
+        show(warning_text(f"the two reports were not measured alike: {names} differ."))
 
 
 def _size_line(name: str, file: Path, conversations: int, broken: int) -> Text:
@@ -74,7 +70,7 @@ def _size_line(name: str, file: Path, conversations: int, broken: int) -> Text:
     return join_parts(safe_text(name, "bold"), f"  {size}  {file}")
 
 
-def _figure_tables(comparison: Comparison) -> Iterator[RenderableType]:
+def _show_figures(comparison: Comparison) -> None:
     groups = {"all": comparison.overall}
     if len(comparison.use_cases) > 1:
         groups = dict(comparison.use_cases) | groups
@@ -89,8 +85,7 @@ def _figure_tables(comparison: Comparison) -> Iterator[RenderableType]:
                 cells = format_difference(difference, "A", "B", is_rate=is_rate)
                 rows.append((name, figures + list(cells.values())))
         if rows:
-            yield ""
-            yield figure_table(title, ["A", "B", *DIFFERENCE], rows)
+            show("", figure_table(title, ["A", "B", *DIFFERENCE], rows))
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:

@@ -26,7 +26,7 @@ from arq_graph.cli.report_view import format_count
 from arq_graph.cli.run import read_customer_messages
 from arq_graph.cli.screen import join_parts, safe_text, show, show_command, stdout_console
 from arq_graph.cli.threads import DEFAULT_FILE
-from arq_graph.cli.turn_view import LEGEND, customer_view, outcome_view
+from arq_graph.cli.turn_view import LEGEND, customer_view, show_outcome
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
@@ -75,11 +75,11 @@ def _show_conversation(folder: Path, model_choice: ModelChoice) -> None:
         show(join_parts(name, f" · {model_choice.name} · thread {dialogue.thread}"))
         show(dialogue.agent.profile.strip(), LEGEND, style="dim")
         messages = _show_messages(read_customer_messages(folder / "conversation.txt"))
-        dialogue.run(messages, lambda outcome: show(*outcome_view(outcome, dialogue.agent)))
+        dialogue.run(messages, lambda outcome: show_outcome(outcome, dialogue.agent))
     show("", "Why did it say that?")
-    show_command("arq-graph", "explain")
+    show_command(["arq-graph", "explain"])
     show("Talk to it yourself:")
-    show_command("arq-graph", "chat", settings.agent_file, *settings.resume_options)
+    show_command(["arq-graph", "chat", settings.agent_file, *settings.resume_options])
 
 
 def _show_messages(messages: list[str]) -> Iterator[str]:
@@ -113,5 +113,8 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
     show("Every conversation, and where each of them stopped:")
     stdout_console().print(safe_text(f"  {_PAGE}", "bold"), soft_wrap=True)
     show("Run more conversations:")
-    settings = ("--arms", ",".join(_ARMS), "--runs", 3, "--results", _PAGE.with_name("evaluation.jsonl"))
-    show_command("arq-graph", "evaluate", suite_file, *settings)
+    results = _PAGE.with_name("evaluation.jsonl")
+    arm_names = ",".join(_ARMS)
+    show_command(
+        ["arq-graph", "evaluate", suite_file, "--arms", arm_names, "--runs", 3, "--results", results]
+    )

@@ -75,7 +75,8 @@ class DialogueOptions:
         command = ["arq-graph", "chat", str(self.agent_file)]
         if conversation:
             command = ["arq-graph", "run", str(self.agent_file), "--conversation", str(conversation)]
-        return [*command, "--thread", thread, *self.resume_options]
+        command += ["--thread", thread]
+        return command + self.resume_options
 
 
 @dataclass
@@ -134,7 +135,7 @@ class Dialogue:
     def show_resume_command(self) -> None:
         """Print on standard error how to continue the thread."""
         note(_CONTINUE)
-        show_command(*self.resume_command, console=stderr_console())
+        show_command(self.resume_command, console=stderr_console())
 
     @property
     def _config(self) -> RunnableConfig:

@@ -32,6 +32,8 @@ from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 
 _ASKING = ("model", "model_arg", "user_model", "judge", "base_url", "max_calls", "max_cost", "prices")
 """The parameters that say which models are asked, and how often."""
+_BLUEPRINT_HELP = "Compare `arq` with your own MessageBlueprint or Judgement."
+_RECORD_HELP = "The folder for conversations with every model answer, figures and pages."
 
 
 def experiment(
@@ -55,12 +57,7 @@ def experiment(
         ),
     ] = None,
     blueprint: Annotated[
-        list[str] | None,
-        Option(
-            "--blueprint",
-            metavar="MODULE:CLASS",
-            help="Compare `arq` with your own MessageBlueprint or Judgement.",
-        ),
+        list[str] | None, Option("--blueprint", metavar="MODULE:CLASS", help=_BLUEPRINT_HELP)
     ] = None,
     only: options.Only = None,
     runs: options.Runs = 1,
@@ -75,15 +72,9 @@ def experiment(
     max_calls: options.MaxCalls = None,
     max_cost: options.MaxCost = None,
     prices: options.Prices = None,
-    record: Annotated[
-        Path,
-        Option(
-            "--record",
-            metavar="DIR",
-            file_okay=False,
-            help="The folder for conversations with every model answer, figures and pages.",
-        ),
-    ] = Path("experiment"),
+    record: Annotated[Path, Option("--record", metavar="DIR", file_okay=False, help=_RECORD_HELP)] = Path(
+        "experiment"
+    ),
     replay: Annotated[
         Path | None,
         Option(
@@ -116,7 +107,12 @@ def experiment(
         "prices": evaluation.parse_prices(prices, max_cost),
     }
     whole_suites = _read_suites(suites or ["guidelines"])
-    arm_names = _list_arms(arms or [], ablate or [], blueprint or [])
+    arm_names = list(arms or [])
+    for ablation in ablate or []:
+        arm_names += list_ablations(ablation)
+    if blueprint:
+        arm_names.append("arq")
+        arm_names += blueprint
     chosen_suites = evaluation.filter_scenarios(whole_suites, only or [])
     if not replay:
         models = evaluation.choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
@@ -124,10 +120,11 @@ def experiment(
     for file, suite in chosen_suites.items():
         if replay:
             models = _load_replay_models(replay, suite, votes)
-        module_folder = _find_module_folder(file)
+        is_shipped = file.is_relative_to(SUITES)
+        module_folder = Path.cwd() if is_shipped else file.absolute().parent
         for name in blueprint or []:
             load_blueprint(name, module_folder)
-        names = arm_names or choose_default_arms(file)
+        names = list(dict.fromkeys(arm_names or choose_default_arms(file)))
         suite, loaded_arms = evaluation.prepare_arms(suite, names, module_folder, models.by_role["model"])
         is_part = _lacks_published_scenarios(suite, whole_suites[file])
         trials.append(_Trial(file, suite, loaded_arms, models, is_part, record))
@@ -162,11 +159,9 @@ class _Trial:
 
 
 def _check_replay(replay: Path, record: Path, params: Mapping[str, object]) -> None:
-    useless = [f"--{name.replace('_', '-')}" for name in _ASKING if params[name]]
+    useless = ", ".join(f"--{name.replace('_', '-')}" for name in _ASKING if params[name])
     if useless:
-        raise BadParameter(
-            f"--replay asks no model: leave out {', '.join(useless)}, which would change nothing"
-        )
+        raise BadParameter(f"--replay asks no model: leave out {useless}, which would change nothing")
     if replay.resolve() == record.resolve():
         raise BadParameter(f"--replay reads {replay}, so --record has to name another folder")
 
@@ -179,23 +174,6 @@ def _read_suites(names: Sequence[str]) -> dict[Path, Suite]:
     if len({suite.name for suite in suites.values()}) < len(suites):
         raise InputError("two suites have the same name, and so one results file: run one after the other")
     return suites
-
-
-def _list_arms(arms: Sequence[str], ablations: Sequence[str], blueprints: Sequence[str]) -> list[str]:
-    """Return the arms that the options name, each once; none if no option names one."""
-    names = list(arms)
-    for ablation in ablations:
-        names += list_ablations(ablation)
-    if blueprints:
-        names += ["arq", *blueprints]
-    return list(dict.fromkeys(names))
-
-
-def _find_module_folder(suite_file: Path) -> Path:
-    """Return the folder of the user's own modules: beside a suite of their own, else the current one."""
-    if suite_file.is_relative_to(SUITES):
-        return Path.cwd()
-    return suite_file.absolute().parent
 
 
 def _lacks_published_scenarios(suite: Suite, whole_suite: Suite) -> bool:

@@ -77,11 +77,13 @@ def explain(
     if thread_note:
         name, model = thread_note.agent, f" · {thread_note.model} · mode {thread_note.mode}"
     show(join_parts(safe_text(name, "bold"), f"{model} · thread {thread}, turn {turn.turn}"), "")
-    show(*explain_turn(turn, thread_note))
+    show_explanation(turn, thread_note)
     if turn.reply is None and thread_note:
         show("", "The turn is unfinished. Continue with:")
-        db_option = ("--db", db) if db else ()
-        show_command("arq-graph", "chat", thread_note.file, "--thread", thread, *db_option)
+        command = ["arq-graph", "chat", thread_note.file, "--thread", thread]
+        if db:
+            command += ["--db", str(db)]
+        show_command(command)
 
 
 def _find_latest_thread(threads: Threads) -> str:
@@ -92,40 +94,41 @@ def _find_latest_thread(threads: Threads) -> str:
     return thread
 
 
-def explain_turn(turn: Turn, thread_note: ThreadNote | None) -> Iterator[RenderableType]:
-    """Lay out every judgement, decision and revision of a turn."""
-    yield customer_view(turn.customer)
+def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
+    """Print every judgement, decision and revision of a turn."""
+    show(customer_view(turn.customer))
     if turn.reply is None:
-        yield safe_text("There is no reply yet.", "yellow")
+        show("There is no reply yet.", style="yellow")
     else:
-        yield reply_view(turn)
+        show(reply_view(turn))
     active_count = len(turn.active)
-    yield heading(f"Guidelines: {active_count} active, {len(turn.guidelines) - active_count} not")
+    show(heading(f"Guidelines: {active_count} active, {len(turn.guidelines) - active_count} not"))
     texts = thread_note.guidelines if thread_note else {}
     for match in sorted(turn.guidelines, key=lambda match: not match.active):
-        yield _guideline_entry(match, texts.get(match.guideline))
+        show(_guideline_entry(match, texts.get(match.guideline)))
     if turn.plan is not None:
-        yield heading(f"Plan: version {turn.plan.version}")
-        yield from plan_lines(turn.plan)
+        show(heading(f"Plan: version {turn.plan.version}"))
+        for line in plan_lines(turn.plan):
+            show(line)
     if turn.moves:
-        yield heading("Moves")
+        show(heading("Moves"))
         for move in turn.moves:
-            yield move_line(move)
+            show(move_line(move))
             for fault in move.faults:
-                yield join_parts("  ", safe_text(fault, "yellow"))
-    yield heading("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
-    yield from _tool_entries(turn)
+                show(join_parts("  ", safe_text(fault, "yellow")))
+    show(heading("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered"))
+    for entry in _tool_entries(turn):
+        show(entry)
     sent = ("none yet", "the first was sent", "the last was sent")[min(len(turn.revisions), 2)]
-    yield heading(f"Revisions: {sent}")
+    show(heading(f"Revisions: {sent}"))
     for number, revision in enumerate(turn.revisions, start=1):
-        yield _revision_entry(revision, number)
+        show(_revision_entry(revision, number))
     if turn.reply is not None:
-        yield heading(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
+        show(heading(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}"))
     if turn.progress is not None:
-        yield heading("Progress")
-        yield progress_line(turn.progress)
-    yield ""
-    yield safe_text(LEGEND, "dim")
+        show(heading("Progress"))
+        show(progress_line(turn.progress))
+    show("", LEGEND, style="dim")
 
 
 def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:

@@ -44,10 +44,10 @@ def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | N
     for source in tools:
         for tool in _read_tool_source(source):
             name = get_tool_name(tool)
-            earlier_source, earlier_tool = sources.setdefault(name, (source, tool))
+            earlier, earlier_tool = sources.setdefault(name, (source, tool))
             if get_tool_definitions([tool]) != get_tool_definitions([earlier_tool]):
                 raise InputError(
-                    f"{earlier_source} and {source} have different tools called {name!r}: give one of them"
+                    f"{earlier} and {source} have different tools called {name!r}: give one of them"
                 )
     return [tool for _, tool in sources.values()]
 
@@ -108,16 +108,16 @@ def find_readable_files(paths: Sequence[Path]) -> list[Path]:
 
 def check_output_files(outputs: Sequence[Path | None], inputs: Sequence[Path] = ()) -> None:
     """Raise an error if a file can't be written, or would change what is read."""
-    files = [output for output in outputs if output is not None]
     input_folders = [path.resolve() for path in inputs if path.is_dir()]
-    for file in files:
+    known_files = {file.resolve() for file in _list_files(inputs)}
+    for file in filter(None, outputs):
         if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
             raise InputError(f"{file} cannot be written: name a file in a folder that exists")
         if file.resolve().parent in input_folders:
             raise InputError(f"{file} would stand in a folder that is read: write it to another one")
-    resolved = [file.resolve() for file in [*_list_files(inputs), *files]]
-    if len(set(resolved)) < len(resolved):
-        raise BadParameter("what is read and what is written must be different files; one is named twice")
+        if file.resolve() in known_files:
+            raise BadParameter("what is read and what is written must be different files; one is named twice")
+        known_files.add(file.resolve())
 
 
 def _list_files(paths: Sequence[Path]) -> list[Path]:
@@ -127,32 +127,25 @@ def _list_files(paths: Sequence[Path]) -> list[Path]:
     """
     files: list[Path] = []
     for path in paths:
-        inside = sorted(path.iterdir()) if path.is_dir() else []
-        conversations = [file for file in inside if _may_hold_conversations(file.name)]
+        conversations = []
+        for file in sorted(path.glob("*.jsonl*")):
+            is_other = ".turns.jsonl" in file.name or ".recording.jsonl" in file.name
+            if file.name.endswith((".jsonl", ".jsonl.gz")) and not is_other:
+                conversations.append(file)
         files += conversations or [path]
     return list(dict.fromkeys(files))
-
-
-def _may_hold_conversations(name: str) -> bool:
-    is_other = ".turns.jsonl" in name or ".recording.jsonl" in name
-    return name.endswith((".jsonl", ".jsonl.gz")) and not is_other
 
 
 def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
     """Yield the conversations of several files; a file that can't be read to its end yields a broken record."""
     for file in files:
+        with file.open("rb") as stream:
+            is_database = stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
+        read_file = _read_threads if is_database else read_transcripts
         try:
-            if _is_database(file):
-                yield from _read_threads(file)
-            else:
-                yield from read_transcripts(file)
+            yield from read_file(file)
         except InputError as error:
             yield BrokenRecord(None, error, str(file))
-
-
-def _is_database(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
 
 
 def _read_threads(file: Path) -> Iterator[Transcript | BrokenRecord]:

@@ -96,15 +96,14 @@ def author(
     text = read_text(workflow, "workflow")
     if model_choice.spec == OFFLINE:
         raise InputError("the offline model cannot draft milestones: name another model with --model")
-    chat_model = model_choice.chat_model()
     with StepDisplay().show(f"asking {model_choice.name} for the milestones"):
-        graph = author_milestones(text, known_tools, chat_model)
+        graph = author_milestones(text, known_tools, model_choice.chat_model())
     write_atomically(out, dump_milestones(graph))
     show(_summarize(graph))
     _show_findings("Warnings", "yellow", check_milestones(graph, known_tools).warnings)
     show("", f"Written to {out}. What it measures is doubtful until somebody has reviewed it:")
     show("read it, look at it with")
-    show_command("arq-graph", "milestones", "draw", out)
+    show_command(["arq-graph", "milestones", "draw", out])
     show("and then write `reviewed: {by: your name, date: today's date}` at its top.")
 
 

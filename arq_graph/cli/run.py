@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,9 @@ def run(
         note(f"{dialogue.agent.name} · {model_choice.name} · thread {dialogue.thread}")
         remaining = _skip_sent_messages(messages, dialogue.customer_texts)
         chat_command = settings.resume_command(dialogue.thread)
-        dialogue.run([None, *remaining], lambda outcome: _print_outcome(outcome, dialogue, chat_command))
+        dialogue.run(
+            chain([None], remaining), lambda outcome: _print_outcome(outcome, dialogue, chat_command)
+        )
 
 
 def read_customer_messages(path: Path) -> list[str]:

@@ -121,10 +121,10 @@ def show_error(error: BaseException, message: str) -> None:
             console.print(safe_text(remark), soft_wrap=True)
 
 
-def show_command(*parts: object, console: Console | None = None) -> None:
+def show_command(words: Iterable[object], console: Console | None = None) -> None:
     """Print a command to copy, on one line however long it is; to standard output or the console."""
     console = console or stdout_console()
-    console.print(Text(f"  {shlex.join(map(str, parts))}", style="bold"), soft_wrap=True)
+    console.print(Text(f"  {shlex.join(map(str, words))}", style="bold"), soft_wrap=True)
 
 
 def label_grid(rows: Iterable[Row]) -> Table:

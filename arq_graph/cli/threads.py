@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -66,8 +66,9 @@ def open_threads(file: Path | None) -> Iterator[Threads]:
     path = file or DEFAULT_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if file is None:
-            _exclude_from_git(path.parent)
+        ignore_file = DEFAULT_FILE.with_name(".gitignore")
+        if file is None and not ignore_file.exists():
+            ignore_file.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
         # The saver has a lock of its own; nodes that run at the same time write from their threads.
         connection = sqlite3.connect(str(path), check_same_thread=False)
         saver = SqliteSaver(connection)
@@ -80,8 +81,7 @@ def open_threads(file: Path | None) -> Iterator[Threads]:
         yield saver
 
 
-@contextmanager
-def open_existing_threads(file: Path | None) -> Iterator[Threads]:
+def open_existing_threads(file: Path | None) -> AbstractContextManager[Threads]:
     """Open a file of threads to read it; None opens the default file."""
     path = file or DEFAULT_FILE
     if not path.is_file():
@@ -89,14 +89,7 @@ def open_existing_threads(file: Path | None) -> Iterator[Threads]:
             f"there is no file of threads {path}: run a conversation first with `arq-graph demo` or `arq-graph chat "
             "AGENT.yaml` in this folder, or name the file with --db"
         )
-    with open_threads(path) as threads:
-        yield threads
-
-
-def _exclude_from_git(folder: Path) -> None:
-    ignore_file = folder / ".gitignore"
-    if not ignore_file.exists():
-        ignore_file.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
+    return open_threads(path)
 
 
 class ToolRun(BaseModel):

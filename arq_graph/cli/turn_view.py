@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +19,7 @@ from arq_graph.cli.screen import (
     message_text,
     name_grid,
     safe_text,
+    show,
 )
 from arq_graph.cli.threads import ToolRun, Turn, TurnOutcome
 from arq_graph.milestones.reports.table_format import format_range
@@ -44,21 +44,20 @@ def reply_view(turn: Turn) -> Table:
     return label_grid(rows)
 
 
-def outcome_view(outcome: TurnOutcome, agent: Agent) -> Iterator[RenderableType]:
-    """Lay out what led to the reply, the reply, and the calls, tokens and time that it took."""
+def show_outcome(outcome: TurnOutcome, agent: Agent) -> None:
+    """Print what led to the reply, the reply, and the calls, tokens and time that it took."""
     turn = outcome.turn
     trace_rows = list(_trace_rows(turn, agent))
     if trace_rows:
-        yield label_grid(trace_rows)
-        yield ""
+        show(label_grid(trace_rows), "")
     if outcome.pending_calls:
         names = ", ".join(call["name"] for call in outcome.pending_calls)
-        yield label_grid([("waits", "bold yellow", [safe_text(f"for an operator to approve {names}")])])
+        show(label_grid([("waits", "bold yellow", [safe_text(f"for an operator to approve {names}")])]))
         return
-    yield reply_view(turn)
+    show(reply_view(turn))
     if turn.progress is not None:
-        yield label_grid([("progress", "dim", [progress_line(turn.progress)])])
-    yield label_grid([("", "", [_effort_line(outcome)])])
+        show(label_grid([("progress", "dim", [progress_line(turn.progress)])]))
+    show(label_grid([("", "", [_effort_line(outcome)])]))
 
 
 def _effort_line(outcome: TurnOutcome) -> Text:

@@ -20,7 +20,7 @@ from arq_graph.cli.screen import note, print_json, safe_text, show, stdout_conso
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.table_format import format_number
-from arq_graph.milestones.turn_level.turn_evaluation import TurnEvaluation, aevaluate_turns
+from arq_graph.milestones.turn_level.turn_evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.turn_metrics import TurnMetrics, measure_similarity
 from arq_graph.milestones.turn_level.turn_steps import TurnStep, read_steps
 
@@ -41,9 +41,7 @@ def turns(
     base_url: options.BaseUrl = None,
     agent: Annotated[
         Path | None,
-        Option(
-            "--agent", metavar="AGENT.yaml", help="Evaluate this agent with --model, not the model alone."
-        ),
+        Option("--agent", metavar="AGENT.yaml", help="Evaluate this agent instead of the model alone."),
     ] = None,
     mode: options.ModeOption = "arq",
     tools: options.Tools = None,
@@ -77,7 +75,6 @@ def turns(
         warn(_NO_TOOLS)
     model_choice = choose_model(model, base_url, model_arg)
     subject: Any = model_choice.chat_model()
-    model_tools = known_tools
     name = model_choice.name
     agent_version = "none"
     if agent is not None:
@@ -85,7 +82,7 @@ def turns(
         # would be a question once more.
         spec = Agent.from_yaml(agent).replace(confirm={})
         subject = create_guided_agent(subject, spec, mode=mode)
-        model_tools = None  # the agent has its own
+        known_tools = None  # the agent has its own
         name = f"{agent} ({mode}), {model_choice.name}"
         agent_version = f"{fingerprint(agent)}, {mode}"
     note(f"{name} · {len(steps)} steps")
@@ -93,7 +90,7 @@ def turns(
         evaluating = aevaluate_turns(
             subject,
             dataset,
-            tools=model_tools,
+            tools=known_tools,
             limit=limit,
             results=out,
             depends_on={"the model": model_choice.name, "the agent": agent_version},
@@ -104,31 +101,23 @@ def turns(
     if evaluation.resumed:
         note(f"{out} already held {format_count(evaluation.resumed, 'step')}, which were not asked again")
     show_broken(evaluation.broken, "read")
+    metrics = evaluation.metrics
     if as_json:
-        _print_evaluation(dataset, name, evaluation)
+        similarity = measure_similarity.__name__
+        broken_records = [record.model_dump() for record in evaluation.broken]
+        record = {"dataset": str(dataset), "asked": name, "similarity": similarity}
+        print_json(record | {"metrics": metrics.model_dump(), "broken": broken_records})
     else:
-        _show_metrics(name, evaluation.metrics)
-    if evaluation.metrics.errors == evaluation.metrics.steps:
-        last_error = evaluation.outcomes[-1].error
-        raise ReasoningError(f"every step ended in an error; the last: {last_error}")
-    if evaluation.metrics.errors or evaluation.broken:
+        _show_metrics(name, metrics)
+    if metrics.errors == metrics.steps:
+        raise ReasoningError(f"every step ended in an error; the last: {evaluation.outcomes[-1].error}")
+    if metrics.errors or evaluation.broken:
         raise incomplete_exit()
 
 
 def _has_tools(steps: Sequence[TurnStep]) -> bool:
     transcripts = [step.transcript for step in steps]
     return any(transcript.tools or transcript.extra.get("tools") for transcript in transcripts)
-
-
-def _print_evaluation(dataset: Path, name: str, evaluation: TurnEvaluation) -> None:
-    record = {
-        "dataset": str(dataset),
-        "asked": name,
-        "similarity": measure_similarity.__name__,
-        "metrics": evaluation.metrics.model_dump(),
-        "broken": [record.model_dump() for record in evaluation.broken],
-    }
-    print_json(record)
 
 
 def _show_metrics(name: str, metrics: TurnMetrics) -> None:
