@@ -3,10 +3,10 @@
 from . import errors as errors
 from .agent.environment import Environment as Environment
 from .agent.environment import Observation as Observation
+from .agent.guideline import Guideline as Guideline
+from .agent.mcp import McpServer as McpServer
 from .agent.spec import Agent as Agent
 from .agent.spec import Confirmation as Confirmation
-from .agent.spec import Guideline as Guideline
-from .agent.spec import McpServer as McpServer
 from .agent.spec import Term as Term
 from .agent.spec import Variable as Variable
 from .agent.state import AgentState as AgentState

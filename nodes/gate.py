@@ -10,7 +10,8 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.messages import classify_result

@@ -17,7 +17,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from arq_graph.agent.spec import Guideline
+from arq_graph.agent.guideline import Guideline
 from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError, require_type
 from arq_graph.nodes.blueprint_node import UserFunction
 from arq_graph.reasoning.conversation import Conversation

@@ -20,9 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from arq_graph.agent.guideline import Guideline as Guideline
-from arq_graph.agent.guideline import ToolField, assign_ids
-from arq_graph.agent.mcp import McpServer as McpServer
+from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
+from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error

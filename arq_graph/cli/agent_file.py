@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from rich.text import Text
 from typer import Argument
 
+from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.preparation import needs_preparation
-from arq_graph.agent.spec import Agent, Guideline, get_answers_path
+from arq_graph.agent.spec import Agent, get_answers_path
 from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli import options

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.grounding import Grounding
@@ -134,7 +134,7 @@ class PlanStep(NamedTuple):
 
     text: str
     reason: str
-    call: ToolCall | None = None
+    call: Mapping[str, Any] | None = None
     expected: str = ""
 
 
@@ -153,9 +153,13 @@ class ReasonSheet:
         self._step_count = 0
         self.answers: dict[str, str] = {}
 
-    def make_step(self, text: str, planned_after: Line | None, call: ToolCall | None = None) -> PlanStep:
-        """Return the step with its written reasons; `planned_after` is the last line that was known then."""
+    def make_step(self, planned_after: Line | None, call: Mapping[str, Any] | None = None) -> PlanStep:
+        """Return a call or the final answer as a step, with its written reasons.
+
+        `planned_after` is the last line that was known then.
+        """
         self._step_count += 1
+        text = f"call {call['name']}" if call else _FINAL_STEP
         place = f"{self._step_count}. {text}"
         arguments = f" {as_json(call['args'])}" if call else ""
         last_id = planned_after.id if planned_after else "nothing"
@@ -178,14 +182,13 @@ def reconstruct_plans(turn: RecordedTurn, sheet: ReasonSheet) -> list[list[PlanS
     remaining: list[list[PlanStep]] = []
     plan: list[PlanStep] = []
     planned_after = turn.conversation.last_customer_line
-    for (message, _), result in zip(turn.calls, turn.conversation.current_turn_results, strict=True):
-        (call,) = message.tool_calls
-        plan.append(sheet.make_step(f"call {call['name']}", planned_after, call))
+    for result in turn.conversation.current_turn_results:
+        plan.append(sheet.make_step(planned_after, result.call))
         if _classify_outcome(result) != "as_expected":
-            plan.append(sheet.make_step(_FINAL_STEP, planned_after))
+            plan.append(sheet.make_step(planned_after))
             remaining.extend(_list_tails(plan)[:-1])  # its final answer was not given
             plan, planned_after = [], result
-    plan.append(sheet.make_step(_FINAL_STEP, planned_after))
+    plan.append(sheet.make_step(planned_after))
     return remaining + _list_tails(plan)
 
 
@@ -257,7 +260,7 @@ def _describe_result(result: Line) -> str:
     return f"{result.id}, {tool}: {result.message.text[:MAX_RESULT_LENGTH]}"
 
 
-def _compose_arguments(planner: Planner, turn: RecordedTurn, call: ToolCall) -> dict[str, Any]:
+def _compose_arguments(planner: Planner, turn: RecordedTurn, call: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call; a value rests on the customer's words if they hold it, else on what is known."""
     customer_words = Grounding()
     for message in turn.history:

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, require_count
+from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import AppFactory, select_accepted_arguments
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
@@ -50,7 +50,7 @@ class Reflexion:
         lessons: The reflections on the trials before this one.
 
     Raises:
-        InputError: `arm` is an app already, or `trials` is below 1.
+        InputError: `arm` is an app already.
     """
 
     arm: AppFactory
@@ -58,7 +58,6 @@ class Reflexion:
     lessons: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_count("trials", self.trials)
         if not callable(self.arm) or hasattr(self.arm, "invoke"):
             raise InputError(
                 f"{self.arm!r} is an app, which cannot begin anew: give a function that makes one"
@@ -72,10 +71,10 @@ class Reflexion:
                 "outcome() says `success`"
             )
         if agent is not None and self.lessons:
-            lines = [agent.profile, "", _HEADING]
+            profile = f"{agent.profile}\n\n{_HEADING}"
             for number, lesson in enumerate(self.lessons, start=1):
-                lines.append(f"{number}. {lesson}")
-            agent = agent.replace(profile="\n".join(lines))
+                profile += f"\n{number}. {lesson}"
+            agent = agent.replace(profile=profile)
         arguments = select_accepted_arguments(self.arm, world=world, matcher_only=False)
         return self.arm(scenario, agent, model, **arguments)
 
