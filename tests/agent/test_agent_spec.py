@@ -21,13 +21,8 @@ class Shelf:
     """A class that no JSON schema describes."""
 
 
-def get_order(order_id: str, verbose: bool = False) -> str:
-    """Look an order up.
-
-    Args:
-        order_id: The number on the receipt.
-        verbose: Whether to return everything.
-    """
+def get_order(order_id: str) -> str:
+    """Look an order up."""
     return f"order {order_id}"
 
 
@@ -132,14 +127,6 @@ def test_a_mistake_is_reported_with_the_expected_value(make: Any, message: str) 
     with pytest.raises(SpecError, match=message) as caught:
         make()
     assert (caught.value.file, caught.value.line) == (None, None)
-
-
-def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
-    tool = make_agent(tools=[get_order]).toolbox["get_order"]
-    assert tool.description == "Look an order up."
-    assert tool.args["order_id"]["description"] == "The number on the receipt."
-    assert tool.args["verbose"]["default"] is False
-    assert tool.invoke({"order_id": "17"}) == "order 17"
 
 
 def test_one_function_on_two_guidelines_is_one_tool() -> None:

@@ -19,7 +19,6 @@ from arq_graph import (
     Guideline,
     Matching,
     PreAct,
-    ReAct,
     Reasoner,
     ReSpAct,
     Revising,
@@ -226,14 +225,6 @@ def test_settings_reach_the_matcher_and_the_reviser():
     assert len(get_prompts(model, "matcher")) == 3
     (reply,) = get_prompts(model, "message")
     assert "is_kind" in reply.schema["properties"]
-
-
-@pytest.mark.parametrize("strategy", ["tools", PreAct(), ReAct(), ReSpAct()])
-@pytest.mark.parametrize("mode", ["arq", "cot"])
-def test_every_strategy_works_in_every_mode(strategy, mode):
-    model = brain(judge={"G1": 9}, moves=[act("get_order", A1), say()], reply="It is late.")
-    state = create_guided_agent(model, desk(), strategy=strategy, mode=mode).invoke(ASKED)
-    assert [message.text for message in state["messages"][-2:]] == ["A-1 is late", "It is late."]
 
 
 def test_an_unknown_option_is_a_type_error():

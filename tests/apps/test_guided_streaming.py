@@ -44,10 +44,3 @@ def test_abandoning_a_call_does_not_stream_the_thread_anew():
     parts = graph.stream(says("Never mind"), thread(), stream_mode="messages")
     shown = [(message.type, message.text[:9]) for message, _ in parts if message.type != "remove"]
     assert shown == [("tool", "abandoned"), ("ai", "")]
-
-
-def test_every_call_names_its_module_and_batch_for_tracing():
-    model = brain(judge={"G1": 9}, call={"get_order": A1})
-    create_guided_agent(model, desk()).invoke(ASKED, {"tags": ["mine"]})
-    labels = {(call.metadata["arq_module"], call.metadata["arq_batch"]) for call in model.calls}
-    assert labels == {("matcher", "batch-1"), ("tools", "get_order"), ("message", "")}

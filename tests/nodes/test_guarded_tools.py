@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any, TypedDict, get_args, get_type_hints
 
 import pytest
@@ -173,17 +172,6 @@ def test_a_tool_may_write_to_the_state():
     *events, (_, state) = make_graph().stream(input, stream_mode=["custom", "values"])
     assert (state["messages"][-1].text, state["variables"]) == ("remembered", {"name": "Ada"})
     assert [event.result for mode, event in events if mode == "custom"] == ["remembered"]
-
-
-def test_an_async_only_tool_runs_in_a_sync_run_too(runs):
-    async def look(words: str) -> str:
-        """Look."""
-        await asyncio.sleep(0)
-        return f"found {words}"
-
-    app = make_graph(Agent("Desk", "You help.", tools=[look]))
-    input = make_input(call("look", words="x"), matches=())
-    assert runs.invoke(app, input)["messages"][-1].text == "found x"
 
 
 def test_a_sync_run_inside_of_an_async_tool_may_have_async_tools_of_its_own():

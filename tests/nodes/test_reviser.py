@@ -113,12 +113,6 @@ def test_draft_can_come_from_another_channel(draft, sent):
     assert (read_section(model, "draft"), state["messages"][-1].text) == (draft or None, sent)
 
 
-def test_empty_content_accepts_the_draft():
-    update, model = revise({"content": "", "followed": ["G1"]}, channels=PLAN)
-    assert read_section(model, "draft") == "It ships on Monday."
-    assert get_text(update) == update["revisions"][0]["content"] == "It ships on Monday."
-
-
 def test_draft_is_checked_too_and_sent_if_its_replacement_is_worse():
     leaking = {"plan": [{**PLAN["plan"][0], "final_answer": "I called get_order."}]}
     update, _ = revise(["", "It ships."], channels=leaking)

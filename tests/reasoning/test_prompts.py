@@ -86,6 +86,7 @@ def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
     ("template", "problem"),
     [
         ("{% block head %}{{ x | shout }}{% endblock %}", "No filter named 'shout'"),
+        ("{% block head %}{{ moood }}{% endblock %}" + TAIL, "'moood' is undefined"),
         ("{% extends name %}", "named by a plain string"),
         (
             '{% extends "message_reviser.md" %}{% block nowhere %}x{% endblock %}',

@@ -8,7 +8,6 @@ import re
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
-from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Question, Reasoner, errors, track_usage
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, make_reasoner
@@ -265,21 +264,3 @@ def test_a_temperature_is_sent_unless_the_model_takes_none_or_the_endpoint_refus
             assert len(reasoner.ask(Verdict, PROMPT).attempts) == 1
     sent = [request.body.get("temperature") for request in endpoint.requests]
     assert sent == [None, 0.7, 0.3, 0.15, None, None]
-
-
-async def test_no_tokens_of_an_answer_reach_the_message_stream_of_a_graph():
-    with Endpoint(lambda request: ok(GOOD)) as endpoint:
-        reasoner = reasoner_for(endpoint, model={"streaming": True})
-
-        def judge(state: MessagesState) -> dict:
-            reasoner.ask(Verdict, PROMPT)
-            return {"messages": [HumanMessage("Done.")]}
-
-        async def ajudge(state: MessagesState) -> dict:
-            await reasoner.aask(Verdict, PROMPT)
-            return {}
-
-        graph = StateGraph(MessagesState).add_sequence([judge, ajudge]).add_edge(START, "judge").compile()
-        parts = [part async for part in graph.astream({"messages": []}, stream_mode="messages")]
-    assert [message.type for message, _ in parts] == ["human"]
-    assert [bool(request.body.get("stream")) for request in endpoint.requests] == [False] * 2
