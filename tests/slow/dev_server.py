@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +13,14 @@ from typing import Any
 
 from langgraph_sdk import get_sync_client
 
+from tests.slow.servers import find_free_port, run_server
+
 ROOT = Path(__file__).parent.parent.parent
 OFFLINE = {
     "LANGGRAPH_CLI_NO_ANALYTICS": "1",
     "LANGGRAPH_NO_VERSION_CHECK": "true",
     "LANGSMITH_TRACING": "false",
 }
-START_TIMEOUT = 60
 
 
 @contextmanager
@@ -31,37 +28,15 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
     """Run the server and yield its address; its output goes to a file in the folder."""
     shutil.copytree(ROOT / "examples" / "server", folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "langchain_agent", "scripted", "two_agents"):
+    for name in ("careless", "blocking", "langchain_agent", "scripted"):
         config["graphs"][name] = f"{ROOT}/tests/slow/served_graphs.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     options = f"--no-browser --no-reload --port {port} --n-jobs-per-worker 4"
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "langgraph_cli", "dev", *options.split()],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **OFFLINE, **settings, "PYTHONPATH": str(ROOT)},
-        )
-        try:
-            end = time.monotonic() + START_TIMEOUT
-            while True:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                assert process.poll() is None and time.monotonic() < end, (folder / "log").read_text()
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    command = [sys.executable, "-m", "langgraph_cli", "dev", *options.split()]
+    environment = {**os.environ, **OFFLINE, **settings, "PYTHONPATH": str(ROOT)}
+    with run_server(command, port, folder / "log", cwd=folder, env=environment) as url:
+        yield url
 
 
 class Customer:

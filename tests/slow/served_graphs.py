@@ -23,7 +23,6 @@ from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import Verdict, parse_milestones
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
-from tests.agreement.test_two_agents import make_shared_app
 from tests.brain import Brain, Prompt, act, brain, say
 from tests.test_examples import load
 
@@ -158,11 +157,6 @@ class KeywordBrain(Brain):
 MODEL = ScriptedChatModel(KeywordBrain())
 scripted = create_guided_agent(MODEL, DESK)
 langchain_agent = create_agent(MODEL, middleware=[GuidelineMiddleware(MODEL, DESK)])
-
-
-REFUND: Any = {"call": {"refund": {"order_id": "A-1"}}, "reply": "I do what I can."}
-shared_app = make_shared_app({"Shop": brain({"G1": 9}, **REFUND), "Bank": brain({"G1": 2}, **REFUND)})
-two_agents = shared_app.copy({"checkpointer": None})
 
 
 async def run_two_turns(app: Any) -> Any:

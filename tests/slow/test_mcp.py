@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -19,6 +17,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, create_guided_agent
 from arq_graph.errors import SpecError
+from tests.slow.servers import find_free_port, run_server
 
 pytest.importorskip("langchain_mcp_adapters", reason="langchain-mcp-adapters is not installed")
 pytestmark = pytest.mark.slow
@@ -94,21 +93,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "orders.py", str(port)], cwd=folder)
-    try:
-        for _ in range(600):
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            assert server.poll() is None
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        server.kill()
-        server.wait()
+    port = find_free_port()
+    with run_server([sys.executable, "orders.py", str(port)], port, folder / "log", cwd=folder) as url:
+        yield f"{url}/mcp"
 
 
 @pytest.fixture(scope="module")

@@ -71,15 +71,6 @@ def in_process() -> list[dict[str, Any]]:
     return run_turns(create_guided_agent("offline", served_graphs.DESK, checkpointer=MemorySaver()), TURNS)
 
 
-def test_a_conversation_over_http_equals_that_of_the_app(url: str, in_process: list[dict[str, Any]]) -> None:
-    customer = Customer(url)
-    for text, state in zip(TURNS, in_process, strict=True):
-        served = customer.say(text)
-        assert summarize_messages(served) == summarize_messages(state)
-        assert get_active(served) == get_active(state)
-    assert "The rental R-101 of a cargo bike is cancelled." in get_results(served)
-
-
 LONGER = ["Where is my rental R-102?", CANCEL, "No, leave it.", CANCEL, "Yes please", "Thanks", REFUND]
 
 
@@ -255,14 +246,6 @@ def test_no_strategy_blocks_the_event_loop_of_a_fresh_process() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     names = (*SETTINGS, "eager", *PRESELECTING)
     assert done.stdout.splitlines() == [f"{name} ['closed']" for name in names], done.stderr
-
-
-def test_two_agents_on_a_thread_do_not_open_each_others_gate(url: str) -> None:
-    customer = Customer(url, "two_agents")
-    for turn in (1, 2):
-        state = customer.say("I want a refund of A-1")
-        agents = {match["agent"] for match in state["guideline_matches"] if match["active"]}
-        assert (agents, get_results(state)) == ({"Shop"}, ["A-1 is refunded"] * turn)
 
 
 class ParentState(MessagesState):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from langchain_openai import ChatOpenAI
@@ -17,6 +14,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import create_guided_agent, track_usage
 from tests.slow.random_turns import MOST_CALLS, STRATEGIES, Desk
+from tests.slow.servers import find_free_port, run_server
 
 pytestmark = [
     pytest.mark.slow,
@@ -79,27 +77,12 @@ def write_random_llama(file: Path) -> None:
 def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("tiny")
     write_random_llama(folder / "tiny.gguf")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = find_free_port()
     options = f"--model {folder / 'tiny.gguf'} --port {port} --n_ctx 16384 --n_threads 1 --n_threads_batch 1"
     options += " --flash_attn True --verbose False"
-    log = folder / "server.log"
-    with log.open("w") as output:
-        command = [sys.executable, "-m", "llama_cpp.server", *options.split()]
-        server = subprocess.Popen(command, stdout=output, stderr=output)
-    url = f"http://127.0.0.1:{port}/v1"
-    try:
-        while True:
-            assert server.poll() is None, f"the server did not start: {log.read_text()[-2000:]}"
-            try:
-                urlopen(f"{url}/models").close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield url
-    finally:
-        server.kill()
-        server.wait()
+    command = [sys.executable, "-m", "llama_cpp.server", *options.split()]
+    with run_server(command, port, folder / "log") as url:
+        yield f"{url}/v1"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
