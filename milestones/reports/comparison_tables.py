@@ -100,7 +100,7 @@ def build_ablation_tables(
     for (reference, step), ablation_arms in ablations.items():
         compared = arms
         if step not in ("", "matcher"):  # of other steps, cases of the matcher alone say nothing
-            compared = filter_records(arms, lambda record: not record.is_of_matcher_alone)
+            compared = filter_records(arms, lambda record: record.tested_part == "whole turn")
         reference_tokens = average_output_tokens(compared[reference]).get(step)
         rows = {reference: {"tokens": format_number(reference_tokens, ".0f")}}
         comparisons = compare_arms(compared, product(ablation_arms, [reference]))

@@ -19,7 +19,6 @@ GraphSource = MilestoneGraph | Mapping[str, MilestoneGraph] | Callable[[Transcri
 """One graph for all conversations, one for each use case by its name, or a function that gives each its own."""
 
 FAILED_IN_TAU_BENCH = "(?i)^error"
-_MAX_NAMES = 8
 _WITHOUT_RULES: dict[str, Any] = {"arguments": {}, "check": None}
 
 
@@ -115,12 +114,9 @@ def make_graph_selector(
         graph = graphs.get(transcript.use_case or "")
         if graph is not None:
             return graph
-        names = [repr(name) for name in graphs]
-        listed = ", ".join(names[:_MAX_NAMES])
-        if len(names) > _MAX_NAMES:
-            listed += ", …"
+        names = ", ".join(map(repr, graphs))
         raise InputError(
-            f"its `use_case` is {transcript.use_case!r}, and there are milestone graphs for {listed}"
+            f"its `use_case` is {transcript.use_case!r}, and there are milestone graphs for {names}"
         )
 
     return select_by_use_case

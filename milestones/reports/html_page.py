@@ -83,7 +83,7 @@ def write_html(
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(_embed(_describe_report(report) | words.describe_omissions())),
+        data=_embed(_describe_report(report) | words.describe_omissions()),
         conversations=words.list_embedded(),
         count=len(report.conversations),
         tables=_make_visible([table.model_dump() for table in tables]),
@@ -99,7 +99,7 @@ class _IncludedWords(NamedTuple):
     priority: _Priority
     position: int
     size: int
-    text: str
+    text: Markup
     instructions: str
 
 
@@ -150,7 +150,7 @@ class _ConversationWords:
 
     def list_embedded(self) -> list[tuple[int, Markup]]:
         """Return the position of each conversation in the report, and its words as JSON."""
-        return sorted((words.position, Markup(words.text)) for words in self._included)
+        return sorted((words.position, words.text) for words in self._included)
 
     def describe_omissions(self) -> dict[str, Any]:
         """Return the number of included conversations, the files that hold the others, and the instructions."""
@@ -265,10 +265,10 @@ def _get_status(record: ConversationRecord) -> str:
     return "nothing" if record.progress_range is None else "undecided"
 
 
-def _embed(value: Any) -> str:
+def _embed(value: Any) -> Markup:
     """Return a value as JSON that cannot end the script element that holds it."""
     text = json.dumps(_make_visible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(_SCRIPT_ESCAPES)
+    return Markup(text.translate(_SCRIPT_ESCAPES))
 
 
 def _make_visible(value: Any) -> Any:

@@ -175,20 +175,19 @@ class ConversationRecord(Record):
         return None
 
     @property
-    def is_of_matcher_alone(self) -> bool:
-        """True if its scenario tests the matcher alone, and not a whole turn."""
-        return "active" in self.expected
+    def tested_part(self) -> Literal["matcher alone", "whole turn"]:
+        """The part of the agent that its scenario tests."""
+        return "matcher alone" if "active" in self.expected else "whole turn"
 
     @property
     def goal_reached(self) -> bool | None:
         """True if the milestone of the user's goal was reached; None if undecided, or if no goal is named."""
         if self.goal is None:
             return None
-        if any(milestone.name == self.goal for milestone in self.reached):
-            return True
-        if self.goal in self.possibly_reached:
-            return None
-        return False
+        for milestone in self.reached:
+            if milestone.name == self.goal:
+                return True
+        return None if self.goal in self.possibly_reached else False
 
 
 class BrokenConversation(Record):
@@ -227,7 +226,8 @@ def group_by(items: Iterable[T], get_name: Callable[[T], K | None]) -> dict[K, l
 def make_conversation_record(transcript: Transcript, score: Score, **fields: Any) -> ConversationRecord:
     """Return the record of one scored conversation; `fields` are other fields, such as its graph's name."""
     values = _read_evaluation_fields(transcript)
-    values |= {name: getattr(score, name) for name in _FIELDS_OF_SCORE}
+    for name in _FIELDS_OF_SCORE:
+        values[name] = getattr(score, name)
     values |= fields
     if values.get("outcome", {}).get("success") is False:  # the world sees what milestones cannot
         values["goal_completed"] = False

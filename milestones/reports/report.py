@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, describe_first_error
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -21,8 +21,6 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.reports.summary import Summary, summarize
 from arq_graph.reasoning.sections import clean
-
-_MAX_PROBLEMS = 3
 
 
 class ReportSummary(Record):
@@ -108,13 +106,9 @@ def read_report(path: str | Path) -> Report:
     try:
         return Report.model_validate_json(Path(path).read_text(encoding="utf-8-sig"))
     except ValidationError as error:
-        problems = []
-        for problem in error.errors(include_url=False, include_input=False, include_context=False):
-            place = ".".join(map(str, problem["loc"]))
-            problems.append(f"{place}: {problem['msg']}" if place else problem["msg"])
         raise InputError(
             f"{path}: isn't a report of schema 1, as the option --json of a command writes them: "
-            f"{'; '.join(problems[:_MAX_PROBLEMS])}"
+            f"{describe_first_error(error)}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from arq_graph.milestones.reports.comparison import ComparedGroup, Pair, compare_pairs, compare_use_cases
 from arq_graph.milestones.reports.records import ConversationRecord, Record
@@ -58,8 +58,8 @@ def compare(a: Report, b: Report) -> Comparison:
     return Comparison(
         conversations_a=len(a.conversations),
         conversations_b=len(b.conversations),
-        only_a=tuple(_format_key(key) for key in records_a if key not in records_b),
-        only_b=tuple(_format_key(key) for key in records_b if key not in records_a),
+        only_a=_name_unpaired(records_a, records_b),
+        only_b=_name_unpaired(records_b, records_a),
         broken_a=len(a.failed),
         broken_b=len(b.failed),
         different_graphs=_find_different_graphs(a, b, pairs),
@@ -82,16 +82,21 @@ def _key_by_run(records: Sequence[ConversationRecord]) -> dict[_Key, Conversatio
     return keyed
 
 
-def _format_key(key: _Key) -> str:
-    (use_case, kind, name), run = key
-    prefix = f"{use_case}: " if use_case is not None else ""
-    suffix = f" (run {run})" if run > 1 else ""
-    return f"{prefix}{kind} {name}{suffix}"
+def _name_unpaired(records: Iterable[_Key], counterparts: Container[_Key]) -> tuple[str, ...]:
+    names = []
+    for key in records:
+        if key not in counterparts:
+            (use_case, kind, name), run = key
+            prefix = f"{use_case}: " if use_case is not None else ""
+            suffix = f" (run {run})" if run > 1 else ""
+            names.append(f"{prefix}{kind} {name}{suffix}")
+    return tuple(names)
 
 
 def _find_different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
     different = []
-    for name_a, name_b in dict.fromkeys((pair.a.graph, pair.b.graph) for pair in pairs):
+    names = {(pair.a.graph, pair.b.graph): None for pair in pairs}
+    for name_a, name_b in names:
         if name_a != name_b:
             different.append(f"{name_a} / {name_b}")
             continue

@@ -72,7 +72,10 @@ def pass_hat_k(runs: Mapping[Any, tuple[int, int]], k: int) -> float | None:
         runs: Successes and runs, by task. Only tasks of which every run is decided: others are not a fair sample.
         k: The number of runs, 1 or more.
     """
-    shares = [comb(successes, k) / comb(n, k) for successes, n in runs.values() if n >= k]
+    shares = []
+    for successes, n in runs.values():
+        if n >= k:
+            shares.append(comb(successes, k) / comb(n, k))
     return fsum(shares) / len(shares) if shares else None
 
 
@@ -84,7 +87,7 @@ def holm_correction(ps: Mapping[K, float]) -> dict[K, float]:
     """
     corrected: dict[K, float] = {}
     largest = 0.0
-    for rank, name in enumerate(sorted(ps, key=lambda name: ps[name])):
+    for rank, name in enumerate(sorted(ps, key=ps.__getitem__)):
         largest = max(largest, min(1.0, (len(ps) - rank) * ps[name]))
         corrected[name] = largest
     return corrected
@@ -181,6 +184,6 @@ def _limit_groups(groups: list[_Group], chance: Random) -> list[_Group]:
     chance.shuffle(groups)
     merged = []
     for first in range(_MAX_GROUPS):
-        part = groups[first::_MAX_GROUPS]
-        merged.append((fsum(total for total, _ in part), sum(size for _, size in part)))
+        totals, sizes = zip(*groups[first::_MAX_GROUPS], strict=True)
+        merged.append((fsum(totals), sum(sizes)))
     return merged

@@ -134,28 +134,29 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     eight intervals.
     """
     group = tuple(records)
-    with_way_to_go = [record for record in group if record.progress_range is not None]
-    with_goal = [record for record in group if record.goal is not None]
-    goal_reached = None
-    if with_goal:
-        goal_reached = compute_rate(with_goal, lambda record: record.goal_reached)
-    progress = compute_mean(with_way_to_go, lambda record: record.progress_rate)
-    progress_at_least = progress_at_most = progress
-    if progress.n < len(with_way_to_go):  # some are undecided
-        progress_at_least = compute_mean(with_way_to_go, lambda record: record.least_progress)
-        progress_at_most = compute_mean(with_way_to_go, lambda record: record.most_progress)
-    pass_hat_k, undecided_tasks = _compute_pass_hat_k(group)
+    with_way_to_go: list[ConversationRecord] = []
+    with_goal: list[ConversationRecord] = []
     agreement: list[float] = []
     turn_seconds: list[float] = []
     rewards = []
     for record in group:
         agreement.extend(record.agreement.values())
         turn_seconds.extend(record.turn_seconds)
+        if record.progress_range is not None:
+            with_way_to_go.append(record)
+        if record.goal is not None:
+            with_goal.append(record)
         if record.reward is not None:
             rewards.append((record.goal_completed, record.reward >= 1 - _REWARD_TOLERANCE))
+    progress = compute_mean(with_way_to_go, lambda record: record.progress_rate)
+    progress_at_least = progress_at_most = progress
+    if progress.n < len(with_way_to_go):  # some are undecided
+        progress_at_least = compute_mean(with_way_to_go, lambda record: record.least_progress)
+        progress_at_most = compute_mean(with_way_to_go, lambda record: record.most_progress)
+    pass_hat_k, undecided_tasks = _compute_pass_hat_k(group)
     return Summary(
         conversations=len(group),
-        goal_reached=goal_reached,
+        goal_reached=compute_rate(with_goal, lambda record: record.goal_reached) if with_goal else None,
         goal_completion=compute_rate(group, lambda record: record.goal_completed),
         goal_at_least=compute_rate(with_way_to_go, lambda record: record.goal_completed is True),
         goal_at_most=compute_rate(with_way_to_go, lambda record: record.goal_completed is not False),
@@ -167,8 +168,8 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         pass_hat_k_undecided=undecided_tasks,
         turns=_average(_collect_values(group, "turns")),
         calls=_average(_collect_values(group, "calls")),
-        wasted_calls=_average([len(calls) for calls in _collect_values(group, "wasted_calls")]),
-        repeated_calls=_average([len(calls) for calls in _collect_values(group, "repeated_calls")]),
+        wasted_calls=_average(list(map(len, _collect_values(group, "wasted_calls")))),
+        repeated_calls=_average(list(map(len, _collect_values(group, "repeated_calls")))),
         forbidden=compute_rate(group, lambda record: bool(record.forbidden)),
         stops=dict(Counter(_collect_values(group, "stopped_at")).most_common()),
         agreement=_average(agreement),
@@ -183,8 +184,12 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
 
 def _collect_values(records: Records, field: str) -> list[Any]:
     """Return the values of a field that are not None."""
-    values = (getattr(record, field) for record in records)
-    return [value for value in values if value is not None]
+    values = []
+    for record in records:
+        value = getattr(record, field)
+        if value is not None:
+            values.append(value)
+    return values
 
 
 def _average(values: Sequence[float]) -> Mean:
@@ -249,13 +254,14 @@ def _compute_pass_hat_k(records: Records) -> tuple[dict[int, float], int]:
         if record.task is not None and not has_nothing_to_complete:
             task = (record.arm, record.use_case, record.task)
             runs.setdefault(task, []).append(record.goal_completed)
-    if all(len(goals) < 2 for goals in runs.values()):
+    if max(map(len, runs.values()), default=0) < 2:
         return {}, 0
     decided_runs = {}
+    most_runs = 0
     for task, goals in runs.items():
         if None not in goals:
             decided_runs[task] = (goals.count(True), len(goals))
-    most_runs = max((n for _, n in decided_runs.values()), default=0)
+            most_runs = max(most_runs, len(goals))
     shares: dict[int, float] = {}
     if most_runs > 1:
         for k in range(1, min(most_runs, _MAX_RUNS) + 1):

@@ -16,7 +16,7 @@ from arq_graph.milestones.reports.comparison_tables import (
     filter_records,
     find_reference_arms,
 )
-from arq_graph.milestones.reports.records import ConversationRecord, Ended, group_by
+from arq_graph.milestones.reports.records import Ended, group_by
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.statistics import clipped_mean
 from arq_graph.milestones.reports.summary import Records, Summary, average_output_tokens
@@ -49,8 +49,6 @@ ENDS: Mapping[Ended, str] = {
     "error": "an error",
 }
 
-GetGroup = Callable[[ConversationRecord], str | None]
-"""Returns the name of a conversation's group, or None."""
 FormatCell = Callable[[Records], str]
 SummaryByArm = Mapping[str, Summary]
 Cells = dict[str, str]
@@ -102,9 +100,8 @@ def build_tables(
     arms: dict[str, Records] = {}
     summaries: dict[str, Summary] = {}
     for arm, records in all_arms.items():
-        if (
-            arm not in reference_arms
-        ):  # ablations are compared with their reference arms, in tables of their own
+        # Ablations are compared with their reference arms, in tables of their own.
+        if arm not in reference_arms:
             arms[arm] = records
             summaries[arm] = report.summary.arms.get(arm, report.summary.overall)
     # Progress and stops are of interest only in conversations, not in single answers.
@@ -112,9 +109,9 @@ def build_tables(
     tables = [
         _make_customers_goal_table(arms),
         _make_completion_table(arms, report.summary.overall.nothing_to_complete),
-        _make_split_table("goal completion by category", arms, _get_use_case),
-        _make_split_table(BY_USER, arms, _get_user),
-        make_table(PROGRESS, arms, _group_rows(conversations, format_progress, _get_use_case, _get_user)),
+        _make_split_table("goal completion by category", arms, "use_case"),
+        _make_split_table(BY_USER, arms, "user"),
+        make_table(PROGRESS, arms, _group_rows(conversations, format_progress, "use_case", "user")),
         _make_pass_hat_k_table(summaries),
         _make_stops_table(conversations),
         _make_endings_table(summaries),
@@ -133,17 +130,9 @@ def build_tables(
         yield from build_pair_tables(conversations, "arms in pairs, progress rate", "progress_rate")
 
 
-_get_use_case: GetGroup = attrgetter("use_case")
-_get_user: GetGroup = attrgetter("user")
-
-
-def _get_tested_part(record: ConversationRecord) -> str:
-    return "matcher alone" if record.is_of_matcher_alone else "whole turn"
-
-
 def _make_customers_goal_table(arms: RecordsByArm) -> Table:
     with_goal = filter_records(arms, lambda record: record.goal is not None)
-    rows = _group_rows(with_goal, format_goal_reached, _get_user)
+    rows = _group_rows(with_goal, format_goal_reached, "user")
     return make_table(CUSTOMERS_GOAL, arms, rows, [_GOAL_NOTE])
 
 
@@ -153,25 +142,25 @@ def _make_completion_table(arms: RecordsByArm, nothing_to_complete: int) -> Tabl
         notes.append(
             f"Left out of both rates, because the graph asks for nothing there: {nothing_to_complete:,}."
         )
-    rows = _group_rows(arms, format_goal_completed, _get_tested_part)
+    rows = _group_rows(arms, format_goal_completed, "tested_part")
     return make_table("goal completion", arms, rows, notes)
 
 
-def _make_split_table(title: str, arms: RecordsByArm, get_group: GetGroup) -> Table:
-    """Return a table of goal completion by group, which is empty if there are fewer than two groups."""
-    rows = _group_rows(arms, format_goal_completed, get_group)
+def _make_split_table(title: str, arms: RecordsByArm, field: str) -> Table:
+    """Return a table of goal completion by the value of a field, which is empty if there are fewer than two."""
+    rows = _group_rows(arms, format_goal_completed, field)
     if len(rows) == 1:
         rows.clear()
     return make_table(title, arms, rows)
 
 
-def _group_rows(arms: RecordsByArm, format_cell: FormatCell, *groupings: GetGroup) -> dict[str, Cells]:
-    """Return a row for each group, if a grouping makes several, and one for all."""
+def _group_rows(arms: RecordsByArm, format_cell: FormatCell, *fields: str) -> dict[str, Cells]:
+    """Return a row for each value of these fields of a record, of which a field has several, and one for all."""
     rows: dict[str, Cells] = {}
-    for get_group in groupings:
+    for field in fields:
         groups: dict[str, dict[str, Records]] = {}
         for arm, records in arms.items():
-            for name, group in group_by(records, get_group).items():
+            for name, group in group_by(records, attrgetter(field)).items():
                 groups.setdefault(name, {})[arm] = group
         if len(groups) > 1:
             for name in sorted(groups):
