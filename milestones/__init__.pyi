@@ -17,12 +17,12 @@ from .judge import Judge as Judge
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .milestone import Milestone as Milestone
 from .recording import RecordingChatModel as RecordingChatModel
+from .reports.comparison import compare as compare
 from .reports.graph_registry import gold_graph as gold_graph
 from .reports.html_page import write_html as write_html
 from .reports.report import Report as Report
 from .reports.report import read_report as read_report
 from .reports.report import write_report as write_report
-from .reports.report_comparison import compare as compare
 from .reports.scoring_run import score_transcripts as score_transcripts
 from .scoring import Score as Score
 from .scoring import ascore as ascore

@@ -13,10 +13,10 @@ from arq_graph.cli import options
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
 from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warning_text
+from arq_graph.milestones.reports.comparison import Comparison
+from arq_graph.milestones.reports.comparison import compare as compare_reports
 from arq_graph.milestones.reports.comparison_tables import DIFFERENCE, format_difference
 from arq_graph.milestones.reports.report import format_stand_in_notice, read_report
-from arq_graph.milestones.reports.report_comparison import Comparison
-from arq_graph.milestones.reports.report_comparison import compare as compare_reports
 from arq_graph.milestones.reports.table_format import format_number, format_percent
 
 _FIGURES = {

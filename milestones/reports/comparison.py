@@ -1,12 +1,14 @@
-"""The differences between the figures of paired conversations, and which side is better."""
+"""Two reports, or the arms of one, compared: the differences over paired conversations, and which side is better."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum
 from typing import Literal, NamedTuple, TypeVar
 
 from arq_graph.milestones.reports.records import ConversationRecord, Record, group_by
+from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.statistics import (
     bootstrap_interval,
     clipped_mean,
@@ -66,12 +68,109 @@ class ComparedGroup(Record):
     progress_rate: Difference
 
 
+class Comparison(Record):
+    """Two reports, compared over the conversations that both hold.
+
+    Args:
+        conversations_a: The number of conversations in A; the same of B.
+        only_a: The names of those of A that have no counterpart in B; the same of B.
+        broken_a: The number of records of A that could not be scored; the same of B.
+        different_graphs: Graphs that are not the same in A and in B: those conversations were measured differently.
+        use_cases: By use case, in alphabetical order.
+        stand_ins: The parts that fakes played in one of the two, as in `Report.stand_ins`.
+    """
+
+    conversations_a: int
+    conversations_b: int
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    broken_a: int
+    broken_b: int
+    different_graphs: tuple[str, ...]
+    overall: ComparedGroup
+    use_cases: Mapping[str, ComparedGroup]
+    stand_ins: tuple[str, ...] = ()
+
+
+class _Run(NamedTuple):
+    """The nth run, from 1, of a task or of a conversation without one, in its use case."""
+
+    use_case: str | None
+    name: str
+    number: int
+
+    def __str__(self) -> str:
+        text = self.name
+        if self.use_case is not None:
+            text = f"{self.use_case}: {text}"
+        if self.number > 1:
+            text += f" (run {self.number})"
+        return text
+
+
 class Pair(NamedTuple):
     """Two conversations about the same thing; pairs of one `cluster` are of one task, and depend on each other."""
 
     cluster: Hashable
     a: ConversationRecord
     b: ConversationRecord
+
+
+def compare(a: Report, b: Report) -> Comparison:
+    """Compare two reports over the same conversations.
+
+    The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of the
+    same id; both within a use case. If each task has one pair, yes-or-no figures are tested by McNemar's exact test
+    and PR by flipping signs (`sign_flip_p`). Several runs of one task depend on each other, as do those with several
+    kinds of users: then whole tasks are drawn for the intervals, and the signs of whole tasks are flipped. Among use
+    cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
+
+    Args:
+        a: The report that the differences are taken from: each is B's figure minus A's.
+        b: The other one, of the same conversations; what only one of them has is left out.
+    """
+    runs_a, runs_b = _number_runs(a.conversations), _number_runs(b.conversations)
+    pairs = []
+    for run, record in runs_a.items():
+        if run in runs_b:
+            pairs.append(Pair(record.independent_task or (run.use_case, run.name), record, runs_b[run]))
+    return Comparison(
+        conversations_a=len(a.conversations),
+        conversations_b=len(b.conversations),
+        only_a=tuple(str(run) for run in runs_a if run not in runs_b),
+        only_b=tuple(str(run) for run in runs_b if run not in runs_a),
+        broken_a=len(a.failed),
+        broken_b=len(b.failed),
+        different_graphs=_find_different_graphs(a, b, pairs),
+        overall=compare_pairs(pairs),
+        use_cases=compare_use_cases(pairs),
+        stand_ins=tuple(dict.fromkeys(a.stand_ins + b.stand_ins)),
+    )
+
+
+def _number_runs(records: Sequence[ConversationRecord]) -> dict[_Run, ConversationRecord]:
+    counts: Counter[tuple[str | None, str]] = Counter()
+    runs: dict[_Run, ConversationRecord] = {}
+    for record in records:
+        name = f"conversation {record.id}"
+        if record.task is not None:
+            name = f"task {record.task or record.id}"
+        counts[record.use_case, name] += 1
+        runs[_Run(record.use_case, name, counts[record.use_case, name])] = record
+    return runs
+
+
+def _find_different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
+    different = []
+    names = {(pair.a.graph, pair.b.graph): None for pair in pairs}
+    for name_a, name_b in names:
+        if name_a != name_b:
+            different.append(f"{name_a} / {name_b}")
+            continue
+        graph_a, graph_b = a.graphs.get(name_a), b.graphs.get(name_a)
+        if graph_a and graph_b and graph_a.milestones != graph_b.milestones:
+            different.append(name_a)
+    return tuple(different)
 
 
 def compare_pairs(pairs: Sequence[Pair]) -> ComparedGroup:

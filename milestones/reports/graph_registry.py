@@ -45,13 +45,18 @@ def fingerprint_graphs(source: GraphSource) -> str:
     """Return a fingerprint of the graphs and of the functions that they name, or of the function that makes them."""
     if callable(source):
         return fingerprint(source)
-    graphs = {"": source} if isinstance(source, MilestoneGraph) else source
     parts: list[object] = []
-    for name, graph in graphs.items():
+    for name, graph in _get_graphs_by_name(source).items():
         checks = [fingerprint(function) for _, function in load_rules(graph).functions]
         rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
         parts.append((name, rules, *checks))
     return fingerprint(*parts)
+
+
+def _get_graphs_by_name(
+    source: MilestoneGraph | Mapping[str, MilestoneGraph],
+) -> Mapping[str, MilestoneGraph]:
+    return {"milestones": source} if isinstance(source, MilestoneGraph) else source
 
 
 class GraphRegistry:
@@ -100,7 +105,7 @@ def make_graph_selector(
     """
     if callable(source):
         return source
-    graphs = {"milestones": source} if isinstance(source, MilestoneGraph) else source
+    graphs = _get_graphs_by_name(source)
     if not graphs:
         raise SpecError("there is no milestone graph; give one for each use case")
     for name, graph in graphs.items():

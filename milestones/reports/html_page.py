@@ -260,9 +260,9 @@ class _DrawnGraph:
 
 
 def _get_status(record: ConversationRecord) -> str:
-    if record.goal_completed is not None:
-        return "completed" if record.goal_completed else "missed"
-    return "nothing" if record.progress_range is None else "undecided"
+    if record.goal_completed is None and record.progress_range is None:
+        return "nothing"
+    return {True: "completed", False: "missed", None: "undecided"}[record.goal_completed]
 
 
 def _embed(value: Any) -> Markup:
@@ -310,8 +310,10 @@ def _describe_event(event: Event) -> dict[str, Any]:
     described: dict[str, Any] = {}
     for field in fields(event):
         value = getattr(event, field.name)
+        if isinstance(value, str):
+            value = _shorten(value)
         if value is not None and field.name not in ("id", "step"):
-            described[field.name] = _shorten(value) if isinstance(value, str) else value
+            described[field.name] = value
     if isinstance(event, Call):
         described["arguments"] = [[name, _format_json(value)] for name, value in event.arguments.items()]
     if isinstance(event, Result):

@@ -160,12 +160,16 @@ class ConversationRecord(Record):
     @property
     def least_progress(self) -> float | None:
         """The lower end of the progress rate; None if there is no way to go."""
-        return None if self.progress_range is None else self.progress_range[0]
+        if self.progress_range is None:
+            return None
+        return self.progress_range[0]
 
     @property
     def most_progress(self) -> float | None:
         """The upper end of the progress rate; None if there is no way to go."""
-        return None if self.progress_range is None else self.progress_range[1]
+        if self.progress_range is None:
+            return None
+        return self.progress_range[1]
 
     @property
     def stopped_at(self) -> str | None:
@@ -182,12 +186,11 @@ class ConversationRecord(Record):
     @property
     def goal_reached(self) -> bool | None:
         """True if the milestone of the user's goal was reached; None if undecided, or if no goal is named."""
-        if self.goal is None:
+        if any(milestone.name == self.goal for milestone in self.reached):
+            return True
+        if self.goal is None or self.goal in self.possibly_reached:
             return None
-        for milestone in self.reached:
-            if milestone.name == self.goal:
-                return True
-        return None if self.goal in self.possibly_reached else False
+        return False
 
 
 class BrokenConversation(Record):
@@ -236,7 +239,8 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
         turns += isinstance(event, Message) and event.speaker == "user"
         calls += isinstance(event, Call)
     reward = transcript.extra.get("reward")
-    is_valid_reward = isinstance(reward, int | float) and isfinite(reward)
+    if not isinstance(reward, int | float) or not isfinite(reward):
+        reward = None
     return ConversationRecord(
         id=transcript.id,
         use_case=transcript.use_case,
@@ -250,7 +254,7 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
         unanswered_calls=score.observations.unanswered,
         agreement=score.judgement.agreement,
         reasons=score.judgement.reasons,
-        reward=reward if is_valid_reward else None,
+        reward=reward,
         **values,
     )
 

@@ -148,6 +148,9 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
             with_goal.append(record)
         if record.reward is not None:
             rewards.append((record.goal_completed, record.reward >= 1 - _REWARD_TOLERANCE))
+    goal_reached = None
+    if with_goal:
+        goal_reached = compute_rate(with_goal, lambda record: record.goal_reached)
     progress = compute_mean(with_way_to_go, lambda record: record.progress_rate)
     progress_at_least = progress_at_most = progress
     if progress.n < len(with_way_to_go):  # some are undecided
@@ -156,7 +159,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     pass_hat_k, undecided_tasks = _compute_pass_hat_k(group)
     return Summary(
         conversations=len(group),
-        goal_reached=compute_rate(with_goal, lambda record: record.goal_reached) if with_goal else None,
+        goal_reached=goal_reached,
         goal_completion=compute_rate(group, lambda record: record.goal_completed),
         goal_at_least=compute_rate(with_way_to_go, lambda record: record.goal_completed is True),
         goal_at_most=compute_rate(with_way_to_go, lambda record: record.goal_completed is not False),

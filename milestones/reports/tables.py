@@ -222,7 +222,9 @@ def _make_stops_table(arms: RecordsByArm) -> Table:
         total += _count_stops(records)
     milestones = [milestone for milestone, _ in total.most_common(_MAX_STOPS)]
     rows = _make_rows(arms, _count_stops, _format_count, milestones)
-    notes = [_END_NOTE] if END in rows else []
+    notes = []
+    if END in rows:
+        notes.append(_END_NOTE)
     return make_table("stopped at", arms, rows, notes)
 
 
@@ -300,7 +302,9 @@ def _make_means_table(summaries: SummaryByArm, timed: bool) -> Table:
             zeros.append(name)
         else:
             rows[name] = cells
-    notes = [f"0 everywhere: {', '.join(zeros)}."] if zeros else []
+    notes = []
+    if zeros:
+        notes.append(f"0 everywhere: {', '.join(zeros)}.")
     return make_table("a conversation, mean", summaries, rows, notes)
 
 
