@@ -16,13 +16,14 @@ _ARGUMENT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def _describe_schema(schema: dict[str, Any], model: type[BaseModel]) -> None:
-    """Describe a model and its fields to editors with its docstring and the `Args:` in it."""
-    docstring = inspect.getdoc(model) or ""
-    schema["description"] = docstring.partition("\n\nArgs:")[0]
+    """Describe a model and its fields to editors with the docstrings of its classes and the `Args:` in them."""
     properties = schema.get("properties", {})
-    for name, description in _ARGUMENT.findall(docstring):
-        if name in properties:
-            properties[name]["description"] = " ".join(description.split())
+    for base in reversed(model.__mro__):
+        docstring = inspect.cleandoc(base.__doc__ or "")
+        schema["description"] = docstring.partition("\n\nArgs:")[0]
+        for name, description in _ARGUMENT.findall(docstring):
+            if name in properties:
+                properties[name]["description"] = " ".join(description.split())
 
 
 class Part(BaseModel):

@@ -54,11 +54,49 @@ class Limits(Part):
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = 600.0
 
 
-class Scenario(Part):
-    """A kind of conversation that agents are evaluated in.
+class ScenarioFields(Part):
+    """The fields of a scenario, in Python and in a suite file, which has file names for some of them.
 
     Args:
         name: Its name, unique in a suite.
+        user: The simulated user.
+        milestones: The milestones that it is measured on.
+        agent: The agent.
+        world: What makes the world of one conversation.
+        limits: The limits of a conversation.
+        use_case: The category by which reports group it.
+        task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
+        goal: The milestone that means that the user's goal is reached. The End of the measured graph requires it, too.
+            Reports show first how often it was reached.
+        says: The user's only message, word for word; instead of `user`.
+        history: The messages and calls before the conversation; they aren't measured.
+        expect: The expected answer, from which the milestones are made; instead of `milestones`.
+        variables: Values of the agent's variables, by name.
+        probes: Its purpose, in a sentence.
+        twin: The name of the scenario that differs in one detail, and so in the right answer.
+    """
+
+    name: Text
+    user: Any = None
+    milestones: Any = None
+    agent: Any = None
+    world: Any = None
+    limits: Limits = Limits()
+    use_case: Text | None = None
+    task: Text | None = None
+    goal: Text | None = None
+    says: Text | None = None
+    history: tuple[HistoryEntry, ...] = ()
+    expect: Expectation | None = None
+    variables: Mapping[str, JsonValue] = {}
+    probes: Text | None = None
+    twin: Text | None = None
+
+
+class Scenario(ScenarioFields):
+    """A kind of conversation that agents are evaluated in. The arguments are those of `ScenarioFields`.
+
+    Args:
         user: The simulated user.
         milestones: The graph that it is measured on.
         agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
@@ -66,38 +104,16 @@ class Scenario(Part):
             an argument. The world's methods replace the agent's tools of the same names, or the world is an
             `Environment`. The result of the world's `outcome()` is in the report. None: all conversations share the
             agent's own tools, and whatever these change.
-        limits: The limits of a conversation.
-        use_case: The category by which reports group it.
-        task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
-        goal: The milestone that means that the user's goal is reached. The End of the measured graph requires it, too.
-            Reports show first how often it was reached.
-        says: The user's only message, instead of `user`.
-        history: The messages and calls before the conversation; they aren't measured.
-        expect: The expected answer, from which the milestones are made.
-        variables: Values of the agent's variables, by name.
-        probes: Its purpose, in a sentence.
-        twin: The name of the scenario that differs in one detail, and so in the right answer.
 
     Raises:
         SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`; it has a world but no
             agent; or it names something that doesn't exist.
     """
 
-    name: Text
     user: UserSpec | None = None
     milestones: InstanceOf[MilestoneGraph]
     agent: InstanceOf[Agent] | None = None
     world: World | None = None
-    limits: Limits = Limits()
-    use_case: str | None = None
-    task: str | None = None
-    goal: str | None = None
-    says: Text | None = None
-    history: tuple[HistoryEntry, ...] = ()
-    expect: Expectation | None = None
-    variables: Mapping[str, JsonValue] = {}
-    probes: Text | None = None
-    twin: Text | None = None
 
     @model_validator(mode="before")
     @classmethod

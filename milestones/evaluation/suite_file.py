@@ -37,7 +37,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Self, cast
 
-from pydantic import ConfigDict, JsonValue, PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic import ConfigDict, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.part import Part
@@ -45,9 +45,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import Document, read_model, read_text
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.evaluation.expectation import Expectation
-from arq_graph.milestones.evaluation.history import HistoryEntry
-from arq_graph.milestones.evaluation.scenario import Limits, Scenario, World
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario, ScenarioFields, World
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
 from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
@@ -123,25 +121,8 @@ class Defaults(Part):
     goal: Text | None = None
 
 
-class ScenarioEntry(Defaults):
-    """A scenario of a file; its name is unique in the suite.
-
-    Args:
-        says: The user's only message, word for word; instead of `user`.
-        history: The messages and calls before it.
-        expect: The expected answer; instead of `milestones`.
-        variables: Values of the agent's variables, by name.
-        probes: Its purpose, in a sentence.
-        twin: The name of the scenario that differs in one detail, and so in the right answer.
-    """
-
-    name: Text
-    says: Text | None = None
-    history: tuple[HistoryEntry, ...] = ()
-    expect: Expectation | None = None
-    variables: Mapping[str, JsonValue] = {}
-    probes: Text | None = None
-    twin: Text | None = None
+class ScenarioEntry(Defaults, ScenarioFields):
+    """A scenario of a file. Its agent, milestones and world are named, and `kinds` makes several of it."""
 
 
 class SuiteFile(Part):
