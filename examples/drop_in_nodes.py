@@ -12,7 +12,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph import Agent, Guideline
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, make_tool_node, route_calls
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, guarded_tools, route_calls
 
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
@@ -52,7 +52,7 @@ def build(model: str = "offline") -> CompiledStateGraph:
     graph.add_node("loans", loans)
     graph.add_node("match", GuidelineMatcher(model, LIBRARY))
     graph.add_node("call_tools", ToolCaller(model, LIBRARY))
-    graph.add_node("tools", make_tool_node(LIBRARY))
+    graph.add_node("tools", guarded_tools(LIBRARY))
     graph.add_node("message", MessageReviser(model, LIBRARY))
     graph.add_conditional_edges(START, route, ["loans", "match"])
     graph.add_edge("match", "call_tools")

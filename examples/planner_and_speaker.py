@@ -12,7 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph import Agent
 from arq_graph.milestones import parse_milestones
-from arq_graph.nodes import PreActPlanner, ProgressTracker, Speaker, make_tool_node, route_calls
+from arq_graph.nodes import PreActPlanner, ProgressTracker, Speaker, guarded_tools, route_calls
 
 BOATS = {"S-3": "B4", "S-8": "A1"}
 
@@ -53,7 +53,7 @@ def planner(model: str) -> CompiledStateGraph:
     """Plan, take one call, see how far that got, and refine the plan, until the plan is its final answer."""
     graph = StateGraph(MessagesState)
     graph.add_node("plan", PreActPlanner(model, HARBOUR))
-    graph.add_node("tools", make_tool_node(HARBOUR))
+    graph.add_node("tools", guarded_tools(HARBOUR))
     graph.add_node("progress", ProgressTracker(MILESTONES))
     graph.add_edge(START, "plan")
     graph.add_conditional_edges("plan", route_calls(HARBOUR, otherwise=END))
@@ -66,7 +66,7 @@ def speaker(model: str) -> CompiledStateGraph:
     """Think, speak or act, one move at a time; in a chat, speaking ends the turn."""
     graph = StateGraph(MessagesState)
     graph.add_node("speak", Speaker(model, HARBOUR))
-    graph.add_node("tools", make_tool_node(HARBOUR))
+    graph.add_node("tools", guarded_tools(HARBOUR))
     graph.add_edge(START, "speak")
     graph.add_conditional_edges("speak", route_calls(HARBOUR, otherwise=END))
     graph.add_edge("tools", "speak")

@@ -18,7 +18,7 @@ from arq_graph.nodes import (
     GuidelineMatcher,
     MessageReviser,
     ToolCaller,
-    make_tool_node,
+    guarded_tools,
     route_calls,
 )
 
@@ -30,7 +30,7 @@ def build(model: str, agent: Agent) -> CompiledStateGraph:
     graph.add_node("match", matcher)
     graph.add_node("call_tools", caller)
     graph.add_node("approve", CallApprover(agent))
-    graph.add_node("tools", make_tool_node(agent))
+    graph.add_node("tools", guarded_tools(agent))
     graph.add_node("match_again", matcher)
     graph.add_node("call_tools_again", caller)
     graph.add_node("next_round", lambda state: {})  # waits for both the re-match and the caller

@@ -22,5 +22,5 @@ from .speaking.world import WorldActor as WorldActor
 from .strategy import Strategy as Strategy
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import ToolCallGuard as ToolCallGuard
-from .tool_node import make_tool_node as make_tool_node
+from .tool_node import guarded_tools as guarded_tools
 from .tool_node import route_calls as route_calls

@@ -36,62 +36,65 @@ class NodeSettings(TypedDict, total=False):
 class AgentNode(BlueprintNode[B]):
     """A step of an agent: its prompt begins with the agent's specification and worked examples (ARQ paper, 6.1.1).
 
-    A subclass names its prompt and examples (`prompt_name`), the blueprint that the examples fit, and a temperature.
+    A subclass gives the name of its files in `prompts/` (a template and worked examples), the function that makes its
+    blueprint, and a temperature.
     """
 
     prompt_name: ClassVar[str]
-    make_example_blueprint: ClassVar[Callable[..., type[ARQ]]]
-    """Makes the blueprint of a worked example from its tools."""
+    make_blueprint: ClassVar[Callable[..., type[ARQ]]]
+    """Makes the step's blueprint for tools, such as those of a worked example."""
     example_options: ClassVar[Mapping[str, Any]] = {}
-    """Options with which `make_example_blueprint` has every query that any agent is asked."""
+    """Options with which `make_blueprint` has every query that any agent is asked."""
 
     def __init__(
         self,
         model: ModelLike,
         agent: Agent,
-        blueprint: type[B],
+        blueprint: type[B] | None,
         **settings: Unpack[NodeSettings],
     ) -> None:
         advice = "make one with Agent(…), or read one with Agent.from_yaml(path)"
         self.agent = require_type("agent", agent, Agent, advice)
+        self.agent_name = agent.name
         options: dict[str, Any] = {**settings}
         template = options.pop("template", None) or PROMPTS / f"{self.prompt_name}.md"
         super().__init__(model, blueprint, template, **options)
 
     @classmethod
-    def list_blueprints(cls, own: type[ARQ] = ARQ) -> list[type[ARQ]]:
+    def list_blueprints(cls, custom: type[ARQ] | None = None) -> list[type[ARQ]]:
         """Return blueprints that together have every query of the step, whatever the agent."""
-        blueprints: list[type[ARQ]] = []
-        if own is not ARQ:
-            blueprints.append(own)
+        blueprints = super().list_blueprints(custom)
         for example in _read_examples(cls.prompt_name):
-            blueprints.append(cls.make_example_blueprint(example["tools"], **cls.example_options))
+            blueprints.append(cls.make_blueprint(example["tools"], **cls.example_options))
         return blueprints
 
     def render_head(self, **values: Any) -> str:
         """Render the head with the agent's profile and glossary, the worked examples, and these values."""
         settings = self.reasoner.settings
-        examples = load_examples(
-            self.prompt_name, self.make_example_blueprint, settings.mode, settings.derive
-        )
-        return self.template.render("head", {**describe_agent(self.agent), "examples": examples, **values})
+        examples = load_examples(self.prompt_name, self.make_blueprint, settings.mode, settings.derive)
+        variables = describe_agent(self.agent) | {"examples": examples} | values
+        return self.template.render("head", variables)
 
     def describe_turn(
-        self, state: StateView, values: Mapping[str, Any], lists: Mapping[str, Any]
+        self, state: StateView, values: Mapping[str, Any], optional: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the sections of a prompt's tail that every step has.
 
-        They are `variables`, and `now` with the line that began the turn, the values, and the lists that aren't empty.
+        They are `variables`, and `now` with the line that began the turn, the values, and what isn't empty in
+        `optional`.
         """
-        last = state.conversation.last_customer_line
-        filled_lists = {name: entries for name, entries in lists.items() if entries}
-        now = {"turn": last.id if last else None, **values, **filled_lists}
+        line = state.conversation.last_customer_line
+        now: dict[str, Any] = {"turn": line.id if line else None}
+        now.update(values)
+        for name, entries in optional.items():
+            if entries:
+                now[name] = entries
         return {"variables": describe_variables(self.agent, state), "now": now}
 
 
 @cache
 def load_examples(
-    name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode, derive: ResponseOnly | None
+    name: str, make_blueprint: Callable[..., type[ARQ]], mode: Mode, derive: ResponseOnly | None
 ) -> list[dict[str, Any]]:
     """Return the worked examples of a data file as a mode's prompt shows them.
 
@@ -100,7 +103,7 @@ def load_examples(
     """
     examples: list[dict[str, Any]] = []
     for example in _read_examples(name):
-        blueprint = blueprint_of(example["tools"])
+        blueprint = make_blueprint(example["tools"])
         if derive:
             blueprint = derive.derive(blueprint)
         answer = dump_in_mode(blueprint.model_validate(example["answer"]), mode)
@@ -113,16 +116,14 @@ def _read_examples(name: str) -> list[dict[str, Any]]:
     """Read the examples of a data file, each with its situation, its answer and its tools."""
     import yaml  # imported here, so that the package's import is faster
 
-    examples = yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
+    examples: list[dict[str, Any]] = yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
     for example in examples:
-        schemas = example.get("tools", {}).items()
-        example["tools"] = [_make_example_tool(tool, schema) for tool, schema in schemas]
-    return list(examples)
-
-
-def _make_example_tool(name: str, schema: dict[str, Any]) -> ToolSchema:
-    tool = StructuredTool(name=name, description=name, args_schema=schema, func=dict)
-    return ToolSchema(tool)
+        tools: list[ToolSchema] = []
+        for tool, schema in example.get("tools", {}).items():
+            base_tool = StructuredTool(name=tool, description=tool, args_schema=schema, func=dict)
+            tools.append(ToolSchema(base_tool))
+        example["tools"] = tools
+    return examples
 
 
 def describe_agent(agent: Agent) -> dict[str, Any]:
@@ -141,8 +142,8 @@ def describe_guideline(guideline: Guideline) -> dict[str, Any]:
     return {"id": guideline.id, "condition": guideline.condition_text, "action": guideline.action}
 
 
-def describe_tool(agent: Agent, tool: ToolSchema, key: str = "") -> dict[str, Any]:
-    """Describe a tool, with the guidelines that grant it, and the property that stands for it in answers."""
+def describe_tool(agent: Agent, tool: ToolSchema, property_name: str = "") -> dict[str, Any]:
+    """Describe a tool, with the guidelines that grant it, and the property name used for it in answers."""
     description: dict[str, Any] = {
         "name": tool.name,
         "description": tool.base_tool.description,
@@ -151,8 +152,8 @@ def describe_tool(agent: Agent, tool: ToolSchema, key: str = "") -> dict[str, An
     }
     if tool.name in agent.get_confirmed_tools("customer"):
         description["needs_agreement"] = True
-    if key and key != tool.name:
-        description["key"] = key
+    if property_name and property_name != tool.name:
+        description["key"] = property_name
     return description
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -12,7 +13,6 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, Syste
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
-from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, require_count
 from arq_graph.models.resolve import get_model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
@@ -27,28 +27,29 @@ from arq_graph.reasoning.templates import PromptTemplate
 PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
 _UNSUPPORTED = (
-    "a model gets text and images, and no images if its profile says that it takes none. Replace the block by words "
+    "nodes send a model text, and images unless its profile says that it takes none. Replace the block with text "
     "before this step, or use a model that reads images. Later turns run, and only name the attachment"
 )
 
 B = TypeVar("B", bound=ARQ)
-Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 UserFunction: TypeAlias = Callable[[], Any]
-"""A function of the user's, sync or async, that a node's steps yield to have it called."""
-NodeRequests: TypeAlias = "Generator[Sequence[Question[Any]] | UserFunction, Any, Update]"
+"""A function of the user's, sync or async, that a node yields to have it called."""
 
 
-class Questions(list[Question[Any]]):
-    """Questions about guidelines, and a function that makes the step's update if all of these match.
+@dataclass(frozen=True)
+class QuestionBatch:
+    """Questions that a node yields to have them asked at the same time.
 
-    While they wait for answers, a step after this one may be asked ahead about all that this update allows.
+    It receives their answers in order, with a `ReasoningError` in the place of an answer that didn't come.
+    `make_optimistic_update` makes the node's update as if all guidelines that the questions are about matched. While
+    the questions wait for answers, `Parallel` asks optimistic nodes with this update applied.
     """
 
-    def __init__(
-        self, questions: Iterable[Question[Any]], make_update_if_all_match: Callable[[], Update]
-    ) -> None:
-        super().__init__(questions)
-        self.make_update_if_all_match = make_update_if_all_match
+    questions: Sequence[Question[Any]]
+    make_optimistic_update: Callable[[], Update] | None = None
+
+
+NodeRequests: TypeAlias = Generator[QuestionBatch | UserFunction, Any, Update]
 
 
 class BlueprintNode(Node, Generic[B]):
@@ -63,7 +64,7 @@ class BlueprintNode(Node, Generic[B]):
         model: A chat model, which may have fallbacks or be configurable, a model string such as `openai:gpt-4o`, or a
             `Reasoner` set up by you, which several nodes may share: each asks under its own name. Settings given here
             take precedence over the `Reasoner`'s.
-        blueprint: The blueprint that is asked.
+        blueprint: The blueprint that is asked; None for a subclass that chooses one itself.
         template: The prompt: a path, or the text of a Jinja2 template with the blocks `head` and `tail`.
         write: Channel names with functions that make their values from the answer, e.g.
             `{"sentiment": lambda answer: answer.value.sentiment}`.
@@ -73,7 +74,7 @@ class BlueprintNode(Node, Generic[B]):
         mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
         temperature: Sampling temperature, for models that take one and have none set.
         timeout: Seconds that one model call may take, its retries included; 60 unless a `Reasoner` says otherwise.
-        max_attempts: Invalid answers, of which the last is an error; 3 unless a `Reasoner` says otherwise.
+        max_attempts: Number of invalid answers after which the step fails; 3 unless a `Reasoner` says otherwise.
         max_history_tokens: A history longer than this is cut to half of it in the prompt.
         messages_key: Channel of the messages.
 
@@ -84,17 +85,20 @@ class BlueprintNode(Node, Generic[B]):
         StateError: When run: a channel holds another type.
     """
 
+    blueprint: type[B]
     module = "blueprint"
+    agent_name = ""
+    """Name of the agent whose records the node reads and writes; "" if it belongs to none."""
     default_temperature: ClassVar[float | None] = None
     agent_state_channels: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that the node reads or writes besides the messages."""
-    assumes_all_match: ClassVar[bool] = False
-    """If asked ahead, ask as if all guidelines matched; an answer counts if its question's guidelines stay the same."""
+    is_optimistic: ClassVar[bool] = False
+    """If asked speculatively, ask as if all guidelines matched that are being judged at that time."""
 
     def __init__(
         self,
         model: ModelLike,
-        blueprint: type[B],
+        blueprint: type[B] | None,
         template: str | Path,
         *,
         write: Mapping[str, Callable[[Answer[B]], Any]] | None = None,
@@ -118,7 +122,8 @@ class BlueprintNode(Node, Generic[B]):
             max_attempts=max_attempts,
         )
         self.mode: Mode = self.reasoner.settings.mode
-        self.blueprint = blueprint
+        if blueprint is not None:
+            self.blueprint = blueprint
         if derive := self.reasoner.settings.derive:
             derive.require_queries(*self.list_blueprints(blueprint))
         self.template = PromptTemplate(template, PROMPTS)
@@ -132,9 +137,9 @@ class BlueprintNode(Node, Generic[B]):
         self.declare_channels({**self.channels, messages_key: list[AnyMessage]})
 
     @classmethod
-    def list_blueprints(cls, own: type[ARQ] = ARQ) -> list[type[ARQ]]:
-        """Return blueprints that together have every query of the step, with the node's own blueprint."""
-        return [own]
+    def list_blueprints(cls, custom: type[ARQ] | None = None) -> list[type[ARQ]]:
+        """Return blueprints that together have every query of the step, also those of a custom blueprint."""
+        return [custom] if custom else []
 
     @cached_property
     def channels(self) -> dict[str, Any]:
@@ -151,44 +156,49 @@ class BlueprintNode(Node, Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
-        ask = partial(self.reasoner.ask_all, config=config)
-        return run_node_steps(self.reason(self.view_state(input)), ask)
+
+        def ask(batch: QuestionBatch) -> list[Answer[Any] | ReasoningError]:
+            return self.reasoner.ask_all(batch.questions, config=config)
+
+        return run_requests(self.steps(self.view_state(input)), ask)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
-        ask = partial(self.reasoner.aask_all, config=config)
-        return await arun_node_steps(self.reason(self.view_state(input)), ask)
+
+        async def ask(batch: QuestionBatch) -> list[Answer[Any] | ReasoningError]:
+            return await self.reasoner.aask_all(batch.questions, config=config)
+
+        return await arun_requests(self.steps(self.view_state(input)), ask)
 
     def view_state(self, input: Any, *, is_speculative: bool = False) -> StateView:
-        """Return the node's view of a state; with `is_speculative`, of one that other steps may still change."""
-        agent: Agent | None = getattr(self, "agent", None)
-        name = agent.name if agent else ""
+        """Return the node's view of a state; with `is_speculative`, of one that other nodes may still change."""
         return StateView(
             input,
             self.messages_key,
             self.channels,
-            name,
+            self.agent_name,
             is_speculative,
             max_history_tokens=self._max_history_tokens,
             shows_images=self._shows_images,
         )
 
-    def reason(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeRequests:
         """Yield questions, receive their answers, and return the update.
 
-        The steps may also yield a function without arguments, sync or async, and receive its result or its exception.
+        It may also yield a function without arguments, sync or async, and receive its result or its exception.
 
         Subclasses override this. It never touches a model, so sync and async share it.
         """
+        self.check_attachments(state)
         values = {name: state.get(name) for name in self._reads}
-        prompt = self.build_prompt(self.read_conversation(state), values)
+        prompt = self.build_prompt(state.conversation, values)
         (answer,) = yield from self.ask_questions(Question(self.blueprint, prompt))
         return {name: make_value(answer) for name, make_value in self._write.items()}
 
     def ask_questions(
         self, *questions: Question[Any]
-    ) -> Generator[Sequence[Question[Any]], Any, Sequence[Answer[Any]]]:
-        """Ask questions at the same time, from `reason`: `answers = yield from self.ask_questions(first, second)`.
+    ) -> Generator[QuestionBatch, Any, Sequence[Answer[Any]]]:
+        """Ask questions at the same time, from `steps`: `answers = yield from self.ask_questions(first, second)`.
 
         Args:
             *questions: Blueprints with their prompts; may be none.
@@ -201,27 +211,29 @@ class BlueprintNode(Node, Generic[B]):
         """
         if not questions:
             return ()
-        answers: Sequence[Answer[Any]] = yield questions
+        answers: Sequence[Answer[Any]] = yield QuestionBatch(questions)
         for answer in answers:
             if isinstance(answer, ReasoningError):
                 raise answer
         return answers
 
-    def read_conversation(self, state: StateView) -> Conversation:
-        """Return the thread's messages as numbered lines.
+    def is_same_question(self, speculative: Question[Any], question: Question[Any]) -> bool:
+        """Return whether the answer to a question that was asked speculatively answers this one, too."""
+        return speculative.messages == question.messages
+
+    def check_attachments(self, state: StateView) -> None:
+        """Check that the model can be shown the message that waits for a reply.
 
         Raises:
-            InputError: The customer's message that waits for a reply has an attachment that the model can't be shown.
+            InputError: The customer's last message has an attachment that the model can't be shown, and has no reply.
         """
-        conversation = state.conversation
-        spoken = [line for line in conversation.lines if line.speaker in ("customer", "agent")]
+        spoken = [line for line in state.conversation.lines if line.speaker in ("customer", "agent")]
         last = spoken[-1] if spoken else None
         if last and last.speaker == "customer" and last.unsupported_attachments:
             raise InputError(
                 f"{self.name}: {last.id} comes with a block of the kind {last.unsupported_attachments[0]!r}, which "
                 f"cannot be shown to {get_model_name(self.reasoner)}: {_UNSUPPORTED}"
             )
-        return conversation
 
     def build_prompt(
         self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
@@ -249,8 +261,8 @@ class BlueprintNode(Node, Generic[B]):
         return [system, HumanMessage(content)]
 
 
-def run_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:
-    """Run a node's steps: pass the questions that they yield to `ask`, and call the functions."""
+def run_requests(requests: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:
+    """Run a node to its update: pass each batch of questions to `ask`, and call the functions."""
 
     def perform(request: Any) -> Any:
         if not callable(request):
@@ -258,11 +270,13 @@ def run_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]
         result = request()
         return run_awaitable(result) if isawaitable(result) else result
 
-    return perform_steps(steps, perform)
+    return perform_steps(requests, perform)
 
 
-async def arun_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Awaitable[Any]]) -> Update:
-    """Run a node's steps without blocking."""
+async def arun_requests(
+    requests: Generator[Any, Any, Update], ask: Callable[[Any], Awaitable[Any]]
+) -> Update:
+    """Run a node to its update without blocking."""
 
     async def perform(request: Any) -> Any:
         if not callable(request):
@@ -271,4 +285,4 @@ async def arun_node_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any
         result = await run_in_executor(None, request)
         return await result if isawaitable(result) else result
 
-    return await aperform_steps(steps, perform)
+    return await aperform_steps(requests, perform)

@@ -56,7 +56,7 @@ class StateView:
         return getattr(self.state, channel, None)
 
     def emit(self, event: Event | None) -> None:
-        """Write an event to `stream_mode="custom"`, with the agent and the turn, unless the view is ahead."""
+        """Write an event to `stream_mode="custom"`, with the agent and the turn, unless the view is speculative."""
         if event is None or self.is_speculative:
             return
         try:
@@ -113,6 +113,7 @@ class StateView:
 
         Records made before the turn's message was sent again with other words don't count.
         """
+        # A record has no hash if the thread doesn't have its turn's message.
         valid_hashes = ("", self._message_hash(turn_id))
         records = self.read_records(channel, record_type)
         return [
@@ -124,15 +125,14 @@ class StateView:
         rows = self._rows(channel)
         own_rows = [row for row in rows if row["agent"] == self.agent]
         unnamed_rows = [row for row in rows if row["agent"] == ""]
-        for row in reversed(own_rows or unnamed_rows):
-            return _parse_record(channel, record_type, row)
-        return None
+        usable_rows = own_rows or unnamed_rows
+        return _parse_record(channel, record_type, usable_rows[-1]) if usable_rows else None
 
     def read_mapping(self, channel: str) -> dict[str, Any]:
         """Return the dict in a channel; an empty one if nothing was written to it."""
         value = self.get(channel) or {}
         if not isinstance(value, Mapping):
-            raise _wrong_channel(channel, f"a dict of names and values, not {type(value).__name__}")
+            raise make_channel_error(channel, f"a dict of names and values, not {type(value).__name__}")
         return dict(value)
 
     def replace_records(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -157,10 +157,10 @@ class StateView:
         rows = self.get(channel) or ()
         expected = "a list of records as plain JSON, each with its agent"
         if not isinstance(rows, Sequence):
-            raise _wrong_channel(channel, expected)
+            raise make_channel_error(channel, expected)
         for row in rows:
             if not isinstance(row, Mapping) or not isinstance(row.get("agent"), str):
-                raise _wrong_channel(channel, expected)
+                raise make_channel_error(channel, expected)
         return rows
 
 
@@ -169,10 +169,11 @@ def _parse_record(channel: str, record_type: type[R], row: Mapping[str, Any]) ->
         return record_type.model_validate(row)
     except ValidationError as error:
         problem = describe_first_error(error)
-        raise _wrong_channel(channel, f"records of the form {record_type.__name__}: {problem}") from error
+        raise make_channel_error(channel, f"records of the form {record_type.__name__}: {problem}") from error
 
 
-def _wrong_channel(channel: str, expected: str) -> StateError:
+def make_channel_error(channel: str, expected: str) -> StateError:
+    """Return the error that a channel holds something else than `expected`."""
     return StateError(
         f"channel {channel!r} must hold {expected}. If the channel is your graph's own, rename it: arq_graph uses "
         "this name. If another version of arq_graph saved this thread, it can't be resumed."
@@ -197,10 +198,10 @@ def read_current_draft(state: StateView) -> str | None:
 def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:
     """Return what the last reply asked the customer for, an argument or a confirmation, which this turn may answer.
 
-    The one exception to the rule that records of other turns are ignored. What an earlier turn asked for is over.
+    The one exception to the rule that records of other turns are ignored. Requests of earlier turns have expired.
     """
-    insights = state.read_turn_records("tool_insights", ToolVerdict, state.conversation.answered_turn_id)
-    return [insight for insight in insights if insight.kind in ("missing", "invalid", "confirm")]
+    verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.conversation.answered_turn_id)
+    return [verdict for verdict in verdicts if verdict.kind in ("missing", "invalid", "confirm")]
 
 
 def count_tool_rounds(state: StateView) -> int:
@@ -221,7 +222,7 @@ class Node(Runnable[Any, dict[str, Any]]):
         return self.invoke(state)
 
     def declare_channels(self, channels: Mapping[str, Any]) -> None:
-        """Declare the channels, given with their types."""
+        """Make LangGraph add these channels, given with their types, and pass them to the node."""
         # LangGraph looks for them in the annotation of a bound `__call__` whose class has one; without it, a write
         # to a channel that the graph lacks is silently lost.
         fields = dict(channels)

@@ -1,8 +1,8 @@
 """Confirmation: calls that run only once the customer has agreed to exactly them.
 
-1. A strategy leaves each such call as a tool insight of the kind `confirm`.
-2. The node that sends the reply asks for confirmation (`ask_for_confirmation`): code writes the question below the
-   reply, and one update holds the message and its record in the channel `agreements`.
+1. A strategy leaves each such call as a verdict of the kind `confirm`.
+2. The node that sends the reply makes it with `make_reply`: code writes the confirmation question below the reply, and
+   one update holds the message and its record in the channel `agreements`.
 3. The question stays open until an agent says something else (`find_answered_question`).
 4. Once the customer has answered, every strategy begins with `resolve_agreement`. After a yes, code makes the pending
    calls in order, without a model. After anything else, the strategy says which of them the customer still wants, and
@@ -42,8 +42,8 @@ QUESTION_ID = "asks_for_a_yes"
 
 HOW_TO_AGREE = "Reply yes to go ahead."
 
-# What may hide or turn the words after it, or be another character when shown: HTML, its entities, code fences,
-# controls.
+# Characters and markup that can hide or reorder the text after them, or that are shown as another character: HTML, its
+# entities, code fences, controls.
 _MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
 _HIDING = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
 _UNREADABLE = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
@@ -52,51 +52,64 @@ _UNREADABLE = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
 # --- asking
 
 
-def ask_for_confirmation(
+@dataclass(frozen=True)
+class Reply:
+    """A reply to the customer, which may end with the confirmation question.
+
+    The `update` of `agreements` records the question, and must be written in the same step as the `message`. Emit the
+    `event` after the reply's own event. Without a question the update is empty, and there is no event.
+    """
+
+    message: AIMessage
+    update: Update = field(default_factory=dict)
+    event: ConfirmationAsked | None = None
+
+
+def make_reply(
     agent: Agent,
     state: StateView,
     text: str,
-    calls: Sequence[ToolVerdict],
+    to_confirm: Sequence[ToolVerdict],
     *,
     metadata: Mapping[str, Any] | None = None,
-) -> tuple[AIMessage, Update, ConfirmationAsked | None]:
-    """Return the reply with code's question about `calls` below its text, the update of `agreements`, and the event.
+) -> Reply:
+    """Make a reply with a text, and below it the confirmation question about the calls `to_confirm`, if there are any.
 
-    The message and the update must be written in one step: `{messages_key: [reply], **update}`. The event belongs
-    behind the one of the reply. If the text asks something itself, or could hide the question, it is left out. Without
-    calls the text is the whole reply, and there is no event.
+    The text is left out if it asks something itself or could hide the question.
     """
-    reply = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
-    if not calls:
-        return reply, {}, None
-    question = format_question(agent, calls)
-    pending_calls = [
-        PendingCall(tool=call.tool, arguments=call.arguments, granted_by=call.granted_by) for call in calls
-    ]
+    message = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
+    if not to_confirm:
+        return Reply(message)
+    question = format_question(agent, to_confirm)
+    pending_calls: list[PendingCall] = []
+    for verdict in to_confirm:
+        pending_calls.append(
+            PendingCall(tool=verdict.tool, arguments=verdict.arguments, granted_by=verdict.granted_by)
+        )
     agreement = Agreement(
-        turn=calls[0].turn,
+        turn=to_confirm[0].turn,
         id=str(uuid4()),
-        question_message_id=str(reply.id),
+        question_message_id=str(message.id),
         question=question,
         calls=tuple(pending_calls),
     )
-    reply.content = question
-    if text.strip() and not find_question_conflict(text, calls):
-        reply.content = f"{text.strip()}\n\n{question}"
-    reply.response_metadata[QUESTION_ID] = {state.agent: agreement.id}
+    message.content = question
+    if text.strip() and not find_question_violation(text, to_confirm):
+        message.content = f"{text.strip()}\n\n{question}"
+    message.response_metadata[QUESTION_ID] = {state.agent: agreement.id}
     event = ConfirmationAsked(id=agreement.id, question=question, calls=agreement.calls)
-    return reply, merge_agreements(state, agreement), event
+    return Reply(message, merge_agreements(state, agreement), event)
 
 
-def find_question_conflict(text: str, calls: Sequence[ToolVerdict]) -> str | None:
-    """Return why a text can't stand above code's question about `calls`; None if it can.
+def find_question_violation(text: str, to_confirm: Sequence[ToolVerdict]) -> str | None:
+    """Return why a text can't stand above the confirmation question about calls; None if it can.
 
-    Have it revised once; after that `ask_for_confirmation` sends the question alone.
+    Have it revised once; after that `make_reply` sends the question alone.
     """
-    if not calls:
+    if not to_confirm:
         return None
     if has_question_mark(text):
-        return "it asks something: code's own question stands below it, and a yes must not be one to anything else"
+        return "it asks a question, but the confirmation question follows below, and a yes must answer only that one"
     if hiding := _HIDING.search(text):
         return f"it holds {json.dumps(hiding[0])}, which could hide code's own question below it: write plain text"
     return None
@@ -122,19 +135,23 @@ def format_example_question(agent: Agent, tool: str) -> str:
 
 def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
     """Return a call as the customer reads it, and how to agree to it."""
-    tool, confirmation = ToolSchema(agent.toolbox[name]), agent.confirm.get(name)
-    values = {}
-    for argument in tool.arguments:
+    tool_schema = ToolSchema(agent.toolbox[name])
+    values: dict[str, str] = {}
+    for argument in tool_schema.arguments:
         if arguments is None:
             values[argument.name] = f"‹{argument.name}›"
         else:
-            default = tool.defaults.get(argument.name)
+            default = tool_schema.defaults.get(argument.name)
             values[argument.name] = _format_value(arguments.get(argument.name, default))
+    confirmation = agent.confirm.get(name)
     how_to_agree = (confirmation and confirmation.reply) or HOW_TO_AGREE
     if confirmation and confirmation.ask:
         return confirmation.ask.format_map(values), how_to_agree
-    labelled = ", ".join(f"{label.replace('_', ' ')}: {value}" for label, value in values.items())
-    return f"{tool.title} ({labelled})" if labelled else tool.title, how_to_agree
+    text = tool_schema.title
+    if values:
+        labelled = ", ".join(f"{label.replace('_', ' ')}: {value}" for label, value in values.items())
+        text += f" ({labelled})"
+    return text, how_to_agree
 
 
 def _format_value(value: Any) -> str:
@@ -150,15 +167,18 @@ def _format_value(value: Any) -> str:
 
 
 def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
-    """Return the open question with all messages of the customer's since; None if none is open or answered.
+    """Return the open question with all messages of the customer since.
 
-    It is open while the message that ends with it is the agent's last one, and reads as it was sent.
+    A question is open while the message that ends with it is the agent's last one, and reads as it was sent. None if
+    no question is open, or the customer hasn't answered it.
     """
     agreements = state.read_records("agreements", Agreement)
-    agreement = next((record for record in reversed(agreements) if record.by == "customer"), None)
-    position = _find_question(state, agreement) if agreement else None
-    if agreement is None or position is None:
-        _warn_of_lost_question(state, {record.id for record in agreements})
+    customer_agreements = [agreement for agreement in agreements if agreement.by == "customer"]
+    position: int | None = None
+    if customer_agreements:
+        position = _find_question(state, customer_agreements[-1])
+    if position is None:
+        _warn_of_lost_question(state, {agreement.id for agreement in agreements})
         return None
     answers: list[BaseMessage] = []
     for message in state.messages[position + 1 :]:
@@ -166,7 +186,7 @@ def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessag
             return None
         if isinstance(message, HumanMessage):
             answers.append(message)
-    return (agreement, answers) if answers else None
+    return (customer_agreements[-1], answers) if answers else None
 
 
 def _find_question(state: StateView, agreement: Agreement) -> int | None:
@@ -179,13 +199,15 @@ def _find_question(state: StateView, agreement: Agreement) -> int | None:
 
 def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
     """Warn whoever wires the graph if the record of the last question isn't stored until its answer."""
-    last = next((message for message in reversed(state.messages) if isinstance(message, AIMessage)), None)
-    question_id = read_note(last, QUESTION_ID).get(state.agent) if last else None
+    agent_messages = [message for message in state.messages if isinstance(message, AIMessage)]
+    if not agent_messages:
+        return
+    question_id = read_note(agent_messages[-1], QUESTION_ID).get(state.agent)
     if isinstance(question_id, str) and question_id not in known_ids:
         warnings.warn(
-            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know the "
-            "question any more, so no answer to it counts. An agent that is a node of another graph has to keep its "
-            "state between turns: compile it with checkpointer=True",
+            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` no longer has the "
+            "question, so answers to it are ignored. An agent that is a node of another graph has to keep its state "
+            "between turns: compile it with checkpointer=True",
             stacklevel=2,
         )
 
@@ -197,16 +219,16 @@ def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
 class AgreementOutcome:
     """The outcome of the open question, once the customer has answered.
 
-    - After a yes: the `call` to make now, the `update` of `agreements` that marks it as made, and the `insights` about
-      it. If it can't run, or something went wrong since the yes: only `insights`, about calls that are declined, or
-      that the customer is asked about again.
+    - After a yes: the `call` to make now, the `update` of `agreements` that marks it as made, and the `verdicts` on it.
+      If it can't run, or something went wrong since the yes: only `verdicts`, on calls that are declined, or that the
+      customer is asked about again.
     - After anything else: the `pending` calls, by the ids that a prompt shows.
     - Without an open question: nothing.
     """
 
     call: ToolCall | None = None
-    update: Mapping[str, Any] = field(default_factory=dict)
-    insights: tuple[ToolVerdict, ...] = ()
+    update: Update = field(default_factory=dict)
+    verdicts: tuple[ToolVerdict, ...] = ()
     pending: Mapping[str, PendingCall] = field(default_factory=dict)
 
     def describe_pending(self) -> list[dict[str, Any]]:
@@ -215,19 +237,24 @@ class AgreementOutcome:
             {"id": id, "tool": call.tool, "arguments": call.arguments} for id, call in self.pending.items()
         ]
 
+    def select_still_wanted(self, answer: Any) -> list[PendingCall]:
+        """Return the pending calls that the customer still wants, by a model's answer."""
+        ids = getattr(answer, "still_wanted", None) or ()
+        return [call for id, call in self.pending.items() if id in ids]
+
 
 def resolve_agreement(gate: Gate, agrees: Agrees | None) -> Generator[UserFunction, Any, AgreementOutcome]:
     """Resolve the open question by the customer's answer; yields the functions that are to be run.
 
-    `agrees` decides what else is a yes than the list has.
+    `agrees` accepts further answers as a yes, besides the shipped list.
     """
-    open_agreement = find_answered_question(gate.state)
-    if open_agreement is None:
+    answered_question = find_answered_question(gate.state)
+    if answered_question is None:
         return AgreementOutcome()
-    agreement, answers = open_agreement
+    agreement, answers = answered_question
     pending = [call for call in agreement.calls if call.tool_call_id is None and call.tool in gate.tools]
 
-    answer_id = gate.conversation.turn_id
+    answer_id = gate.state.turn_id
     answer_text = "\n".join(message.text for message in answers)
     # A message that was edited keeps its id, so the text is compared, too.
     was_agreed_to = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
@@ -236,28 +263,33 @@ def resolve_agreement(gate: Gate, agrees: Agrees | None) -> Generator[UserFuncti
             agrees = None  # a function of the user's is called once
         has_agreed = yield from _has_agreed(agreement, pending, answers, answer_text, agrees)
         if not has_agreed:
-            ids = [f"C{number}" for number in range(1, len(pending) + 1)]
-            return AgreementOutcome(pending=dict(zip(ids, pending, strict=True)))
+            pending_by_id = {f"C{number}": call for number, call in enumerate(pending, start=1)}
+            return AgreementOutcome(pending=pending_by_id)
     if not pending:
         return AgreementOutcome()
 
     failed_ids = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
     has_failed = any(call.tool_call_id in failed_ids for call in agreement.calls)
-    # One yes is for as many rounds as there were calls, so a turn ends whatever else goes wrong.
-    if has_failed or count_tool_rounds(gate.state) >= len(agreement.calls):
-        return AgreementOutcome(insights=tuple(gate.recheck_pending_calls(pending)))
+    # A yes allows one round per call, so that the turn ends even if calls are lost.
+    has_used_all_rounds = count_tool_rounds(gate.state) >= len(agreement.calls)
+    if has_failed or has_used_all_rounds:
+        return AgreementOutcome(verdicts=tuple(gate.recheck_pending_calls(pending)))
 
     first_call, *other_calls = pending
-    verdict = gate.check_agreed_call(first_call, gate.rules.find_objection(first_call.tool))
-    if verdict[0].kind != "run":
-        return AgreementOutcome(insights=(*verdict, *gate.recheck_pending_calls(other_calls)))
+    verdicts = gate.check_agreed_call(first_call, gate.rules.find_refusal(first_call.tool))
+    if verdicts[0].kind != "run":
+        verdicts += gate.recheck_pending_calls(other_calls)
+        return AgreementOutcome(verdicts=tuple(verdicts))
     tool_call = make_call(first_call.tool, first_call.arguments)
-    made_call = first_call.model_copy(update={"tool_call_id": tool_call["id"]})
-    calls = tuple(made_call if call is first_call else call for call in agreement.calls)
-    fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": calls}
+    calls: list[PendingCall] = []
+    for call in agreement.calls:
+        if call is first_call:
+            call = call.model_copy(update={"tool_call_id": tool_call["id"]})
+        calls.append(call)
+    fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": tuple(calls)}
     update = merge_agreements(gate.state, agreement.model_copy(update=fields))
-    insight = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
-    return AgreementOutcome(tool_call, update, (insight,))
+    verdict = verdicts[0].model_copy(update={"rationale": "the customer agreed to it"})
+    return AgreementOutcome(tool_call, update, (verdict,))
 
 
 def _has_agreed(
@@ -273,12 +305,12 @@ def _has_agreed(
         return True
     if agrees is not None:
         try:
-            verdict = yield partial(agrees, answer_text, agreement.question)
+            agreed = yield partial(agrees, answer_text, agreement.question)
         except Exception:
             return False
-        if verdict is not None:
-            return verdict is True
-    # It reads its list from a file the first time, which must not block an event loop.
+        if agreed is not None:
+            return agreed is True
+    # `is_yes` reads its list from a file at first use, which must not block an event loop.
     is_listed: bool = yield partial(is_yes, answers, [call.tool for call in calls])
     return is_listed
 
@@ -289,15 +321,16 @@ def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
 
 
 def merge_agreements(state: StateView, *agreements: Agreement) -> Update:
-    """Return the update of `agreements` with these records, besides those of the same turns."""
-    turns: set[str | None] = set()
+    """Return the update that replaces or adds these records, keeps the others of their turns, and drops older ones."""
+    turn_ids: set[str | None] = set()
     for agreement in agreements:
-        turns |= {agreement.turn, agreement.answer_message_id}
-    turns.discard(None)
+        turn_ids |= {agreement.turn, agreement.answer_message_id}
+    turn_ids.discard(None)
     replaced_ids = {agreement.id for agreement in agreements}
-    records = []
+    records: list[Agreement] = []
     for agreement in state.read_records("agreements", Agreement):
-        is_current = not turns.isdisjoint({agreement.turn, agreement.answer_message_id})
+        is_current = not turn_ids.isdisjoint({agreement.turn, agreement.answer_message_id})
         if is_current and agreement.id not in replaced_ids:
             records.append(agreement)
-    return {"agreements": state.replace_records("agreements", [*records, *agreements])}
+    records.extend(agreements)
+    return {"agreements": state.replace_records("agreements", records)}

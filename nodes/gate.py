@@ -12,15 +12,15 @@ from langchain_core.messages import ToolMessage
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
+from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
 from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.judgements import MAX_SCORE
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
-from arq_graph.reasoning.conversation import Conversation, Line
+from arq_graph.reasoning.conversation import Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"
-MAX_SCORE = 10
 
 
 @dataclass(frozen=True)
@@ -33,31 +33,30 @@ class ToolRules:
     forbidden: Mapping[str, Policy] = field(default_factory=dict)
     required: Mapping[str, Policy] = field(default_factory=dict)
 
-    def find_objection(self, tool: str) -> str:
-        """Return why a tool may not be called now, with the rule; empty if it may."""
+    def find_refusal(self, tool: str) -> str | None:
+        """Return why a tool may not be called now, with the rule; None if it may."""
         if policy := self.forbidden.get(tool):
             return f"the policy {policy.name} forbids {tool} now ({policy.rule})"
-        return "" if tool in self.required else self.describe_required()
+        return None if tool in self.required else self.describe_required()
 
-    def describe_required(self) -> str:
-        """Return what has to be called before anything else, with the rules; empty if nothing has."""
-        return "; ".join(
-            f"the policy {policy.name} requires {tool} first ({policy.rule})"
-            for tool, policy in self.required.items()
-        )
+    def describe_required(self) -> str | None:
+        """Return what has to be called before anything else, with the rules; None if nothing has."""
+        reasons: list[str] = []
+        for tool, policy in self.required.items():
+            reasons.append(f"the policy {policy.name} requires {tool} first ({policy.rule})")
+        return "; ".join(reasons) or None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Gate:
     """The check of calls at one point of a turn.
 
-    Its verdict is a list of tool insights: one about the call, or one about each missing or invalid argument. `rules`
-    are those of the policies that apply at this point.
+    It returns verdicts: one on the call, or one on each missing or invalid argument. `rules` are those of the policies
+    that apply at this point.
     """
 
     agent: Agent
     state: StateView
-    conversation: Conversation
     tools: Mapping[str, ToolSchema]
     rules: ToolRules = field(default_factory=ToolRules)
 
@@ -69,14 +68,20 @@ class Gate:
     @cached_property
     def previous_calls(self) -> tuple[ToolVerdict, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
-        insights = self.state.read_turn_records("tool_insights", ToolVerdict, self.state.turn_id)
-        return tuple(insight for insight in insights if insight.kind == "run")
+        verdicts = self.state.read_turn_records("tool_insights", ToolVerdict, self.state.turn_id)
+        return tuple(verdict for verdict in verdicts if verdict.kind == "run")
 
     @cached_property
     def failed_results(self) -> tuple[Line, ...]:
         """The results of this turn that report a failure."""
-        results = self.conversation.current_turn_results
+        results = self.state.conversation.current_turn_results
         return tuple(line for line in results if classify_result(line) == "failed")
+
+    @cached_property
+    def empty_results(self) -> tuple[Line, ...]:
+        """The results of this turn in which nothing was found."""
+        results = self.state.conversation.current_turn_results
+        return tuple(line for line in results if classify_result(line) == "empty")
 
     def check(
         self,
@@ -85,63 +90,75 @@ class Gate:
         problems: Sequence[Problem] = (),
         *,
         repeat_is_justified: bool | None = None,
-        objection: str = "",
+        refusal: str | None = None,
         doubt: str = "",
     ) -> list[ToolVerdict]:
-        """Return the verdict on a proposed call; the first thing that is wrong with it decides.
+        """Return the verdicts on a proposed call; the first thing that is wrong with it decides.
 
         Args:
             tool: The tool.
             arguments: The arguments of the call.
             problems: Those that are missing or invalid.
-            repeat_is_justified: Whether there is a reason to repeat a call; None if the model wasn't asked.
-            objection: Why a policy or a limit of steps forbids the call; empty if nothing does.
+            repeat_is_justified: True if there is a reason to repeat a call; None if the model wasn't asked.
+            refusal: Why a policy or a limit forbids the call; None if nothing does.
             doubt: Why the customer has to confirm one of its values; empty if they don't.
         """
         if tool.name not in self.granted:
             candidates = ", ".join(sorted(self.granted)) or "none"
             reason = (
-                f"{tool.name} cannot be called now: no active guideline grants it; the tools that can: "
+                f"{tool.name} cannot be called now: no active guideline grants it; tools that can be called now: "
                 f"{candidates}"
             )
             return [self.make_verdict(tool, "declined", arguments, reason)]
         if problems:
             return self.report_problems(tool, arguments, problems)
-        if reason := self._find_repetition(tool, arguments, repeat_is_justified) or objection:
-            return [self.make_verdict(tool, "declined", arguments, reason)]
+        refusal = self._find_repetition_refusal(tool, arguments, repeat_is_justified) or refusal
+        if refusal:
+            return [self.make_verdict(tool, "declined", arguments, refusal)]
         if tool.name in self.agent.get_confirmed_tools("customer") or doubt:
             return [self.make_verdict(tool, "confirm", arguments, doubt or NOT_AGREED)]
         return [self.make_verdict(tool, "run", arguments)]
 
     def recheck_pending_calls(self, calls: Iterable[PendingCall]) -> list[ToolVerdict]:
         """Return the verdicts on pending calls; the customer is asked again about those that could run."""
-        insights: list[ToolVerdict] = []
+        verdicts: list[ToolVerdict] = []
         for call in calls:
-            for insight in self.check_agreed_call(call):
-                if insight.kind == "run":
-                    insight = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
-                insights.append(insight)
-        return insights
+            for verdict in self.check_agreed_call(call):
+                if verdict.kind == "run":
+                    verdict = verdict.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
+                verdicts.append(verdict)
+        return verdicts
 
-    def check_agreed_call(self, call: PendingCall, objection: str = "") -> list[ToolVerdict]:
-        """Return the verdict on a call that the customer has agreed to.
+    def check_agreed_call(self, call: PendingCall, refusal: str | None = None) -> list[ToolVerdict]:
+        """Return the verdicts on a call that the customer has agreed to.
 
         What a model judged when the customer was asked still counts. Conditions that are functions, overrides,
-        policies and the tool's own schema are checked again, since they may have changed.
+        policies (by `refusal`) and the tool's own schema are checked again, since they may have changed.
         """
         tool = self.tools[call.tool]
         granted_by = find_remaining_grants(self.agent, self.state, call.granted_by)
         if tool.name not in self.agent.always_available and not granted_by:
-            return [self.make_verdict(tool, "declined", call.arguments, "no guideline grants it any more")]
+            return [self.make_verdict(tool, "declined", call.arguments, "no guideline grants it now")]
         if problems := tool.validate(call.arguments):
             return self.report_problems(tool, call.arguments, problems)
-        kind = "declined" if objection else "run"
-        return [self.make_verdict(tool, kind, call.arguments, objection, granted_by=granted_by)]
+        if refusal:
+            return [self.make_verdict(tool, "declined", call.arguments, refusal, granted_by=granted_by)]
+        return [self.make_verdict(tool, "run", call.arguments, granted_by=granted_by)]
+
+    def report_problems(
+        self, tool: ToolSchema, arguments: Mapping[str, Any], problems: Iterable[Problem]
+    ) -> list[ToolVerdict]:
+        """Return the verdicts on the missing and invalid arguments of a call."""
+        verdicts: list[ToolVerdict] = []
+        for problem in problems:
+            verdict = self.make_verdict(tool, problem.kind, arguments, problem.message, problem.argument)
+            verdicts.append(verdict)
+        return verdicts
 
     def make_verdict(
         self,
         tool: ToolSchema,
-        kind: Any,
+        kind: VerdictKind,
         arguments: Mapping[str, Any],
         problem: str = "",
         argument: Argument | None = None,
@@ -149,7 +166,10 @@ class Gate:
         granted_by: tuple[str, ...] | None = None,
         rationale: str = "",
     ) -> ToolVerdict:
-        """Return the record of a verdict on a call, or on one of its arguments."""
+        """Return the verdict on a call, or on one of its arguments.
+
+        If `granted_by` is None, the verdict names the guidelines that grant the tool now.
+        """
         if granted_by is None:
             granted_by = self.granted.get(tool.name, ())
         return ToolVerdict(
@@ -164,62 +184,60 @@ class Gate:
             granted_by=granted_by,
         )
 
-    def report_problems(
-        self, tool: ToolSchema, arguments: Mapping[str, Any], problems: Sequence[Problem]
-    ) -> list[ToolVerdict]:
-        """Return the records of the missing and invalid arguments of a call."""
-        return [
-            self.make_verdict(tool, problem.kind, arguments, problem.message, problem.argument)
-            for problem in problems
-        ]
-
-    def _find_repetition(
+    def _find_repetition_refusal(
         self, tool: ToolSchema, arguments: Mapping[str, Any], is_justified: bool | None
-    ) -> str:
-        """Return why a call only repeats one of this turn; empty if it doesn't, or if there is a reason to."""
+    ) -> str | None:
+        """Return why a call only repeats one of this turn; None if it doesn't, or if there is a reason to."""
         if is_justified:
-            return ""
-        key = tool.make_call_identity(arguments)
-        results: list[Line] = []
-        same_results: list[Line] = []
-        for line in self.conversation.current_turn_results:
-            if line.call:
-                results.append(line)
-                if line.call["name"] == tool.name and tool.make_call_identity(line.call["args"]) == key:
-                    same_results.append(line)
+            return None
+        identity = tool.make_call_identity(arguments)
+        same_results = self._find_same_results(tool, identity)
         if not same_results:
             for call in self.previous_calls:
-                if call.tool == tool.name and tool.make_call_identity(call.arguments) == key:
+                if call.tool == tool.name and tool.make_call_identity(call.arguments) == identity:
                     return "the same call was proposed already in this turn, and another one was made in its place"
-            return ""
+            return None
         last = same_results[-1]
         if last in self.failed_results:
             is_first_retry = is_justified is None and len(same_results) == 1  # as after a time-out
-            return "" if is_first_retry else f"the same call has failed already in this turn ({last.id})"
-        if is_justified is None and last is not results[-1]:
-            return ""  # another call was made since, and may have changed what it returns
+            return None if is_first_retry else f"the same call has failed already in this turn ({last.id})"
+        if is_justified is None and last is not self.state.conversation.current_turn_results[-1]:
+            return None  # another call was made since, and may have changed what it returns
         return f"the same call was already made in this turn ({last.id})"
 
+    def _find_same_results(self, tool: ToolSchema, identity: str) -> list[Line]:
+        """Return the results of this turn that the same call had, the newest last."""
+        same_results: list[Line] = []
+        for line in self.state.conversation.current_turn_results:
+            call = line.call
+            if call and call["name"] == tool.name and tool.make_call_identity(call["args"]) == identity:
+                same_results.append(line)
+        return same_results
 
-def find_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
+
+def find_execution_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
     """Return why a call must not run, wherever it comes from; None if it may."""
-    name = call["name"]
-    agreed_calls: list[PendingCall] = []
-    for agreement in state.read_records("agreements", Agreement):
-        agreed_calls += [agreed for agreed in agreement.calls if agreed.tool_call_id]
-    agreed_call = next((agreed for agreed in agreed_calls if agreed.tool_call_id == call["id"]), None)
-    if agreed_call is None:
-        if name in agent.confirm:
-            return "this call needs an agreement that nobody has given to it"
-    elif (agreed_call.tool, agreed_call.arguments) != (name, call["args"]):
-        return "this is not the call that was agreed to"
-    elif any(isinstance(m, ToolMessage) and m.tool_call_id == call["id"] for m in state.messages):
-        return "this call has run already: one yes is for one call"
-    elif find_remaining_grants(agent, state, agreed_call.granted_by):
-        return None
-    if name in get_granted_tools(agent, state):
+    agreed_call = _find_agreed_call(state, call["id"])
+    if agreed_call is None and call["name"] in agent.confirm:
+        return "this call needs an agreement, and nobody has agreed to it"
+    if agreed_call is not None:
+        if (agreed_call.tool, agreed_call.arguments) != (call["name"], call["args"]):
+            return "this is not the call that was agreed to"
+        if any(isinstance(m, ToolMessage) and m.tool_call_id == call["id"] for m in state.messages):
+            return "this call has run already: a yes allows one call"
+        if find_remaining_grants(agent, state, agreed_call.granted_by):
+            return None
+    if call["name"] in get_granted_tools(agent, state):
         return None
     return "this tool cannot be called now: no active guideline grants it"
+
+
+def _find_agreed_call(state: StateView, tool_call_id: str | None) -> PendingCall | None:
+    for agreement in state.read_records("agreements", Agreement):
+        for call in agreement.calls:
+            if call.tool_call_id and call.tool_call_id == tool_call_id:
+                return call
+    return None
 
 
 def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
@@ -257,7 +275,7 @@ def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
         warnings.warn(
             f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
             "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
-            "belongs behind what rewrites messages, such as a summary; messages need the reducer add_messages",
+            "belongs after what rewrites messages, such as a summary; messages need the reducer add_messages",
             stacklevel=1,  # one place, so that Python warns once and not in every step
         )
     return scores
@@ -277,14 +295,10 @@ def get_granted_tools(agent: Agent, state: StateView) -> dict[str, tuple[str, ..
 def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[str]) -> tuple[str, ...]:
     """Return the guidelines that granted a call when the customer was asked, and still do.
 
-    Their conditions aren't judged again by the customer's answer, unless they are decided in code.
+    Only conditions in code are evaluated again; what a model judged when the customer was asked still counts.
     """
-    agreed_ids = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
-    unvisited = list(agreed_ids)
-    while unvisited:  # the guidelines that these depend on were active too
-        dependencies = set(agent.get_guideline(unvisited.pop()).depends_on) - agreed_ids
-        agreed_ids |= dependencies
-        unvisited += dependencies
+    known_ids = agent.relations.by_id.keys() & set(granted_by)
+    agreed_ids = agent.relations.find_dependencies(known_ids)  # they were active, too
     matches = state.current_turn_matches
     refuted_ids = {match.guideline for match in matches if match.origin == "code" and not match.matched}
     scores = dict.fromkeys(agreed_ids - refuted_ids, MAX_SCORE)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import ceil
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, Unpack
 
 from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import InputError, SpecError, require_choice, require_count
+from arq_graph.errors import InputError, ReasoningError, SpecError, require_choice, require_count
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state, describe_guideline
-from arq_graph.nodes.blueprint_node import Answers, NodeRequests, Questions, UserFunction
+from arq_graph.nodes.blueprint_node import NodeRequests, QuestionBatch, UserFunction
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
@@ -27,55 +27,70 @@ from arq_graph.nodes.judgements import (
     make_batch_blueprint,
     make_match,
     make_match_by_code,
+    make_plain_match,
 )
 from arq_graph.nodes.messages import answer_abandoned_calls
 from arq_graph.nodes.preselection import Preselection, build_search_text
-from arq_graph.reasoning.answer import Complaint, Question
+from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike
 
 KeepMatches = Literal["all", "active"]
 
-_EXAMPLE = Guideline("a condition", "an action", id="a")  # one about which every query is asked
+_GUIDELINE_WITH_ALL_QUERIES = Guideline("a condition", "an action", id="a")
 
 
-@dataclass(eq=False)
 class Batch:
     """Guidelines that one call judges; formed once, so that the prompt's head and the schema never change."""
 
-    name: str
-    guidelines: Sequence[Guideline]
-    render_head: Callable[..., str]
-    judgement: type[Judgement]
+    def __init__(
+        self,
+        name: str,
+        guidelines: Sequence[Guideline],
+        judgement: type[Judgement],
+        render_head: Callable[..., str],
+    ) -> None:
+        self.name = name
+        self.guidelines = guidelines
+        self._judgement = judgement
+        self._render_head = render_head
 
     @cached_property
     def blueprint(self) -> type[ARQ]:
         """The blueprint that asks about each guideline."""
-        return make_batch_blueprint(self.guidelines, self.judgement)
+        return make_batch_blueprint(self.guidelines, self._judgement)
 
     @cached_property
     def head(self) -> str:
         """The beginning of each of its prompts."""
-        return self.render_head(guidelines=[describe_guideline(guideline) for guideline in self.guidelines])
+        return self._render_head(guidelines=[describe_guideline(guideline) for guideline in self.guidelines])
+
+    def prepare(self) -> None:
+        """Make the blueprint and the head now, and not when the batch is first asked."""
+        _ = self.blueprint, self.head
 
 
-OpenBatch: TypeAlias = tuple[Batch, list[str]]
-"""A batch with the ids of those of its guidelines that a matching pass judges."""
+@dataclass(frozen=True)
+class BatchToJudge:
+    """A batch, and the ids of those of its guidelines that a matching pass judges."""
+
+    batch: Batch
+    ids: Sequence[str]
 
 
 @dataclass(frozen=True)
 class PassInputs:
     """The inputs of one matching pass.
 
-    `matches` are this turn's so far, `conditions` the results of conditions that code evaluates, both by guideline;
-    `awaiting_answer` are the guidelines that grant a tool about which the last reply asked the customer something.
+    `matches` are this turn's so far, `condition_results` the results of conditions that code evaluates, both by
+    guideline; `awaiting_answer` are the guidelines that grant a tool about which the last reply asked the customer
+    something.
     """
 
     state: StateView
-    conversation: Conversation
     matches: Mapping[str, GuidelineMatch]
-    conditions: Mapping[str, bool]
+    condition_results: Mapping[str, bool]
     awaiting_answer: Container[str]
 
 
@@ -89,18 +104,18 @@ class GuidelineMatcher(AgentNode[ARQ]):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: How many guidelines one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
-        max_judged: If the agent has more guidelines than this, each matching pass judges whole batches with about so
-            many of them: those nearest to the customer's words or the tools' results, those with `always_judge`, those
-            that were active or undecided in the turn before, and those that relations connect with these. 1 or more;
-            None: all.
+        max_judged: If the agent has more guidelines than this, each matching pass judges whole batches with about this
+            many of them. It chooses those nearest to the customer's words or the tools' results, those with
+            `always_judge`, those that were active or undecided in the turn before, and those that relations connect
+            with these. 1 or more; None: all.
         embeddings: LangChain embeddings to measure nearness with; None: it is measured by the spelling of words.
         keep_matches: `all` stores every judgement of a turn in `guideline_matches`. `active` stores in full only those
             that are active or that a later step or turn needs, and of the others only the ids; their judgements are
             then only in the event `GuidelinesMatched`.
         judgement: The queries about each guideline; subclass `Judgement` to add queries or to reword some.
-        **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
-            channels for conditions that are functions, which are called with a dict of these, `messages`, `variables`
-            and the channels of this library.
+        **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`. A condition that is
+            a function is called with a dict of `messages`, `variables`, the channels of this library and those of
+            `reads`.
 
     Raises:
         InputError: A setting is out of its range.
@@ -112,8 +127,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
     prompt_name = "guideline_matcher"
     agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
     default_temperature = 0.15
-
-    make_example_blueprint = staticmethod(lambda _: make_batch_blueprint([_EXAMPLE]))
 
     def __init__(
         self,
@@ -129,61 +142,73 @@ class GuidelineMatcher(AgentNode[ARQ]):
     ) -> None:
         if not (isinstance(judgement, type) and issubclass(judgement, Judgement)):
             raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
-        blueprint = ARQ if judgement is Judgement else make_batch_blueprint([_EXAMPLE], judgement)
+        blueprint: type[ARQ] | None = None
+        if judgement is not Judgement:
+            blueprint = make_batch_blueprint([_GUIDELINE_WITH_ALL_QUERIES], judgement)
         super().__init__(model, agent, blueprint, **settings)
         self.keep_matches: KeepMatches = require_choice("keep_matches", keep_matches, KeepMatches)
         if embeddings is not None and max_judged is None:
             raise InputError(
                 "embeddings choose which guidelines a matching pass judges: give max_judged= too"
             )
-        self._preselection: Preselection | None = None
-        groups = self._group_guidelines(batch_size, max_judged, embeddings)
+        groups, self._preselection = self._group_guidelines(batch_size, max_judged, embeddings)
         render_head = partial(self.render_head, tools=list(agent.toolbox))
         self.batches: list[Batch] = []
         for number, group in enumerate(groups, start=1):
-            self.batches.append(Batch(f"batch-{number}", group, render_head, judgement))
-        # With a preselection, a batch is rendered when it is first asked; the first one shows that it can be.
-        for batch in self.batches if self._preselection is None else self.batches[:1]:
-            batch.head, batch.blueprint  # noqa: B018
+            batch = Batch(f"batch-{number}", group, judgement, render_head)
+            self.batches.append(batch)
+            # With a preselection, a batch is prepared when it is first asked; the first one shows that it can be.
+            if self._preselection is None or number == 1:
+                batch.prepare()
+
+    @staticmethod
+    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
+        """Return the blueprint of a worked example, which doesn't depend on tools."""
+        return make_batch_blueprint([_GUIDELINE_WITH_ALL_QUERIES])
 
     def _group_guidelines(
         self, batch_size: int | None, max_judged: int | None, embeddings: Embeddings | None
-    ) -> list[Sequence[Guideline]]:
-        judged = [guideline for guideline in self.agent.guidelines if not _needs_no_model(guideline)]
-        size = _choose_batch_size(len(judged))
+    ) -> tuple[list[Sequence[Guideline]], Preselection | None]:
+        """Return the guidelines of each batch, and what chooses among the batches, if there are too many."""
+        to_judge = [guideline for guideline in self.agent.guidelines if not _is_decided_by_code(guideline)]
+        size = _choose_batch_size(len(to_judge))
         if batch_size is not None:
             size = require_count("batch_size", batch_size)
-        optional = [guideline for guideline in judged if _can_be_left_out(guideline)]
+        optional = [guideline for guideline in to_judge if _can_be_left_out(guideline)]
         if max_judged is None or len(optional) <= require_count("max_judged", max_judged):
             # Guidelines that a tool's result may activate come first, so that a re-match asks as few batches as it can.
-            return _split(sorted(judged, key=lambda guideline: guideline.sensitive_to_tools is False), size)
+            to_judge.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
+            return _split(to_judge, size), None
         # In the order of the specification, in which neighbours are often about the same subject.
         optional_groups = _split(optional, size)
-        self._preselection = Preselection(optional_groups, ceil(max_judged / size), embeddings)
-        required = [guideline for guideline in judged if not _can_be_left_out(guideline)]
-        return optional_groups + _split(required, size)
+        required = [guideline for guideline in to_judge if not _can_be_left_out(guideline)]
+        preselection = Preselection(optional_groups, ceil(max_judged / size), embeddings)
+        return optional_groups + _split(required, size), preselection
 
-    def reason(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeRequests:
         """Judge what is left to judge in this turn."""
+        self.check_attachments(state)
         inputs = yield from self._read_inputs(state)
         candidates = yield from self._choose_candidates(inputs)
-        open_batches = self._list_open_batches(inputs, candidates)
+        to_judge = self._list_batches_to_judge(inputs, candidates)
         matches = {**inputs.matches, **self._match_by_code(inputs)}
         update: Update = {}
-        if abandoned := answer_abandoned_calls(state.messages, self.agent.toolbox):
-            update[self.messages_key] = abandoned
-        answers: Answers = []
-        if open_batches:
-            questions = [self._make_question(batch, ids, inputs) for batch, ids in open_batches]
-            make_update_if_all_match = partial(_update_if_all_match, state, update, matches, open_batches)
-            answers = yield Questions(questions, make_update_if_all_match)
+        if messages := answer_abandoned_calls(state.messages, self.agent.toolbox):
+            update[self.messages_key] = messages
+        answers: Sequence[Answer[ARQ] | ReasoningError] = []
+        if to_judge:
+            questions = [self._make_question(batch_to_judge, inputs) for batch_to_judge in to_judge]
+            make_optimistic_update = partial(
+                _make_optimistic_update, state, dict(update), dict(matches), to_judge
+            )
+            answers = yield QuestionBatch(questions, make_optimistic_update)
         judged: list[str] = []
-        for (_, ids), answer in zip(open_batches, answers, strict=True):
-            for id in ids:
-                is_condition_met = inputs.conditions.get(id, False)
+        for batch_to_judge, answer in zip(to_judge, answers, strict=True):
+            for id in batch_to_judge.ids:
+                is_condition_met = inputs.condition_results.get(id, False)
                 guideline = self.agent.get_guideline(id)
                 matches[id] = make_match(guideline, answer, state.turn_id, is_condition_met=is_condition_met)
-            judged.extend(ids)
+            judged.extend(batch_to_judge.ids)
         related = apply_relations(self.agent.relations, matches)
         state.emit(GuidelinesMatched(matches=tuple(related), judged=tuple(judged)))
         stored = related if self.keep_matches == "all" else compact_matches(related)
@@ -191,99 +216,106 @@ class GuidelineMatcher(AgentNode[ARQ]):
         return update
 
     def _read_inputs(self, state: StateView) -> Generator[UserFunction, Any, PassInputs]:
-        conversation = self.read_conversation(state)
         matches = {match.guideline: match for match in state.current_turn_matches}
-        conditions: dict[str, bool] = {}
-        function_state = build_callback_state(self.agent, state)
+        condition_results: dict[str, bool] = {}
+        callback_state = build_callback_state(self.agent, state)
         for guideline in self.agent.guidelines:
             if guideline.condition is None:
-                conditions[guideline.id] = True
+                condition_results[guideline.id] = True
             elif not isinstance(guideline.condition, str):
-                conditions[guideline.id] = yield from _evaluate_condition(guideline, function_state)
+                condition_results[guideline.id] = yield from _evaluate_condition(guideline, callback_state)
         awaiting_answer: set[str] = set()
-        for insight in find_requests_of_last_reply(state):
-            awaiting_answer.update(self.agent.grants.get(insight.tool, ()))
-        return PassInputs(state, conversation, matches, conditions, awaiting_answer)
+        for request in find_requests_of_last_reply(state):
+            awaiting_answer.update(self.agent.grants.get(request.tool, ()))
+        return PassInputs(state, matches, condition_results, awaiting_answer)
 
     def _choose_candidates(self, inputs: PassInputs) -> Generator[UserFunction, Any, Container[str]]:
         """Return the ids of the guidelines that this pass may judge: all, or those that are preselected."""
         if self._preselection is None:
-            return self.agent.relations.by_id
-        search_text = build_search_text(inputs.conversation, is_rematch=bool(inputs.matches))
+            return {guideline.id for guideline in self.agent.guidelines}
+        search_text = build_search_text(inputs.state.conversation, is_rematch=bool(inputs.matches))
         chosen = yield from self._preselection.choose_guidelines(search_text)
-        chosen.update(guideline.id for guideline in self.agent.guidelines if guideline.always_judge)
         chosen.update(inputs.matches)
-        # Their records are of this turn or of the one before.
-        stored_matches = inputs.state.read_records("guideline_matches", GuidelineMatch)
-        chosen.update(match.guideline for match in stored_matches if is_relevant_later(match))
+        # The stored matches are of this turn or of the one before.
+        for match in inputs.state.read_records("guideline_matches", GuidelineMatch):
+            if is_relevant_later(match):
+                chosen.add(match.guideline)
         for guideline in self.agent.guidelines:
-            if guideline.id in inputs.awaiting_answer or inputs.conditions.get(guideline.id):
+            is_condition_met = inputs.condition_results.get(guideline.id, False)
+            if guideline.always_judge or guideline.id in inputs.awaiting_answer or is_condition_met:
                 chosen.add(guideline.id)
         return self.agent.relations.find_related(chosen)
 
-    def _list_open_batches(self, inputs: PassInputs, candidates: Container[str]) -> list[OpenBatch]:
-        open_batches: list[OpenBatch] = []
+    def _list_batches_to_judge(self, inputs: PassInputs, candidates: Container[str]) -> list[BatchToJudge]:
+        batches_to_judge: list[BatchToJudge] = []
         for batch in self.batches:
-            open_ids: list[str] = []
+            ids: list[str] = []
             for guideline in batch.guidelines:
-                is_refuted = inputs.conditions.get(guideline.id) is False
+                is_refuted = inputs.condition_results.get(guideline.id) is False
                 is_candidate = guideline.id in candidates and not is_refuted
                 if is_candidate and _should_judge(guideline, inputs.matches.get(guideline.id)):
-                    open_ids.append(guideline.id)
-            if open_ids:
-                open_batches.append((batch, open_ids))
-        return open_batches
+                    ids.append(guideline.id)
+            if ids:
+                batches_to_judge.append(BatchToJudge(batch, ids))
+        return batches_to_judge
 
     def _match_by_code(self, inputs: PassInputs) -> dict[str, GuidelineMatch]:
         """Return the matches of guidelines that code decides, or whose condition it refutes in the first pass."""
         matches: dict[str, GuidelineMatch] = {}
-        for id, is_condition_met in inputs.conditions.items():
+        for id, is_condition_met in inputs.condition_results.items():
             guideline = self.agent.get_guideline(id)
             match = inputs.matches.get(id)
-            is_first_refuted = match is None and not is_condition_met
-            has_matched = match is not None and match.matched
-            if (_needs_no_model(guideline) or is_first_refuted) and not has_matched:
-                turn = inputs.conversation.turn_id
-                matches[id] = make_match_by_code(guideline, turn, is_condition_met=is_condition_met)
+            if match is not None and match.matched:
+                continue
+            is_refuted = match is None and not is_condition_met
+            if is_refuted or _is_decided_by_code(guideline):
+                turn_id = inputs.state.turn_id
+                matches[id] = make_match_by_code(guideline, turn_id, is_condition_met=is_condition_met)
         return matches
 
-    def _make_question(self, batch: Batch, ids: Sequence[str], inputs: PassInputs) -> Question[ARQ]:
+    def _make_question(self, batch_to_judge: BatchToJudge, inputs: PassInputs) -> Question[ARQ]:
+        batch, ids = batch_to_judge.batch, batch_to_judge.ids
+
         def check(answer: ARQ) -> list[Complaint]:
             complaints: list[Complaint] = []
             for id in ids:
                 guideline, judgement = self.agent.get_guideline(id), getattr(answer, id)
-                is_met = inputs.conditions.get(id, False)
+                is_met = inputs.condition_results.get(id, False)
                 complaints.extend(find_contradictions(guideline, judgement, is_condition_met=is_met))
             return complaints
 
-        conditions = {id: self.agent.get_guideline(id).condition for id in ids}
+        conversation = inputs.state.conversation
+        known_to_hold: list[str] = []
+        for id in ids:
+            if callable(self.agent.get_guideline(id).condition) and inputs.condition_results.get(id):
+                known_to_hold.append(id)
         applied: list[dict[str, str]] = []
         for record in inputs.state.read_records("applied_guidelines", AppliedGuideline):
             if record.guideline in ids and record.guideline not in inputs.awaiting_answer:
-                reply = inputs.conversation.find_line_id(record.message_id) or "an earlier reply"
+                reply = conversation.find_line_id(record.message_id) or "an earlier reply"
                 applied.append({"guideline": record.guideline, "reply": reply})
-        lists = {
-            "holds": [id for id in ids if callable(conditions[id]) and inputs.conditions.get(id)],
+        optional = {
+            "holds": known_to_hold,
             "applied": applied,
             "unfinished": [id for id in ids if id in inputs.awaiting_answer],
         }
-        tail = self.describe_turn(inputs.state, {"judge": ids}, lists)
-        prompt = self.build_prompt(inputs.conversation, tail, head=batch.head)
+        sections = self.describe_turn(inputs.state, {"judge": ids}, optional)
+        prompt = self.build_prompt(conversation, sections, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
 
 def _choose_batch_size(count: int) -> int:
-    """Return about 5 for up to 100 guidelines and about 10 from 200 on, so that no batch is a small rest."""
-    wanted_size = min(10, max(5, count / 20))
-    batches = max(1, round(count / wanted_size))
-    return max(1, ceil(count / batches))
+    """Return about 5 for up to 100 guidelines and about 10 from 200 on, and never leave a much smaller last batch."""
+    preferred_size = min(10, max(5, count / 20))
+    batch_count = max(1, round(count / preferred_size))
+    return max(1, ceil(count / batch_count))
 
 
 def _split(guidelines: Sequence[Guideline], size: int) -> list[Sequence[Guideline]]:
     return [guidelines[start : start + size] for start in range(0, len(guidelines), size)]
 
 
-def _needs_no_model(guideline: Guideline) -> bool:
+def _is_decided_by_code(guideline: Guideline) -> bool:
     """Return True if code evaluates the condition, and the action is continuous or missing."""
     has_condition_in_code = not isinstance(guideline.condition, str)
     return has_condition_in_code and (guideline.continuous is True or guideline.action is None)
@@ -304,21 +336,26 @@ def _should_judge(guideline: Guideline, match: GuidelineMatch | None) -> bool:
     return not match.independent_of_tools
 
 
-def _update_if_all_match(
-    state: StateView, update: Update, matches: Mapping[str, GuidelineMatch], open_batches: Sequence[OpenBatch]
+def _make_optimistic_update(
+    state: StateView,
+    update: Update,
+    matches: Mapping[str, GuidelineMatch],
+    to_judge: Sequence[BatchToJudge],
 ) -> Update:
-    """Return the update of a matching pass in which all guidelines that it judges match."""
+    """Return the update of a matching pass as if all guidelines that it judges matched."""
     ids = [id for id, match in matches.items() if match.matched or match.active]
-    for _, open_ids in open_batches:
-        ids.extend(open_ids)
-    records: list[GuidelineMatch] = []
-    for id in dict.fromkeys(ids):
-        records.append(GuidelineMatch(guideline=id, turn=state.turn_id, active=True, matched=True))
-    return {**update, "guideline_matches": state.replace_records("guideline_matches", records)}
+    for batch_to_judge in to_judge:
+        ids.extend(batch_to_judge.ids)
+    records = [make_plain_match(id, state.turn_id, True) for id in dict.fromkeys(ids)]
+    return update | {"guideline_matches": state.replace_records("guideline_matches", records)}
 
 
 def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[UserFunction, Any, bool]:
-    """Call the function of a condition; a text as its result is an error, since "no" is true, too."""
+    """Call the function of a condition.
+
+    Raises:
+        SpecError: It raises an error, or returns a string: one such as "no" counts as true in Python.
+    """
     condition: Any = guideline.condition
     cause: Exception | None = None
     try:
@@ -331,5 +368,5 @@ def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[UserFunct
         problem = f"raised {type(error).__name__}: {error}"
     raise SpecError(
         f"the condition of guideline {guideline.id} {problem}; it is called with a dict of the messages, the "
-        "variables and the channels that the matcher's reads= names, and must return True or False for any"
+        "variables and the channels that the matcher's reads= names, and must return True or False for every state"
     ) from cause

@@ -4,8 +4,8 @@ The blueprints are those of the ARQ paper, 5.1.1 and Appendix A.
 
 The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
 longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
-to a condition, "not known yet", and the query whether a tool's result could change the answer. The queries are short,
-since the schema goes out with each call and the prompt explains them at length.
+to a condition, "not known yet", and the query that asks whether a tool's result could change the answer. The queries
+are short, since the schema is sent with each call and the prompt explains them at length.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -28,6 +29,9 @@ from arq_graph.reasoning.sections import split_words
 
 ACTIVATION_SCORE = 6
 """The lowest score that activates a guideline (ARQ paper, 5.1.1)."""
+
+MIN_SCORE, MAX_SCORE = 1, 10
+"""The lowest and the highest score of a judgement."""
 
 _ENTAILED = "active because"
 _REMOVED = "not active:"
@@ -61,7 +65,10 @@ class OneTimeApplication(ARQ, defer_build=True):
 
     @property
     def is_continuous(self) -> bool:
-        """True if any part of the action is continuous; False if it wasn't asked, as the designer says that none is."""
+        """True if any part of the action is continuous.
+
+        False if that wasn't asked, because the designer says that it isn't.
+        """
         return getattr(self, "guideline_is_continuous", False)
 
     @property
@@ -124,8 +131,14 @@ class ActionJudgement(Judgement):
     application: Application = query("The action.")
 
 
-def choose_judgement(guideline: Guideline, own: type[Judgement] = Judgement) -> type[Judgement]:
-    """Return the blueprint that asks only what isn't known about a guideline, and the queries of your own.
+# The blueprint by what is known of a guideline:
+#
+# condition is judged by | continuity is asked | action isn't continuous | action is continuous, or there is none
+# -----------------------|---------------------|-------------------------|---------------------------------------
+# the model              | GuidelineJudgement  | OneTimeJudgement        | ConditionJudgement
+# code                   | ActionJudgement     | OneTimeActionJudgement  | (isn't asked about)
+def choose_judgement(guideline: Guideline, custom: type[Judgement] = Judgement) -> type[Judgement]:
+    """Return the blueprint that asks only what isn't known about a guideline, and the queries of a custom one.
 
     Code knows a condition that is a function or always true, and the designer may say whether the action is
     continuous. Of an observation, which has no action, only the condition is judged.
@@ -138,79 +151,110 @@ def choose_judgement(guideline: Guideline, own: type[Judgement] = Judgement) -> 
         shipped = ConditionJudgement
     else:
         shipped = OneTimeJudgement if is_continuity_known else GuidelineJudgement
-    return _add_queries(own, shipped)
+    return _add_queries(custom, shipped)
 
 
 @cache
-def _add_queries(own: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
-    """Add your own queries to a shipped judgement, if it's a subclass of the one that they extend."""
-    extended = next(base for base in own.__mro__ if base.__module__ == __name__)
-    if own is extended or not issubclass(shipped, extended):
+def _add_queries(custom: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
+    """Add the queries of a custom judgement to a shipped one, unless it's for guidelines that the model judges only."""
+    if custom in (Judgement, ConditionJudgement):
         return shipped
-    return create_model(shipped.__name__, __base__=(own, shipped), __doc__=shipped.__doc__)
+    if issubclass(custom, ConditionJudgement) and not issubclass(shipped, ConditionJudgement):
+        return shipped
+    return create_model(shipped.__name__, __base__=(custom, shipped), __doc__=shipped.__doc__)
 
 
-def make_batch_blueprint(guidelines: Sequence[Guideline], own: type[Judgement] = Judgement) -> type[ARQ]:
+def make_batch_blueprint(guidelines: Sequence[Guideline], custom: type[Judgement] = Judgement) -> type[ARQ]:
     """Return one blueprint for several guidelines: a property for each id, null if that guideline isn't judged."""
     fields: dict[str, Any] = {}
     for guideline in guidelines:
-        fields[guideline.id] = (choose_judgement(guideline, own) | None, respond("If judged."))
+        fields[guideline.id] = (choose_judgement(guideline, custom) | None, respond("If judged."))
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 
 
-def _is_due(guideline: Guideline, judgement: Judgement) -> bool:
+@dataclass(frozen=True)
+class _JudgementFacts:
+    """The answers to queries in a judgement.
+
+    An answer is None if the judgement lacks it, for one of two reasons: its blueprint doesn't ask the query
+    (`choose_judgement`), or the mode asks no queries at all. `is_application_asked` tells these apart for
+    `application`, which may also be null.
+    """
+
+    reinstated_condition: str | None
+    rationale: str | None
+    condition_applies: Literal["no", "yes", "not_known_yet"] | None
+    could_a_tool_change_that: bool | None
+    application: OneTimeApplication | None
+    is_application_asked: bool
+
+
+def _read_facts(judgement: Judgement) -> _JudgementFacts:
+    return _JudgementFacts(
+        reinstated_condition=getattr(judgement, "condition", None),
+        rationale=getattr(judgement, "condition_application_rationale", None),
+        condition_applies=getattr(judgement, "condition_applies", None),
+        could_a_tool_change_that=getattr(judgement, "could_a_tool_change_that", None),
+        application=getattr(judgement, "application", None),
+        is_application_asked=hasattr(judgement, "application"),
+    )
+
+
+def _is_due(guideline: Guideline, judgement: Judgement, facts: _JudgementFacts) -> bool:
     """Return True if a guideline whose condition holds is to be acted on, by the leading answers if there are any."""
-    application: OneTimeApplication | None = getattr(judgement, "application", None)
-    if application is not None:
-        return application.is_due
+    if facts.application is not None:
+        return facts.application.is_due
     # Of an observation, and of an action that is known to be continuous, only the condition is asked.
-    asks_condition_only = hasattr(judgement, "condition_applies") and not hasattr(judgement, "application")
+    asks_condition_only = facts.condition_applies is not None and not facts.is_application_asked
     return guideline.action is None or asks_condition_only or judgement.should_apply
 
 
 def find_contradictions(
     guideline: Guideline, judgement: Judgement | None, *, is_condition_met: bool
 ) -> Iterator[Complaint]:
-    """Find that a judgement is missing or, if the condition holds by its score or by code, contradicts itself."""
+    """Yield a complaint if a judgement is missing, or contradicts itself though its condition holds.
+
+    The condition holds by the judgement's score, or because code knows it (`is_condition_met`).
+    """
     if judgement is None:
-        yield Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")
+        yield Complaint("GuidelineBatch", guideline.id, "it is listed in `judge`, so judge it")
         return
     if not is_condition_met and judgement.score < ACTIVATION_SCORE:
         return
     blueprint = type(judgement).__name__
-    application: OneTimeApplication | None = getattr(judgement, "application", None)
+    facts = _read_facts(judgement)
+    application = facts.application
     if application is None:
-        if hasattr(judgement, "application") and getattr(judgement, "condition_applies", None) == "yes":
+        if facts.is_application_asked and facts.condition_applies == "yes":
             reason = "the condition holds: say whether the action was taken before"
             yield Complaint(blueprint, f"{guideline.id}.application", reason)
         return
     if judgement.should_apply != application.is_due:
-        verdict = "is due" if application.is_due else "was done already and is not due again"
-        reason = f"your own answers say that the action {verdict}; this says the opposite"
+        status = "is due" if application.is_due else "was done already and is not due again"
+        reason = f"your own answers say that the action {status}; this says the opposite"
         yield Complaint(blueprint, f"{guideline.id}.should_apply", reason)
     if application.guideline_should_reapply is False and application.is_owed:
-        query = f"{guideline.id}.application.guideline_should_reapply"
-        yield Complaint(blueprint, query, "a functional part is missing: the action is due again")
+        path = f"{guideline.id}.application.guideline_should_reapply"
+        yield Complaint(blueprint, path, "a functional part is missing: the action is due again")
 
 
 def _find_remarks(
-    guideline: Guideline, judgement: Judgement, complaints: Sequence[Complaint]
+    guideline: Guideline, judgement: Judgement, facts: _JudgementFacts, complaints: Sequence[Complaint]
 ) -> Iterator[str]:
-    """Find what is odd about a judgement: contradictions, other words than the guideline's, or another score."""
+    """Yield remarks on contradictions, on words that aren't the guideline's, and on a score that says otherwise."""
     for complaint in complaints:
         if complaint.query.split(".")[0] == guideline.id:
             yield f"still contradictory when asked again: {complaint}"
     changed: list[str] = []
-    if _has_other_words(getattr(judgement, "condition", None), guideline.condition_text):
+    if _has_other_words(facts.reinstated_condition, guideline.condition_text):
         changed.append("condition")
-    application: OneTimeApplication | None = getattr(judgement, "application", None)
-    if application and _has_other_words(application.action, guideline.action):
+    if facts.application and _has_other_words(facts.application.action, guideline.action):
         changed.append("action")
     if changed:
         yield f"the model reinstated another {' and '.join(changed)} than the guideline's"
-    verdict = getattr(judgement, "condition_applies", None)
-    if verdict is not None and (verdict == "yes") != (judgement.score >= ACTIVATION_SCORE):
-        yield f"condition_applies is {verdict}, the score {judgement.score} decides"
+    answer = facts.condition_applies
+    if answer is not None and (answer == "yes") != (judgement.score >= ACTIVATION_SCORE):
+        yield f"condition_applies is {answer}, the score {judgement.score} decides"
 
 
 def _has_other_words(reinstated: str | None, original: str | None) -> bool:
@@ -220,7 +264,7 @@ def _has_other_words(reinstated: str | None, original: str | None) -> bool:
 
 
 def make_match(
-    guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, *, is_condition_met: bool
+    guideline: Guideline, answer: Answer[Any] | ReasoningError, turn_id: str, *, is_condition_met: bool
 ) -> GuidelineMatch:
     """Make a match from the answer about a batch of guidelines; `is_condition_met` if code knows that it is.
 
@@ -228,66 +272,64 @@ def make_match(
         ReasoningError: There is no judgement, and the guideline doesn't say what to do then (`on_failure`).
     """
     if isinstance(answer, ReasoningError):
-        return _match_after_failure(guideline, answer, turn)
+        return _match_after_failure(guideline, answer, turn_id)
     judgement: Judgement | None = getattr(answer.value, guideline.id)
     if judgement is None:
         message = f"matcher: no judgement of guideline {guideline.id} came"
-        return _match_after_failure(guideline, BlueprintError(message, answer.attempts), turn)
+        return _match_after_failure(guideline, BlueprintError(message, answer.attempts), turn_id)
+    facts = _read_facts(judgement)
     has_condition = is_condition_met or judgement.score >= ACTIVATION_SCORE
-    is_matched = has_condition and _is_due(guideline, judgement)
-    application: OneTimeApplication | None = getattr(judgement, "application", None)
-    continuous = guideline.continuous
-    if continuous is None and application is not None:
-        continuous = application.is_continuous
-    rationale: str = getattr(judgement, "condition_application_rationale", answer.reasoning)
+    is_matched = has_condition and _is_due(guideline, judgement, facts)
+    continuous, previously_applied = guideline.continuous, None
+    if facts.application is not None:
+        previously_applied = facts.application.guideline_previously_applied
+        if continuous is None:
+            continuous = facts.application.is_continuous
+    rationale = answer.reasoning if facts.rationale is None else facts.rationale
     missing_information = ""
-    is_undecided = getattr(judgement, "condition_applies", None) == "not_known_yet"
-    if is_undecided and judgement.score < ACTIVATION_SCORE:
+    if facts.condition_applies == "not_known_yet" and judgement.score < ACTIVATION_SCORE:
         missing_information = rationale.strip() or "not known yet"
-    could_tool_change = getattr(judgement, "could_a_tool_change_that", True)
-    return GuidelineMatch(
-        guideline=guideline.id,
-        turn=turn,
-        active=is_matched,
-        matched=is_matched,
+    return make_plain_match(
+        guideline.id,
+        turn_id,
+        is_matched,
         score=judgement.score,
         rationale=rationale,
         continuous=continuous,
-        previously_applied=application and application.guideline_previously_applied,
+        previously_applied=previously_applied,
         missing_information=missing_information,
-        independent_of_tools=not is_matched and not could_tool_change,
-        remarks=tuple(_find_remarks(guideline, judgement, answer.complaints)),
+        independent_of_tools=not is_matched and facts.could_a_tool_change_that is False,
+        remarks=tuple(_find_remarks(guideline, judgement, facts, answer.complaints)),
     )
 
 
-def _match_after_failure(guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
+def make_plain_match(guideline_id: str, turn_id: str, is_matched: bool, **fields: Any) -> GuidelineMatch:
+    """Make a match to which no relations were applied yet, so that a guideline is active if it matched."""
+    return GuidelineMatch(
+        guideline=guideline_id, turn=turn_id, active=is_matched, matched=is_matched, **fields
+    )
+
+
+def _match_after_failure(guideline: Guideline, error: ReasoningError, turn_id: str) -> GuidelineMatch:
     if guideline.on_failure == "raise":
         raise error
     is_active = guideline.on_failure == "activate"
     outcome = "activated" if is_active else "skipped"
     warnings.warn(f"guideline {guideline.id} is {outcome}: judging it failed: {error}", stacklevel=2)
-    return GuidelineMatch(
-        guideline=guideline.id,
-        turn=turn,
-        active=is_active,
-        matched=is_active,
-        rationale=f"{outcome}, because judging it failed: {type(error).__name__}",
-        origin="failure",
-    )
+    rationale = f"{outcome}, because judging it failed: {type(error).__name__}"
+    return make_plain_match(guideline.id, turn_id, is_active, rationale=rationale, origin="failure")
 
 
-def make_match_by_code(guideline: Guideline, turn: str, *, is_condition_met: bool) -> GuidelineMatch:
+def make_match_by_code(guideline: Guideline, turn_id: str, *, is_condition_met: bool) -> GuidelineMatch:
     """Make the match of a guideline whose condition is a function, or always true, without a model."""
+    rationale = f"the condition's function returned {is_condition_met}"
     if guideline.condition is None:
-        rationale = "it has no condition, and nothing in it is ever done with: always active"
-    else:
-        rationale = f"the condition's function returned {is_condition_met}"
-    return GuidelineMatch(
-        guideline=guideline.id,
-        turn=turn,
-        active=is_condition_met,
-        matched=is_condition_met,
-        score=10 if is_condition_met else 1,
+        rationale = "always active: it has no condition, and no action that ends"
+    return make_plain_match(
+        guideline.id,
+        turn_id,
+        is_condition_met,
+        score=MAX_SCORE if is_condition_met else MIN_SCORE,
         rationale=rationale,
         origin="code",
         continuous=guideline.continuous,
@@ -310,7 +352,8 @@ def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch])
             update |= {"score": resolution.active[id], "origin": "relation"}
             remarks.append(f"{_ENTAILED} {resolution.entailed[id]} entails it")
         elif match.origin == "relation":
-            # Its own judgement, if it had one, made it inactive; the score was that of the entailing guideline.
+            # Nothing entails it now. The relation has replaced the score and the origin of its own judgement,
+            # if it had one, which made it inactive.
             update |= {"score": None, "origin": "code"}
         if id in resolution.removed:
             remarks.append(f"{_REMOVED} {resolution.removed[id]}")
@@ -336,11 +379,10 @@ def compact_matches(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
         else:
             ids_by_outcome.setdefault((match.independent_of_tools, match.origin), []).append(match.guideline)
     for (independent_of_tools, origin), ids in ids_by_outcome.items():
-        merged = GuidelineMatch(
-            guideline=ids[0],
-            turn=matches[0].turn,
-            active=False,
-            matched=False,
+        merged = make_plain_match(
+            ids[0],
+            matches[0].turn,
+            False,
             independent_of_tools=independent_of_tools,
             origin=origin,
             other_guidelines=tuple(ids[1:]),

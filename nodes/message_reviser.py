@@ -17,22 +17,23 @@ from arq_graph.errors import (
     require_count,
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
-from arq_graph.nodes.blueprint_node import NodeRequests
+from arq_graph.nodes.blueprint_node import NodeRequests, QuestionBatch
 from arq_graph.nodes.channels import StateView, Update, read_current_draft
-from arq_graph.nodes.confirmation import ask_for_confirmation, find_question_conflict, format_question
+from arq_graph.nodes.confirmation import find_question_violation, format_question, make_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.reply_stream import ReplyStream
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.violations import (
     PromptReferences,
     collect_references,
-    find_blockers,
+    find_grave_violations,
     find_leaks,
     find_violations,
 )
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 
 OnUnsatisfied = Literal["send_last", "fallback"]
@@ -51,10 +52,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         agent: The specification.
         blueprint: The queries; subclass `MessageBlueprint` to add queries of your domain.
         extra_revisions: How many more times the model is asked if code finds a violation.
-        on_unsatisfied: What to send if violations remain. `send_last` sends the last candidate; if that is empty or
-            gives internals away, it sends the draft; if there is no draft, or the same is true of it, the agent's
-            `fallback`. `fallback` always sends the `fallback`. If calls are pending, the confirmation question
-            replaces the fallback.
+        on_unsatisfied: What to send if violations remain. `send_last` sends the last candidate, else the draft, each
+            unless it is empty or reveals internals, else the agent's `fallback`. `fallback` always sends the
+            `fallback`. If calls are pending, the confirmation question replaces the fallback.
         draft_key: Channel of a draft that another step has written in this turn, as text. If it is empty or None,
             the reviser writes the reply itself.
         stream: Have the model stream, and write the reply to `stream_mode="custom"` while it is written, as
@@ -82,8 +82,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     )
     default_temperature = 0.1
 
-    make_example_blueprint = staticmethod(lambda _: MessageBlueprint)
-
     def __init__(
         self,
         model: ModelLike,
@@ -101,9 +99,14 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
         self.extra_revisions = require_count("extra_revisions", extra_revisions, minimum=0)
-        self.streams = stream
+        self.is_streaming = stream
         self.on_unsatisfied: OnUnsatisfied = require_choice("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         self.head = self.render_head()
+
+    @staticmethod
+    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
+        """Return the blueprint of a worked example, which doesn't depend on tools."""
+        return MessageBlueprint
 
     @cached_property
     def channels(self) -> dict[str, Any]:
@@ -113,86 +116,63 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             channels[self.draft_key] = str | None
         return channels
 
-    def reason(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeRequests:
         """Write the reply of this turn."""
-        conversation = self.read_conversation(state)
-        # The active guidelines that have an action; the others are observations.
-        scores = get_active_scores(self.agent, state)
-        scores = {
-            id: score for id, score in scores.items() if self.agent.get_guideline(id).action is not None
-        }
+        self.check_attachments(state)
+        scores: dict[str, int] = {}
+        for id, score in get_active_scores(self.agent, state).items():
+            if self.agent.get_guideline(id).action is not None:  # the others are observations
+                scores[id] = score
         draft = state.get(self.draft_key) if self.draft_key else read_current_draft(state)
-        insights = state.read_turn_records("tool_insights", ToolVerdict, state.turn_id)
-        pending = [insight for insight in insights if insight.kind == "confirm"]
-        context = self._describe_context(state, scores, insights)
-        facts = self._collect_context_facts(conversation, context)
-        candidates: list[Revision] = []
-
-        def check(answer: MessageBlueprint) -> list[Complaint]:
-            content = _get_content(answer, draft)
-            complaints = find_violations(answer, content, facts)
-            conflict = find_question_conflict(content, pending)
-            # Only once: if the reply still asks something then, code's question goes out alone.
-            if conflict and self.extra_revisions and not candidates:
-                complaints.append(Complaint(type(answer).__name__, "revisions[-1].content", conflict))
-            return complaints
-
-        def add_candidate(answer: MessageBlueprint, complaints: Sequence[Complaint]) -> None:
-            content = _get_content(answer, draft)
-            violations = tuple(map(str, complaints))
-            followed = tuple(answer.revisions[-1].followed)
-            candidates.append(
-                Revision(turn=state.turn_id, content=content, followed=followed, violations=violations)
-            )
-            state.emit(ReplyRevised(content=content, violations=violations))
-
-        def must_not_show(content: str) -> bool:
-            return bool(find_leaks(content, facts) or find_question_conflict(content, pending))
-
+        verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.turn_id)
+        pending = [verdict for verdict in verdicts if verdict.kind == "confirm"]
+        sections = self._describe_context(state, scores, verdicts, pending)
+        review = _ReplyReview(
+            state, self._collect_references(state, sections), pending, draft, self.extra_revisions > 0
+        )
         question = Question(
             self.blueprint,
-            self.build_prompt(conversation, {**context, "draft": draft}, head=self.head),
-            check,
+            self.build_prompt(state.conversation, sections | {"draft": draft}),
+            review.check,
             max_candidates=1 + self.extra_revisions,
             guidelines=tuple(scores),
-            on_candidate=add_candidate,
-            on_partial=ReplyStream(state, must_not_show, draft) if self.streams else None,
+            on_candidate=review.add_candidate,
+            on_partial=ReplyStream(state, review.must_not_show, draft) if self.is_streaming else None,
         )
-        (answer,) = yield [question]
-        fallback = "" if pending else self.agent.fallback
-        chosen = self._choose_reply(answer, candidates, facts, draft, fallback)
-        rejected = [candidate for candidate in candidates if candidate is not chosen]
-        return self._send(state, chosen, rejected, list(scores), pending)
+        # Not by `ask_questions`, which raises an error that may be a reason to send the fallback.
+        (answer,) = yield QuestionBatch([question])
+        chosen = self._choose_reply(answer, review)
+        return self._send(state, chosen, review, list(scores))
 
     def _describe_context(
         self,
         state: StateView,
         scores: Mapping[str, int],
-        tool_insights: Sequence[ToolVerdict],
+        verdicts: Sequence[ToolVerdict],
+        pending: Sequence[ToolVerdict],
     ) -> dict[str, Any]:
         active_guidelines: list[dict[str, Any]] = []
         for id, score in scores.items():
             guideline = self.agent.get_guideline(id)
             weight = {"priority": guideline.priority, "score": score}
-            active_guidelines.append({**describe_guideline(guideline), **weight})
+            active_guidelines.append(describe_guideline(guideline) | weight)
         insights: list[dict[str, Any]] = []
-        for number, insight in enumerate(self._describe_insights(state, tool_insights), start=1):
-            insights.append({"id": f"I{number}", **insight})
+        for number, insight in enumerate(self._describe_insights(state, verdicts, pending), start=1):
+            insights.append({"id": f"I{number}"} | insight)
         results = state.conversation.current_turn_results
-        # The tools that ran or may run this turn: what they cost, and whether they can be undone.
+        # The tools that ran or may run this turn: what they cost, and if they can be undone.
         names = set(get_granted_tools(self.agent, state))
         names.update(line.call["name"] for line in results if line.call)
-        used_tools: list[dict[str, Any]] = []
+        tool_descriptions: list[dict[str, Any]] = []
         for name, tool in self.agent.toolbox.items():
             if name in names:
-                used_tools.append({"name": name, "description": tool.description})
-        return {
-            **self.describe_turn(state, {}, {"staged": [line.id for line in results]}),
-            "active_guidelines": active_guidelines,
-            "set_aside": list(self._describe_overridden(state)),
-            "tool_descriptions": used_tools,
-            "insights": insights,
-        }
+                tool_descriptions.append({"name": name, "description": tool.description})
+        sections = self.describe_turn(state, {}, {"staged": [line.id for line in results]})
+        sections["active_guidelines"] = active_guidelines
+        sections["set_aside"] = list(self._describe_overridden(state))
+        sections["tool_descriptions"] = tool_descriptions
+        sections["insights"] = insights
+        return sections
 
     def _describe_overridden(self, state: StateView) -> Iterator[dict[str, Any]]:
         """Describe the guidelines that the reply would follow, if another one didn't override them."""
@@ -202,17 +182,16 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             overriding = [guideline.id for guideline in active if match.guideline in guideline.overrides]
             if match.matched and not match.active and overriding:
                 guideline = self.agent.get_guideline(match.guideline)
-                yield {**describe_guideline(guideline), "replaced_by": overriding}
+                yield describe_guideline(guideline) | {"replaced_by": overriding}
 
     def _describe_insights(
-        self, state: StateView, tool_insights: Sequence[ToolVerdict]
+        self, state: StateView, verdicts: Sequence[ToolVerdict], pending: Sequence[ToolVerdict]
     ) -> Iterator[dict[str, Any]]:
         """Describe what is open this turn: arguments, a confirmation question, conditions that aren't known yet."""
         fields = {"tool", "kind", "argument", "description", "problem"}
-        for insight in tool_insights:
-            if insight.kind in ("missing", "invalid"):
-                yield insight.model_dump(include=fields, exclude_defaults=True)
-        pending = [insight for insight in tool_insights if insight.kind == "confirm"]
+        for verdict in verdicts:
+            if verdict.kind in ("missing", "invalid"):
+                yield verdict.model_dump(include=fields, exclude_defaults=True)
         if pending:
             yield {"kind": "confirm", "question": format_question(self.agent, pending)}
         for match in state.current_turn_matches:
@@ -225,74 +204,107 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                     "what_would_decide_it": match.missing_information,
                 }
 
-    def _collect_context_facts(
-        self, conversation: Conversation, context: Mapping[str, Any]
-    ) -> PromptReferences:
-        sources = [guideline["id"] for guideline in context["active_guidelines"]]
-        sources += [insight["id"] for insight in context["insights"]]
-        sources += [tool["name"] for tool in context["tool_descriptions"]]
-        return collect_references(self.agent, conversation, context["variables"], sources)
+    def _collect_references(self, state: StateView, sections: Mapping[str, Any]) -> PromptReferences:
+        citable_ids = [guideline["id"] for guideline in sections["active_guidelines"]]
+        citable_ids += [insight["id"] for insight in sections["insights"]]
+        citable_ids += [tool["name"] for tool in sections["tool_descriptions"]]
+        return collect_references(self.agent, state.conversation, sections["variables"], citable_ids)
 
-    def _choose_reply(
-        self,
-        answer: Answer[Any] | ReasoningError,
-        candidates: Sequence[Revision],
-        facts: PromptReferences,
-        draft: str | None,
-        fallback: str,
-    ) -> Revision:
+    def _choose_reply(self, answer: Answer[Any] | ReasoningError, review: _ReplyReview) -> Revision:
         """Return the last candidate, or if it must not be sent, the draft or the fallback."""
-        turn = facts.conversation.turn_id
+        turn_id = review.state.turn_id
+        fallback = "" if review.pending else self.agent.fallback
         if isinstance(answer, ReasoningError):
             is_replaceable = isinstance(answer, BlueprintError | RefusalError)
             if self.on_unsatisfied != "fallback" or not is_replaceable:
                 raise answer
             violation = f"no reply came ({type(answer).__name__}): the fallback was sent"
-            return Revision(turn=turn, content=fallback, violations=(violation,))
-        last = candidates[-1]
+            return Revision(turn=turn_id, content=fallback, violations=(violation,))
+        last = review.candidates[-1]
         if not last.violations:
             return last
         if self.on_unsatisfied == "send_last":
-            if not find_blockers(last.content, facts):
+            if not find_grave_violations(last.content, review.references):
                 return last
-            if draft and not find_blockers(draft, facts):
+            if review.draft and not find_grave_violations(review.draft, review.references):
                 violation = "no candidate was acceptable: the draft was sent"
-                return Revision(turn=turn, content=draft, violations=(violation,))
+                return Revision(turn=turn_id, content=review.draft, violations=(violation,))
         violation = "no candidate was acceptable: the fallback was sent"
-        return Revision(turn=turn, content=fallback, violations=(violation,))
+        return Revision(turn=turn_id, content=fallback, violations=(violation,))
 
     def _send(
-        self,
-        state: StateView,
-        chosen: Revision,
-        rejected: Sequence[Revision],
-        active: Sequence[str],
-        pending: Sequence[ToolVerdict],
+        self, state: StateView, chosen: Revision, review: _ReplyReview, active_ids: Sequence[str]
     ) -> Update:
-        reply, agreements, question_asked = ask_for_confirmation(self.agent, state, chosen.content, pending)
+        reply = make_reply(self.agent, state, chosen.content, review.pending)
+        text = reply.message.text
         followed: tuple[str, ...] = ()
-        # A reply that asks something itself is left out: code's question goes out alone.
-        if chosen.content.strip() in reply.text:
-            followed = tuple(id for id in active if id in chosen.followed)
-        sent = chosen.model_copy(update={"content": reply.text, "followed": followed, "sent": True})
+        # A text that asks something itself is left out: the confirmation question is sent alone.
+        if chosen.content.strip() in text:
+            followed = tuple(id for id in active_ids if id in chosen.followed)
+        revisions = [candidate for candidate in review.candidates if candidate is not chosen]
+        revisions.append(chosen.model_copy(update={"content": text, "followed": followed, "sent": True}))
         records = state.read_records("applied_guidelines", AppliedGuideline)
         applied = {record.guideline: record for record in records}
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(
-                guideline=id, turn=state.turn_id, message_id=str(reply.id), times=times
+                guideline=id, turn=state.turn_id, message_id=str(reply.message.id), times=times
             )
-        state.emit(ReplySent(content=reply.text, followed=followed, satisfied=not chosen.violations))
-        state.emit(question_asked)
-        return {
-            self.messages_key: [reply],
-            "revisions": state.replace_records("revisions", [*rejected, sent]),
+        state.emit(ReplySent(content=text, followed=followed, satisfied=not chosen.violations))
+        state.emit(reply.event)
+        update: Update = {
+            self.messages_key: [reply.message],
+            "revisions": state.replace_records("revisions", revisions),
             "applied_guidelines": state.replace_records("applied_guidelines", applied.values()),
-            **agreements,
         }
+        return update | reply.update
 
 
-def _get_content(answer: MessageBlueprint, draft: str | None) -> str:
-    """Return the text of an answer's last revision; an empty one stands for the draft."""
-    content = answer.revisions[-1].content
-    return content if content.strip() else draft or ""
+class _ReplyReview:
+    """The review of the candidates for one reply, which it collects."""
+
+    def __init__(
+        self,
+        state: StateView,
+        references: PromptReferences,
+        pending: Sequence[ToolVerdict],
+        draft: str | None,
+        may_revise: bool,
+    ) -> None:
+        self.state = state
+        self.references = references
+        self.pending = pending
+        self.draft = draft
+        self.candidates: list[Revision] = []
+        self._may_revise = may_revise
+
+    def check(self, answer: MessageBlueprint) -> list[Complaint]:
+        """Return the complaints about a candidate that isn't added yet."""
+        content = self._get_content(answer)
+        complaints = find_violations(answer, content, self.references)
+        violation = find_question_violation(content, self.pending)
+        # Complained about in the first candidate only: after that, the confirmation question is sent alone.
+        if violation and self._may_revise and not self.candidates:
+            complaints.append(Complaint(type(answer).__name__, "revisions[-1].content", violation))
+        return complaints
+
+    def add_candidate(self, answer: MessageBlueprint, complaints: Sequence[Complaint]) -> None:
+        """Add a candidate with the complaints about it, and emit an event."""
+        content = self._get_content(answer)
+        candidate = Revision(
+            turn=self.state.turn_id,
+            content=content,
+            followed=tuple(answer.revisions[-1].followed),
+            violations=tuple(map(str, complaints)),
+        )
+        self.candidates.append(candidate)
+        self.state.emit(ReplyRevised(content=content, violations=candidate.violations))
+
+    def must_not_show(self, content: str) -> bool:
+        """Return True if the beginning of a candidate must not be streamed."""
+        return bool(find_leaks(content, self.references) or find_question_violation(content, self.pending))
+
+    def _get_content(self, answer: MessageBlueprint) -> str:
+        """Return the text of an answer's last revision; an empty one stands for the draft."""
+        content = answer.revisions[-1].content
+        return content if content.strip() else self.draft or ""

@@ -1,8 +1,8 @@
-"""Several steps of a turn asked side by side: each is asked ahead while those before it wait for their answers."""
+"""Several nodes of a turn asked side by side: a node is asked speculatively while those before it wait for answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -14,10 +14,10 @@ from arq_graph.errors import Complaint, InputError, ReasoningError, require_type
 from arq_graph.nodes.blueprint_node import (
     BlueprintNode,
     NodeRequests,
-    Questions,
+    QuestionBatch,
     UserFunction,
-    arun_node_steps,
-    run_node_steps,
+    arun_requests,
+    run_requests,
 )
 from arq_graph.nodes.channels import Node, StateView, Update
 from arq_graph.nodes.messages import find_unanswered_calls
@@ -25,57 +25,65 @@ from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import dump_in_mode
 from arq_graph.reasoning.reasoner import Reasoner, aask_together, ask_together
 
-Request: TypeAlias = "Sequence[Question[Any]] | UserFunction"
-AssignedQuestions: TypeAlias = "list[tuple[Reasoner, Question[Any]]]"
+AssignedQuestions: TypeAlias = list[tuple[Reasoner, Question[Any]]]
 
 
 class Parallel(Node):
-    """Several steps of a turn as one node, asked at the same time: `Parallel(matcher, caller)`.
+    """Several nodes of a turn as one, asked at the same time: `Parallel(matcher, caller)`.
 
-    Each step works on what the steps before it wrote, as it would in a node of its own. But its model is asked ahead,
-    while the earlier steps wait for their answers. An answer counts if the step would still ask the same question,
-    word for word. A tool caller is asked about every tool that could be granted, and an answer about a tool counts if
-    exactly the guidelines that it was asked with grant that tool. If an answer doesn't count, the question is asked
-    again when the step is reached. If a step calls tools, the steps after it are left out.
+    Each node works on what the nodes before it wrote, as it would by itself. But its model is asked speculatively,
+    while the earlier nodes wait for their answers:
+
+    - An answer counts if the node would still ask the same question, word for word, once it is reached.
+    - A tool caller is asked about every tool that could be granted. An answer about a tool counts if exactly the
+      guidelines that it was asked with grant the tool.
+    - A question whose answer doesn't count is asked again.
+
+    If a node calls tools, the nodes after it are left out.
 
     Args:
-        *nodes: The steps, in order, such as a `GuidelineMatcher`, a `ToolCaller` and a `MessageReviser`, each with its
+        *nodes: The nodes, in order, such as a `GuidelineMatcher`, a `ToolCaller` and a `MessageReviser`, each with its
             own model and settings, and all with one `messages_key`.
 
     Raises:
-        ReasoningError: When run: a model gave no answer to something that counts. Otherwise as the steps do.
+        InputError: There are no nodes, or they have several values of `messages_key`.
+        ReasoningError: When run: a model gave no answer to something that counts. Otherwise as the nodes do.
     """
 
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
         if not nodes:
             raise InputError("Parallel takes the steps that it is to run: Parallel(matcher, caller)")
-        for node in nodes:
+        for number, node in enumerate(nodes):
             require_type("nodes", node, BlueprintNode, "a step is a node that asks a model")
+            if node.messages_key != nodes[0].messages_key:
+                raise InputError(
+                    f"nodes[{number}]: messages_key is {node.messages_key!r}, but nodes[0] has "
+                    f"{nodes[0].messages_key!r}. Give all nodes one messages_key."
+                )
         self.nodes = nodes
         self.name = "+".join(node.module for node in nodes)
         self.messages_key = nodes[0].messages_key
         self._channels: dict[str, Any] = {}
         for node in nodes:
             self._channels.update(node.channels)
-        self.declare_channels({**self._channels, self.messages_key: list[AnyMessage]})
+        self.declare_channels(self._channels | {self.messages_key: list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Run the steps on a state: a dict, a dataclass or a Pydantic model."""
-        return run_node_steps(self.reason(input), partial(ask_together, config=config))
+        """Run the nodes on a state: a dict, a dataclass or a Pydantic model."""
+        return run_requests(self.steps(input), partial(ask_together, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Run the steps on a state, without blocking."""
-        return await arun_node_steps(self.reason(input), partial(aask_together, config=config))
+        """Run the nodes on a state, without blocking."""
+        return await arun_requests(self.steps(input), partial(aask_together, config=config))
 
-    def reason(self, state: Any) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
-        """Run the steps in order, and return their updates as one."""
+    def steps(self, state: Any) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
+        """Run the nodes in order, and return their updates as one."""
         update: Update = {}
         messages: list[Any] = []
-        turn_steps = [_Step(node) for node in self.nodes]
-        for number, step in enumerate(turn_steps, start=1):
-            handle = partial(self._handle_request, step, turn_steps[number:], state)
-            node_steps = step.node.reason(step.node.view_state(state))
-            node_update = yield from _run_steps(node_steps, handle)
+        runs = [_NodeRun(node) for node in self.nodes]
+        while runs:
+            run = runs.pop(0)
+            node_update = yield from self._run_node(run, runs, state)
             state = self._apply(state, node_update)
             messages.extend(node_update.get(self.messages_key, ()))
             update.update(node_update)
@@ -85,48 +93,70 @@ class Parallel(Node):
             update[self.messages_key] = messages
         return update
 
-    def _handle_request(
-        self, step: _Step, following: Sequence[_Step], state: Any, request: Request
-    ) -> Generator[Any, Any, Any]:
-        """Return the answers to a step's questions: those that came ahead, and for the others, new ones."""
-        if callable(request):
-            return (yield request)
-        answers = [step.find_answer(question) for question in request]
-        unanswered = [question for question, answer in zip(request, answers, strict=True) if answer is None]
+    def _run_node(
+        self, run: _NodeRun, following: Sequence[_NodeRun], state: Any
+    ) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
+        requests = run.node.steps(run.node.view_state(state))
+        try:
+            request = next(requests)
+            while True:
+                try:
+                    if isinstance(request, QuestionBatch):
+                        result = yield from self._answer(request, run, following, state)
+                    else:
+                        result = yield request
+                except Exception as error:
+                    request = requests.throw(error)
+                else:
+                    request = requests.send(result)
+        except StopIteration as finished:
+            update: Update = finished.value
+            return update
+        finally:
+            requests.close()
+
+    def _answer(
+        self, batch: QuestionBatch, run: _NodeRun, following: Sequence[_NodeRun], state: Any
+    ) -> Generator[AssignedQuestions | UserFunction, Any, list[Answer[Any] | ReasoningError | None]]:
+        """Return the answers to a node's questions: those that were given speculatively, and new ones."""
+        answers = [run.find_answer(question) for question in batch.questions]
+        unanswered = [index for index, answer in enumerate(answers) if answer is None]
         if not unanswered:
             return answers
-        early_questions = yield from self._ask_ahead(following, state, request)
-        assigned = [(step.node.reasoner, question) for question in unanswered]
-        assigned += [(early.reasoner, early.question) for early in early_questions]
-        new_answers = iter((yield assigned))
-        for position, answer in enumerate(answers):
-            if answer is None:
-                answers[position] = next(new_answers)
-        for early in early_questions:
-            early.answer = next(new_answers)
+        speculative_questions = yield from self._collect_speculative_questions(following, state, batch)
+        assigned = [(run.node.reasoner, batch.questions[index]) for index in unanswered]
+        for speculative in speculative_questions:
+            assigned.append((speculative.reasoner, speculative.question))
+        new_answers = yield assigned
+        own_answers, speculative_answers = new_answers[: len(unanswered)], new_answers[len(unanswered) :]
+        for index, answer in zip(unanswered, own_answers, strict=True):
+            answers[index] = answer
+        for speculative, answer in zip(speculative_questions, speculative_answers, strict=True):
+            speculative.answer = answer
         return answers
 
-    def _ask_ahead(
-        self, following: Sequence[_Step], state: Any, request: Sequence[Question[Any]]
-    ) -> Generator[UserFunction, Any, list[_EarlyQuestion]]:
-        """Return the questions of the following steps that weren't asked ahead yet."""
-        state_if_all_match = state
-        if isinstance(request, Questions):
-            state_if_all_match = self._apply(state, request.make_update_if_all_match())
-        early_questions: list[_EarlyQuestion] = []
-        for step in following:
-            if step.was_asked_speculatively:
+    def _collect_speculative_questions(
+        self, following: Sequence[_NodeRun], state: Any, batch: QuestionBatch
+    ) -> Generator[UserFunction, Any, list[_SpeculativeQuestion]]:
+        """Return the questions of the following nodes that weren't asked yet, while `batch` waits for answers."""
+        optimistic_state = state
+        if batch.make_optimistic_update:
+            optimistic_state = self._apply(state, batch.make_optimistic_update())
+        collected: list[_SpeculativeQuestion] = []
+        for run in following:
+            if run.speculative_questions is not None:
                 continue
-            step.was_asked_speculatively = True
-            node = step.node
-            expected_state = state_if_all_match if node.assumes_all_match else state
-            node_steps = node.reason(node.view_state(expected_state, is_speculative=True))
-            questions, update = yield from _run_until_questions(node_steps)
-            step.early_questions = [_EarlyQuestion(node.reasoner, question) for question in questions]
-            early_questions += step.early_questions
+            node = run.node
+            expected_state = optimistic_state if node.is_optimistic else state
+            requests = node.steps(node.view_state(expected_state, is_speculative=True))
+            questions, update = yield from _run_until_questions(requests)
+            run.speculative_questions = [
+                _SpeculativeQuestion(node.reasoner, question) for question in questions
+            ]
+            collected.extend(run.speculative_questions)
             if not questions and self._calls_tools(self._apply(expected_state, update)):
-                break  # the steps after it would be left out
-        return early_questions
+                break  # the nodes after it would be left out
+        return collected
 
     def _calls_tools(self, state: Any) -> bool:
         return bool(find_unanswered_calls(StateView(state, self.messages_key).messages))
@@ -145,38 +175,35 @@ class Parallel(Node):
         if messages and isinstance(messages[0], RemoveMessage):
             del messages[0]  # it stands for the removal of all earlier messages
         else:
-            messages = [*view.messages, *messages]
-        return {**values, **update, self.messages_key: messages}
+            messages = view.messages + messages
+        return values | update | {self.messages_key: messages}
 
 
-class _Step:
-    """A step in one run, which goes through these states:
+class _NodeRun:
+    """A node in one run, which goes through these states:
 
-    1. An earlier step waits for answers. This one is asked ahead, once, with the state as it is then.
-    2. Its answers have come, and are stored until the step is reached.
-    3. The earlier steps are done, and this one runs. A stored answer counts if it's for a question that the step asks
-       now. The other questions are asked, together with those of the following steps that are still in state 1.
+    1. An earlier node waits for answers. This one is asked speculatively, once, with the state as it is then.
+    2. Its answers have come, and are stored until the node is reached.
+    3. The earlier nodes are done, and this one runs. A stored answer counts if it's for a question that the node asks
+       now. The other questions are asked, together with those of the following nodes that are still in state 1.
     """
 
     def __init__(self, node: BlueprintNode[Any]) -> None:
         self.node = node
-        self.was_asked_speculatively = False
-        self.early_questions: list[_EarlyQuestion] = []
+        self.speculative_questions: list[_SpeculativeQuestion] | None = None  # None in state 1
 
     def find_answer(self, question: Question[Any]) -> Answer[Any] | ReasoningError | None:
-        """Return the answer that came ahead to the same question, or None."""
-        for early in self.early_questions:
-            is_same = early.question.messages == question.messages
-            if self.node.assumes_all_match:
-                is_same = early.question.guidelines == question.guidelines
-            if is_same and early.question.blueprint is question.blueprint:
-                early.replay(question)
-                return early.answer
+        """Return the answer that was given speculatively to the same question, or None."""
+        for speculative in self.speculative_questions or ():
+            is_same_blueprint = speculative.question.blueprint is question.blueprint
+            if is_same_blueprint and self.node.is_same_question(speculative.question, question):
+                speculative.replay_candidates(question)
+                return speculative.answer
         return None
 
 
-class _EarlyQuestion:
-    """A question that a step was asked ahead, with its answer and the valid candidates on the way."""
+class _SpeculativeQuestion:
+    """A question that a node was asked speculatively, with its answer and the valid candidates on the way."""
 
     def __init__(self, reasoner: Reasoner, question: Question[Any]) -> None:
         self.reasoner = reasoner
@@ -190,8 +217,8 @@ class _EarlyQuestion:
         if self._on_candidate:
             self._on_candidate(value, complaints)
 
-    def replay(self, question: Question[Any]) -> None:
-        """Report the candidates as if the question had been asked now, and not ahead."""
+    def replay_candidates(self, question: Question[Any]) -> None:
+        """Report the candidates as if the question had been asked now."""
         for value, complaints in self._candidates:
             if question.on_partial:
                 question.on_partial({})
@@ -200,34 +227,14 @@ class _EarlyQuestion:
                 question.on_candidate(value, complaints)
 
 
-def _run_steps(
-    steps: NodeRequests, handle: Callable[[Request], Generator[Any, Any, Any]]
-) -> Generator[Any, Any, Update]:
-    """Run a node's steps, with what `handle` returns as the result of each request."""
-    try:
-        request = next(steps)
-        while True:
-            try:
-                result = yield from handle(request)
-            except Exception as error:
-                request = steps.throw(error)
-            else:
-                request = steps.send(result)
-    except StopIteration as finished:
-        update: Update = finished.value
-        return update
-    finally:
-        steps.close()
-
-
 def _run_until_questions(
-    steps: NodeRequests,
+    requests: NodeRequests,
 ) -> Generator[UserFunction, Any, tuple[Sequence[Question[Any]], Update]]:
-    """Run a node's steps until they ask something; return the questions, or the update if there are none."""
+    """Run a node until it asks something; return its questions, or its update if it asks nothing."""
     try:
-        request = next(steps)
-        while callable(request):
-            request = steps.send((yield request))
+        request = next(requests)
+        while not isinstance(request, QuestionBatch):
+            request = requests.send((yield request))
     except StopIteration as finished:
         return (), finished.value
-    return request, {}
+    return request.questions, {}

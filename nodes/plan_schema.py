@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.nodes.proposed_calls import Field, StillWanted, make_call_options, make_choice
+from arq_graph.nodes.proposed_calls import FieldDefinition, StillWanted, make_call_options, make_choice
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
@@ -97,10 +97,10 @@ class ReActStep(ARQ, ABC):
     thought: str = respond("What the newest result or message means, and what is to be done next.")
 
 
-def make_pre_act_blueprint(tools: Sequence[ToolSchema], *, confirmed: bool = False) -> type[ARQ]:
+def make_pre_act_blueprint(tools: Sequence[ToolSchema], *, with_pending_calls: bool = False) -> type[ARQ]:
     """Return the blueprint of a multi-step plan and one action (Pre-Act 3.1, Appendices D and E), with every tool.
 
-    `confirmed` says that some of their calls need the customer's agreement.
+    `with_pending_calls` adds the question which pending calls are still wanted.
     """
     names = tuple(tool.name for tool in tools)
     tool_type: Any = Literal[names] | None if names else None
@@ -121,21 +121,21 @@ def make_pre_act_blueprint(tools: Sequence[ToolSchema], *, confirmed: bool = Fal
     }
     # The fields of the last base come first.
     bases: list[type[ARQ]] = [CheckedPlan, PreActPlan]
-    if confirmed:
+    if with_pending_calls:
         bases.append(StillWanted)
     return create_model("PreActPlan", __base__=tuple(bases), __doc__=PreActPlan.__doc__, **fields)
 
 
-def make_react_blueprint(tools: Sequence[ToolSchema], *, confirmed: bool = False) -> type[ARQ]:
+def make_react_blueprint(tools: Sequence[ToolSchema], *, with_pending_calls: bool = False) -> type[ARQ]:
     """Return the blueprint of a thought and one action, the baseline; its arguments are those for a plan."""
     bases: list[type[ARQ]] = [ReActStep]
-    if confirmed:
+    if with_pending_calls:
         bases.append(StillWanted)
     action = _make_action(tools, {})
     return create_model("ReActStep", __base__=tuple(bases), __doc__=ReActStep.__doc__, action=action)
 
 
-def _make_action(tools: Sequence[ToolSchema], call_fields: Mapping[str, Field]) -> Field:
+def _make_action(tools: Sequence[ToolSchema], call_fields: Mapping[str, FieldDefinition]) -> FieldDefinition:
     options = make_call_options(tools, ArgumentBasis, (FINAL_ANSWER,), call_fields)
     options[FINAL_ANSWER] = (FinalAnswer, "The final answer.")
     return make_choice("The action taken now: one call, or the final answer.", options)

@@ -8,23 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
-from langchain_core.messages import BaseMessage
-
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
+from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_plan
-from arq_graph.nodes.confirmation import (
-    AgreementOutcome,
-    ask_for_confirmation,
-    find_question_conflict,
-    make_call,
-)
+from arq_graph.nodes.confirmation import AgreementOutcome, find_question_violation, make_call
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
@@ -32,13 +24,12 @@ from arq_graph.nodes.proposed_calls import (
     Proposal,
     explain_refusal,
     find_requested_arguments,
-    get_property_name,
-    merge_insights,
+    map_properties,
+    merge_verdicts,
     parse_call,
     read_choice,
 )
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
-from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.violations import collect_references, find_leaks
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
@@ -48,23 +39,24 @@ from arq_graph.reasoning.sections import split_words
 class PlanningContext(DecisionContext[Proposal]):
     """The state that a planner's answers are checked against: this turn's plan so far, and the results."""
 
-    def __init__(self, gate: Gate, outcome: AgreementOutcome, max_steps: int) -> None:
-        super().__init__(gate, outcome)
+    def __init__(self, gate: Gate, agreement_outcome: AgreementOutcome, max_steps: int) -> None:
+        super().__init__(gate, agreement_outcome)
         self.plan = read_current_plan(gate.state)
-        self.steps_left = max(0, max_steps - count_tool_rounds(gate.state))
-        self.results = gate.conversation.current_turn_results
+        self.calls_left = max(0, max_steps - count_tool_rounds(gate.state))
+        self.results = gate.state.conversation.current_turn_results
         self.new_results = self.results
         self.version = 1
         if self.plan:
             self.new_results = self.results[self.plan.result_count :]
             self.version = self.plan.version + 1
-        self.has_failed = any(line in gate.failed_results for line in self.new_results)
+        self.has_new_failure = any(line in gate.failed_results for line in self.new_results)
 
 
 class Planner(Strategy):
     """The base of the planners.
 
-    A subclass names its prompt, its worked examples and its blueprint, and says what of an answer the plan records.
+    A subclass names its prompt, its worked examples and its blueprint, and defines which parts of an answer go into
+    the plan.
     """
 
     module = "planner"
@@ -82,101 +74,108 @@ class Planner(Strategy):
         self.max_steps = require_count("max_steps", max_steps)
         self.draft = draft
         super().__init__(model, agent, **settings)
-        is_confirmed = bool(agent.get_confirmed_tools("customer"))
-        self.blueprint = self.make_example_blueprint(list(self.tools.values()), confirmed=is_confirmed)
-        self.tools_by_property: dict[str, ToolSchema] = {}
-        for name, tool in self.tools.items():
-            self.tools_by_property[get_property_name(name, (FINAL_ANSWER,))] = tool
-        tools = [describe_tool(agent, tool, property) for property, tool in self.tools_by_property.items()]
-        self.head = self.render_head(guided=bool(agent.guidelines), tools=tools)
+        tools = list(self.tools.values())
+        has_pending_calls = bool(agent.get_confirmed_tools("customer"))
+        self.blueprint = self.make_blueprint(tools, with_pending_calls=has_pending_calls)
+        self.tools_by_property = map_properties(tools, (FINAL_ANSWER,))
+        descriptions = [describe_tool(agent, tool, name) for name, tool in self.tools_by_property.items()]
+        self.head = self.render_head(guided=bool(agent.guidelines), tools=descriptions)
 
     @abstractmethod
-    def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """Return what `Plan` records of an answer besides its action; `tool` is the one that it calls."""
+    def build_plan_fields(self, plan: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+        """Return the fields of the record `Plan` that this planner fills from an answer; `tool` is called next."""
 
-    def find_faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
-        """Yield what is wrong with an answer besides its action."""
-        yield from ()
+    def review_plan(
+        self, plan: Any, context: PlanningContext, tool: str | None
+    ) -> tuple[Sequence[Fault], Sequence[Fault]]:
+        """Return the faults of an answer besides its action, and why the action must not be taken."""
+        return (), ()
 
-    def find_refusals(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
-        """Yield why an answer's action must not be taken, besides what is wrong with the action itself."""
-        yield from ()
-
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
         """Make or refine the plan of this turn, and take one action."""
-        context = PlanningContext(gate, outcome, self.max_steps)
+        context = PlanningContext(gate, agreement_outcome, self.max_steps)
         sections = self._describe_plan_context(context)
         question = self.make_question(context, sections, partial(self._review, context=context))
         (answer,) = yield from self.ask_questions(question)
         return self._take_action(context, answer)
 
     def _describe_plan_context(self, context: PlanningContext) -> dict[str, Any]:
-        state = context.gate.state
-        progress = state.read_record("progress", Progress)
+        progress = context.gate.state.read_record("progress", Progress)
         next_milestones = progress.next if progress else ()
         milestones = [milestone.model_dump(exclude_none=True) for milestone in next_milestones]
-        counts = {"steps_left": context.steps_left}
-        lists = {"next_milestones": milestones}
-        sections = self.describe_context(context.gate, context.outcome, counts, lists)
+        sections = self.describe_context(
+            context.gate,
+            context.agreement_outcome,
+            counts={"steps_left": context.calls_left},
+            optional={"next_milestones": milestones},
+        )
         sections["plan"] = _describe_plan(context)
         return sections
 
-    def _review(self, value: Any, context: PlanningContext) -> Proposal:
-        """Return what an answer proposes, and what code objects."""
-        still_wanted = getattr(value, "still_wanted", None) or ()
-        key, action = read_choice(value.action)
-        if key == FINAL_ANSWER:
+    def _review(self, plan: Any, context: PlanningContext) -> Proposal:
+        """Return the action that an answer proposes, with the objections of code."""
+        still_wanted = context.agreement_outcome.select_still_wanted(plan)
+        option, action = read_choice(plan.action)
+        if option == FINAL_ANSWER:
             proposal = self._review_answer(action, context, still_wanted)
         else:
-            proposal = self._review_call(key, action, context)
-        refusals = self.find_refusals(value, context, proposal.tool)
+            proposal = self._review_call(option, action, context)
+        faults, refusals = self.review_plan(plan, context, proposal.tool)
         return replace(
             proposal,
             refusals=(*proposal.refusals, *refusals),
-            faults=tuple(self.find_faults(value, context, proposal.tool)),
+            faults=tuple(faults),
             still_wanted=still_wanted,
         )
 
-    def _review_answer(self, action: Any, context: PlanningContext, still_wanted: Sequence[str]) -> Proposal:
-        gate, text = context.gate, action.answer
+    def _review_answer(
+        self, action: Any, context: PlanningContext, still_wanted: Sequence[PendingCall]
+    ) -> Proposal:
+        state, text = context.gate.state, action.answer
         to_confirm = context.find_calls_to_confirm(still_wanted)
         problems: list[str] = []
         if not text.strip() and not to_confirm:
             problems.append("it is empty")
         if not self.draft:
-            variables = describe_variables(self.agent, gate.state)
-            facts = collect_references(self.agent, gate.conversation, variables, context.outcome.pending)
-            problems += find_leaks(text, facts)
-            if conflict := find_question_conflict(text, to_confirm):
-                problems.append(conflict)
+            variables = describe_variables(self.agent, state)
+            references = collect_references(
+                self.agent, state.conversation, variables, context.agreement_outcome.pending
+            )
+            problems += find_leaks(text, references)
+            if violation := find_question_violation(text, to_confirm):
+                problems.append(violation)
         path = f"action.{FINAL_ANSWER}.answer"
         return Proposal(
             text,
             refusals=tuple((path, problem) for problem in problems),
-            insights=tuple(find_requested_arguments(action.asks_for, gate)),
+            verdicts=tuple(find_requested_arguments(action.asks_for, context.gate)),
         )
 
-    def _review_call(self, key: str, action: Any, context: PlanningContext) -> Proposal:
-        tool = self.tools_by_property[key]
+    def _review_call(self, property_name: str, action: Any, context: PlanningContext) -> Proposal:
+        tool = self.tools_by_property[property_name]
         arguments, problems, doubts = parse_call(tool, action)
-        objection = "" if context.steps_left else "no step is left in this turn: give the final answer"
-        doubt = "; ".join(doubts.values())
-        verdict = context.gate.check(tool, arguments, problems, objection=objection, doubt=doubt)
+        refusal: str | None = None
+        if not context.calls_left:
+            refusal = "no step is left in this turn: give the final answer"
+        verdicts = context.gate.check(
+            tool, arguments, problems, refusal=refusal, doubt="; ".join(doubts.values())
+        )
+        path = f"action.{property_name}"
         expected = str(getattr(action, "expected", ""))
         return Proposal(
             call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
-            refusals=tuple(explain_refusal(tool, verdict, f"action.{key}", "the final answer")),
-            insights=tuple(insight.model_copy(update={"rationale": expected}) for insight in verdict),
+            refusals=tuple(explain_refusal(tool, verdicts, path, "the final answer")),
+            verdicts=tuple(verdict.model_copy(update={"rationale": expected}) for verdict in verdicts),
         )
 
     def _take_action(self, context: PlanningContext, answer: Answer[Any]) -> Update:
-        """Return the update with the plan, and the call or the answer of the last proposal; instead of a refused one,
-        the fallback or code's question."""
+        """Return the update that carries out the last proposal.
+
+        If it was refused, the reply is the confirmation question or the fallback.
+        """
         gate, proposal = context.gate, context.proposals[-1]
-        call, final_answer = None, None
-        if not proposal.refusals:
-            call = proposal.call
-            final_answer = None if call else proposal.text
+        call = None if proposal.refusals else proposal.call
+        final_answer = None if proposal.refusals or call else proposal.text
         plan = Plan(
             turn=gate.state.turn_id,
             version=context.version,
@@ -187,30 +186,23 @@ class Planner(Strategy):
             **self.build_plan_fields(answer.value, context, proposal.tool),
         )
         # The customer is asked once the turn ends, about the calls that are still proposed then.
-        to_confirm: Sequence[ToolVerdict] = ()
-        call_insights: Sequence[ToolVerdict] = ()
-        if call:
-            call_insights = proposal.insights
-        else:
-            to_confirm = context.find_calls_to_confirm(proposal.still_wanted)
-        decisions = merge_insights(
-            context.outcome, context.insights, call_insights, to_confirm, asks=call is None
+        to_confirm = [] if call else context.find_calls_to_confirm(proposal.still_wanted)
+        verdicts = merge_verdicts(
+            context.agreement_outcome,
+            context.proposed_verdicts,
+            proposal.verdicts if call else (),
+            to_confirm,
+            asks=call is None,
         )
-        gate.state.emit(PlanMade(plan=plan, decisions=tuple(decisions)))
-        update: Update = {"plan": gate.state.replace_records("plan", [plan])}
-        messages: list[BaseMessage] = []
+        gate.state.emit(PlanMade(plan=plan, decisions=tuple(verdicts)))
         if call:
-            tool_call = make_call(call.tool, call.arguments)
-            messages.append(make_agent_message(self.agent.name, tool_calls=[tool_call]))
-        elif not self.draft:
+            update = self.make_calls(gate, verdicts, [make_call(call.tool, call.arguments)])
+        elif self.draft:
+            update = self.make_update(gate, verdicts)
+        else:
             fallback = "" if to_confirm else self.agent.fallback
-            reply, agreements, event = ask_for_confirmation(
-                self.agent, gate.state, final_answer or fallback, to_confirm
-            )
-            gate.state.emit(event)
-            update |= agreements
-            messages.append(reply)
-        return {**update, **self.make_update(gate, decisions, messages)}
+            update = self.send_reply(gate, verdicts, final_answer or fallback, to_confirm)
+        return update | {"plan": gate.state.replace_records("plan", [plan])}
 
 
 def _describe_plan(context: PlanningContext) -> dict[str, Any] | None:
@@ -235,7 +227,7 @@ class PreActPlanner(Planner):
     Writes the plan to `plan`, and its action: a message with one tool call, or the final answer. A new customer
     message starts a new plan. A result that contradicts the plan (a failure, an empty result, another branch)
     changes it, and the plan says what changed and why. A call that failed is made once more at most in that turn,
-    and a plan that continues as if it had not failed is refused. What is refused is asked for again, within the
+    and a plan that continues as if it had not failed is refused. A refused answer is requested again, within the
     reasoner's `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
 
     Args:
@@ -251,84 +243,92 @@ class PreActPlanner(Planner):
     """
 
     prompt_name = "pre_act_planner"
-    make_example_blueprint = staticmethod(make_pre_act_blueprint)
+    make_blueprint = staticmethod(make_pre_act_blueprint)
 
-    def find_faults(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
-        """Yield what makes a plan invalid: its first step must be the action, its last one the final answer."""
-        steps = value.next_steps
-        if steps[0].tool != tool:
-            yield "next_steps[0].tool", f"the first step is the action taken now, {tool or FINAL_ANSWER}"
-        for number, step in enumerate(steps):
-            is_last = number == len(steps) - 1
-            if is_last and step.tool is not None:
-                yield f"next_steps[{number}].tool", "the last step is the final answer: null"
-            elif not is_last and step.tool is None:
-                problem = "only the last step is the final answer; this one needs its tool"
-                yield f"next_steps[{number}].tool", problem
-        if context.results and not (value.previous_steps or "").strip():
-            yield "previous_steps", "a tool ran for this request: sum up what was done and what it told"
-        if _must_change(value, context):
-            if value.change is None:
-                yield "change", "the result was not as expected: say what changes in the plan, and why"
-            if tool is None and _is_same_plan(value, context):
-                yield "next_steps", "the result was not as expected: say what the answer now tells instead"
+    def review_plan(
+        self, plan: Any, context: PlanningContext, tool: str | None
+    ) -> tuple[Sequence[Fault], Sequence[Fault]]:
+        """Return the faults of a plan, and the refusal of one that continues as if no result had contradicted it."""
+        faults = list(_find_step_faults(plan, tool))
+        refusals: list[Fault] = []
+        if context.results and not (plan.previous_steps or "").strip():
+            reason = "a tool ran for this request: summarize what was done and what it showed"
+            faults.append(("previous_steps", reason))
+        if _is_unexpected_result(plan, context):
+            if plan.change is None:
+                reason = "the result was not as expected: say what changes in the plan, and why"
+                faults.append(("change", reason))
+            is_same_plan = _is_same_plan(plan, context)
+            if is_same_plan and tool is None:
+                reason = "the result was not as expected: say what the answer will state instead"
+                faults.append(("next_steps", reason))
+            elif is_same_plan:
+                ids = ", ".join(line.id for line in context.new_results)
+                reason = f"the plan is the one from before, though {ids} was not as expected: change the plan"
+                refusals.append(("next_steps", reason))
+        return faults, refusals
 
-    def find_refusals(self, value: Any, context: PlanningContext, tool: str | None) -> Iterator[Fault]:
-        """Yield why the first step must not be taken: the plan continues as if no result had contradicted it."""
-        if tool is not None and _must_change(value, context) and _is_same_plan(value, context):
-            ids = ", ".join(line.id for line in context.new_results)
-            problem = f"the plan is the one from before, though {ids} was not as expected: make another one"
-            yield "next_steps", problem
-
-    def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+    def build_plan_fields(self, plan: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the steps still to come, what was done, and what changed."""
-        plan = context.plan
-        changes = plan.changes if plan else ()
-        if plan and value.change is not None:
-            change = PlanChange(version=context.version, what=value.change.what, why=value.change.why)
+        changes = context.plan.changes if context.plan else ()
+        if context.plan and plan.change is not None:
+            change = PlanChange(version=context.version, what=plan.change.what, why=plan.change.why)
             changes = (*changes, change)
-        steps = [
-            PlanStep(description=step.step, reason=step.reason, tool=step.tool) for step in value.next_steps
-        ]
+        steps: list[PlanStep] = []
+        for step in plan.next_steps:
+            steps.append(PlanStep(description=step.step, reason=step.reason, tool=step.tool))
         return {
-            "previous_steps": value.previous_steps if context.results else None,
+            "previous_steps": plan.previous_steps if context.results else None,
             "steps": steps,
-            "observation": _classify_observation(value, context),
+            "observation": _classify_observation(plan, context),
             "changes": changes,
         }
 
 
-def _must_change(value: Any, context: PlanningContext) -> bool:
+def _find_step_faults(plan: Any, tool: str | None) -> Iterator[Fault]:
+    """Yield what is wrong with the steps: the first must be the action, and only the last the final answer."""
+    first, last = plan.next_steps[0], plan.next_steps[-1]
+    if first.tool != tool:
+        yield "next_steps[0].tool", f"the first step is the action taken now, {tool or FINAL_ANSWER}"
+    for number, step in enumerate(plan.next_steps):
+        if step is last and step.tool is not None:
+            yield f"next_steps[{number}].tool", "the last step is the final answer: null"
+        elif step is not last and step.tool is None:
+            reason = "only the last step is the final answer; this one needs its tool"
+            yield f"next_steps[{number}].tool", reason
+
+
+def _is_unexpected_result(plan: Any, context: PlanningContext) -> bool:
     is_refined = context.plan is not None and bool(context.new_results)
-    return is_refined and _classify_observation(value, context) != "as_expected"
+    return is_refined and _classify_observation(plan, context) != "as_expected"
 
 
-def _is_same_plan(value: Any, context: PlanningContext) -> bool:
+def _is_same_plan(plan: Any, context: PlanningContext) -> bool:
     if context.plan is None:
         return False
     remaining = [(step.tool, split_words(step.description)) for step in context.plan.steps[1:]]
-    return remaining == [(step.tool, split_words(step.step)) for step in value.next_steps]
+    return remaining == [(step.tool, split_words(step.step)) for step in plan.next_steps]
 
 
-def _classify_observation(value: Any, context: PlanningContext) -> Any:
+def _classify_observation(plan: Any, context: PlanningContext) -> Any:
     if not context.results:
         return None
-    if context.has_failed:
+    if context.has_new_failure:
         return "failed"
-    return value.observation or "as_expected"
+    return plan.observation or "as_expected"
 
 
 class ReActPlanner(Planner):
     """Think about the newest message or result and take one action, without a plan: the baseline for Pre-Act.
 
-    Arguments, errors and what it writes are those of `PreActPlanner`; its plan is the one step it takes, with the
-    thought as the reason.
+    It takes the same arguments, raises the same errors and writes the same channels as `PreActPlanner`; its plan is the
+    one step it takes, with the thought as the reason.
     """
 
     prompt_name = "react_planner"
-    make_example_blueprint = staticmethod(make_react_blueprint)
+    make_blueprint = staticmethod(make_react_blueprint)
 
-    def build_plan_fields(self, value: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+    def build_plan_fields(self, plan: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the step that is taken, and the thoughts and steps before it, which are ReAct's trace."""
         trace: list[str] = []
         if context.plan:
@@ -338,6 +338,6 @@ class ReActPlanner(Planner):
         description = f"call {tool}" if tool else "give the final answer"
         return {
             "previous_steps": "\n".join(trace) or None,
-            "steps": [PlanStep(description=description, reason=value.thought, tool=tool)],
-            "observation": "failed" if context.has_failed else None,
+            "steps": [PlanStep(description=description, reason=plan.thought, tool=tool)],
+            "observation": "failed" if context.has_new_failure else None,
         }

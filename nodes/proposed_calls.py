@@ -16,7 +16,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Discriminator, Tag, create_model
 
-from arq_graph.agent.state import PlannedCall, ToolVerdict
+from arq_graph.agent.state import PendingCall, PlannedCall, ToolVerdict
 from arq_graph.nodes.confirmation import AgreementOutcome
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
@@ -24,11 +24,8 @@ from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, respond
 from arq_graph.reasoning.sections import as_json
 
-Field = tuple[Any, Any]
+FieldDefinition = tuple[Any, Any]
 """A field of a blueprint, for `create_model`."""
-
-Options = dict[str, tuple[type[ARQ], str]]
-"""The options of a choice, by their keys: a blueprint, and what it stands for in words."""
 
 Fault = tuple[str, str]
 """A path in an answer, and what is wrong there."""
@@ -38,7 +35,7 @@ _DOUBTS = {"another_request": "was stated for another request", "inferred": "is 
 
 
 class StillWanted(ARQ, ABC):
-    """What becomes of the calls that wait for the customer's yes."""
+    """The query about the calls that wait for the customer's yes."""
 
     still_wanted: list[str] | None = respond(
         "Ids in `awaiting_confirmation` of the calls that the customer, going by their last message, still wants or "
@@ -50,42 +47,42 @@ class StillWanted(ARQ, ABC):
 # --- asking
 
 
-def make_choice(question: str, options: Options) -> Field:
-    """Return a field whose answer is one of several blueprints."""
+def make_choice(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> FieldDefinition:
+    """Return a field whose answer is one of several options: each has a name, a blueprint and a description."""
     choices: dict[str, Any] = {}
-    for key, (blueprint, words) in options.items():
-        field: Any = {key: (blueprint, respond(words))}
-        choices[key] = create_model(f"{key}_chosen", __base__=InnerARQ, __doc__=words, **field)
+    for option, (blueprint, description) in options.items():
+        field: Any = {option: (blueprint, respond(description))}
+        choices[option] = create_model(f"{option}_chosen", __base__=InnerARQ, __doc__=description, **field)
     if len(choices) == 1:
         return next(iter(choices.values())), respond(question)
-    tagged: list[Any] = [Annotated[choice, Tag(key)] for key, choice in choices.items()]
-    return reduce(or_, tagged), respond(question, discriminator=Discriminator(_find_key))
+    tagged: list[Any] = [Annotated[choice, Tag(option)] for option, choice in choices.items()]
+    return reduce(or_, tagged), respond(question, discriminator=Discriminator(_find_option))
 
 
-def read_choice(answer: Any) -> tuple[str, Any]:
-    """Return the key of the option that an answer chose, and the option's answer."""
-    key = str(_find_key(answer))
-    return key, getattr(answer, key)
+def read_choice(choice: Any) -> tuple[str, Any]:
+    """Return the option that an answer chose, and the instance of its blueprint."""
+    option = str(_find_option(choice))
+    return option, getattr(choice, option)
 
 
-def _find_key(answer: Any) -> Any:
-    if isinstance(answer, Mapping):
-        return next(iter(answer), None)
-    return next(iter(getattr(type(answer), "model_fields", ())), None)
+def _find_option(choice: Any) -> Any:
+    if isinstance(choice, Mapping):
+        return next(iter(choice), None)
+    return next(iter(getattr(type(choice), "model_fields", ())), None)
 
 
 def make_call_options(
-    tools: Sequence[ToolSchema],
+    tools: Iterable[ToolSchema],
     basis: type[ARQ],
     reserved: Collection[str],
-    fields: Mapping[str, Field] | None = None,
-) -> Options:
-    """Return the options to call a tool, by the properties that stand for the tools, which aren't `reserved`.
+    fields: Mapping[str, FieldDefinition] | None = None,
+) -> dict[str, tuple[type[ARQ], str]]:
+    """Return the options to call a tool, by the properties used for the tools, which aren't `reserved`.
 
     `basis` is asked before each value of an argument, `fields` besides the arguments of each call.
     """
-    options: Options = {}
-    for tool in tools:
+    options: dict[str, tuple[type[ARQ], str]] = {}
+    for property_name, tool in map_properties(tools, reserved).items():
         call_fields: dict[str, Any] = {}
         if tool.arguments:
             call_fields["arguments"] = (tool.make_blueprint(basis), respond("Each of its arguments."))
@@ -96,12 +93,17 @@ def make_call_options(
                 respond("It takes no arguments: true makes the call."),
             )
         call = create_model(f"{tool.name}_call", __base__=InnerARQ, __doc__="The call.", **call_fields)
-        options[get_property_name(tool.name, reserved)] = (call, f"A call of {tool.name}.")
+        options[property_name] = (call, f"A call of {tool.name}.")
     return options
 
 
+def map_properties(tools: Iterable[ToolSchema], reserved: Collection[str]) -> dict[str, ToolSchema]:
+    """Return the tools by the properties used for them in a blueprint, which aren't `reserved`."""
+    return {get_property_name(tool.name, reserved): tool for tool in tools}
+
+
 def get_property_name(tool: str, reserved: Collection[str]) -> str:
-    """Return the property that stands for a tool, which isn't reserved."""
+    """Return the property used for a tool, which isn't reserved."""
     return f"tool_{tool}"[:64] if tool in reserved else tool
 
 
@@ -129,44 +131,45 @@ def parse_call(tool: ToolSchema, call: Any) -> tuple[dict[str, Any], list[Proble
 
 
 def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolVerdict]:
-    """Return the insights about the arguments that an answer asks the customer for, of tools that can be called."""
-    insights: list[ToolVerdict] = []
+    """Return the verdicts on the arguments that an answer asks the customer for, of tools that can be called."""
+    verdicts: list[ToolVerdict] = []
     for request in requests:
         if request.tool not in gate.granted:
             continue
         tool = gate.tools[request.tool]
         for argument in tool.arguments:
             if request.argument in (argument.name, argument.property_name):
-                insights += gate.report_problems(tool, {}, [Problem(argument, "missing")])
-    return insights
+                verdicts += gate.report_problems(tool, {}, [Problem(argument, "missing")])
+    return verdicts
 
 
 def explain_refusal(
-    tool: ToolSchema, verdict: Sequence[ToolVerdict], call_path: str, answer: str
+    tool: ToolSchema, verdicts: Iterable[ToolVerdict], call_path: str, reply_phrase: str
 ) -> list[Fault]:
     """Return why the gate refuses a call, for the model; nothing if it doesn't.
 
-    `call_path` is the call's path in the model's answer, `answer` names what the model says to the customer.
+    `call_path` is the call's path in the model's answer, `reply_phrase` names what the model says to the customer.
     """
-    keys = {argument.name: argument.property_name for argument in tool.arguments}
+    property_names = {argument.name: argument.property_name for argument in tool.arguments}
     faults: list[Fault] = []
-    for insight in verdict:
-        if insight.kind == "confirm":
+    for verdict in verdicts:
+        if verdict.kind == "confirm":
             reason = (
-                f"{insight.problem}; the call is taken up as it is, and code puts it to the customer below {answer}. "
-                f"Now give {answer} that stands above it: what they should know before agreeing, and what else there "
-                "is to say, without a question; it may be empty"
+                f"{verdict.problem}; the call is noted, and the customer is asked to confirm it below {reply_phrase}. "
+                f"Now write {reply_phrase}: what the customer should know before agreeing, and anything else to say, "
+                "without a question; it may be empty"
             )
             faults.append((call_path, reason))
-        elif insight.kind == "declined":
-            reason = f"{insight.problem}: take another way, or say in {answer} what is not possible"
+        elif verdict.kind == "declined":
+            reason = f"{verdict.problem}: take another way, or say in {reply_phrase} what is not possible"
             faults.append((call_path, reason))
-        elif insight.kind != "run":
+        elif verdict.kind != "run":
             path = f"{call_path}.arguments"
-            if insight.argument in keys:
-                path += f".{keys[insight.argument]}"
-            details = f" ({insight.problem})" if insight.problem else ""
-            faults.append((path, f"it is {insight.kind}{details}: ask the customer for it in {answer}"))
+            if verdict.argument in property_names:
+                path += f".{property_names[verdict.argument]}"
+            details = f" ({verdict.problem})" if verdict.problem else ""
+            reason = f"it is {verdict.kind}{details}: ask the customer for it in {reply_phrase}"
+            faults.append((path, reason))
     return faults
 
 
@@ -175,19 +178,19 @@ def explain_refusal(
 
 @dataclass(frozen=True)
 class Proposal:
-    """What one answer proposes to do, make a call or say something, and what code objects.
+    """The action that an answer proposes, a call or a text, with the objections of code.
 
     A proposal with `refusals` is not carried out. For `faults` another one is asked for, but it may be carried out.
-    `insights` are the gate's verdict on the call, or what the customer is asked for.
+    `verdicts` are the gate's verdicts on the call, or those on the arguments that the customer is asked for.
     """
 
     text: str = ""
     call: PlannedCall | None = None
     refusals: tuple[Fault, ...] = ()
     faults: tuple[Fault, ...] = ()
-    insights: tuple[ToolVerdict, ...] = ()
-    still_wanted: Sequence[str] = ()
-    """Ids of the pending calls that the customer still wants, by this answer."""
+    verdicts: tuple[ToolVerdict, ...] = ()
+    still_wanted: Sequence[PendingCall] = ()
+    """The pending calls that the customer still wants, by this answer."""
 
     @property
     def tool(self) -> str | None:
@@ -195,10 +198,9 @@ class Proposal:
         return self.call.tool if self.call else None
 
     def make_complaints(self, blueprint: type[Any]) -> list[Complaint]:
-        """Return what the model is told before it answers again."""
-        return [
-            Complaint(blueprint.__name__, path, problem) for path, problem in (*self.faults, *self.refusals)
-        ]
+        """Return the complaints that the model is told before it answers again."""
+        objections = self.faults + self.refusals
+        return [Complaint(blueprint.__name__, path, problem) for path, problem in objections]
 
 
 P = TypeVar("P", bound=Proposal)
@@ -207,46 +209,57 @@ P = TypeVar("P", bound=Proposal)
 class DecisionContext(Generic[P]):
     """The state that the answers to a question are checked against, and their `proposals`, the newest last."""
 
-    def __init__(self, gate: Gate, outcome: AgreementOutcome) -> None:
+    def __init__(self, gate: Gate, agreement_outcome: AgreementOutcome) -> None:
         self.gate = gate
-        self.outcome = outcome
+        self.agreement_outcome = agreement_outcome
         self.proposals: list[P] = []
 
     @property
-    def insights(self) -> list[ToolVerdict]:
-        """The insights about everything that was proposed."""
-        return [insight for proposal in self.proposals for insight in proposal.insights]
+    def proposed_verdicts(self) -> list[ToolVerdict]:
+        """The verdicts on everything that was proposed."""
+        verdicts: list[ToolVerdict] = []
+        for proposal in self.proposals:
+            verdicts.extend(proposal.verdicts)
+        return verdicts
 
-    def find_calls_to_confirm(self, still_wanted: Sequence[str]) -> list[ToolVerdict]:
-        """Return the calls that code asks the customer about: the pending ones that are still wanted, by their ids, and
-        the newest one that was proposed of each tool."""
-        pending = [call for id, call in self.outcome.pending.items() if id in still_wanted]
-        asked_again = [*self.outcome.insights, *self.gate.recheck_pending_calls(pending)]
-        calls = [insight for insight in asked_again if insight.kind == "confirm"]
-        newest = {insight.tool: insight for insight in self.insights if insight.kind == "confirm"}
-        return [*calls, *newest.values()]
+    def find_calls_to_confirm(self, still_wanted: Iterable[PendingCall]) -> list[ToolVerdict]:
+        """Return the calls that code asks the customer about, as verdicts.
+
+        They are the pending calls that are still wanted, and the newest one that was proposed of each tool.
+        """
+        verdicts = list(self.agreement_outcome.verdicts)
+        verdicts += self.gate.recheck_pending_calls(still_wanted)
+        to_confirm = [verdict for verdict in verdicts if verdict.kind == "confirm"]
+        newest = {verdict.tool: verdict for verdict in self.proposed_verdicts if verdict.kind == "confirm"}
+        to_confirm.extend(newest.values())
+        return to_confirm
 
 
-def merge_insights(
-    outcome: AgreementOutcome,
+def merge_verdicts(
+    agreement_outcome: AgreementOutcome,
     proposed: Iterable[ToolVerdict],
-    call_insights: Collection[ToolVerdict],
+    made: Collection[ToolVerdict],
     to_confirm: Collection[ToolVerdict],
     *,
     asks: bool,
 ) -> list[ToolVerdict]:
-    """Return the insights to record: about the calls that are made, refused, and asked about.
+    """Return the verdicts to record: those on pending calls, on all `proposed` calls, and those `to_confirm`.
 
-    Proposed calls that are neither made nor asked about count as declined. So do missing and invalid arguments, unless
-    the reply `asks` the customer for them.
+    Args:
+        agreement_outcome: The outcome of the question that the customer has answered.
+        proposed: The verdicts on everything that was proposed.
+        made: Those on the calls that are made now.
+        to_confirm: Those on the calls that the customer is asked about.
+        asks: True if the reply asks the customer for missing and invalid arguments.
     """
-    insights = [insight for insight in outcome.insights if insight.kind != "confirm"]
-    for insight in proposed:
-        if insight in to_confirm:
-            continue
-        is_asked_for = asks and insight.kind in ("missing", "invalid")
-        if not is_asked_for and insight not in call_insights:
-            insight = insight.model_copy(update={"kind": "declined", "argument": None})
-        insights.append(insight)
-    insights.extend(to_confirm)
-    return insights
+    verdicts = [verdict for verdict in agreement_outcome.verdicts if verdict.kind != "confirm"]
+    for verdict in proposed:
+        if verdict in to_confirm:
+            continue  # recorded below
+        is_asked_for = asks and verdict.kind in ("missing", "invalid")
+        if verdict not in made and not is_asked_for:
+            # Neither made nor asked about: another proposal took its place.
+            verdict = verdict.model_copy(update={"kind": "declined", "argument": None})
+        verdicts.append(verdict)
+    verdicts.extend(to_confirm)
+    return verdicts

@@ -6,17 +6,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
-from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, resolve_agreement
+from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, make_reply, resolve_agreement
 from arq_graph.nodes.events import ToolsDecided
-from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores
-from arq_graph.nodes.messages import answer_abandoned_calls, classify_result, make_agent_message
+from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.messages import answer_abandoned_calls, make_agent_message
 from arq_graph.nodes.proposed_calls import DecisionContext, P
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Complaint, Question
@@ -25,7 +25,7 @@ from arq_graph.reasoning.reasoner import ModelLike
 
 
 class StrategyNodeSettings(NodeSettings, total=False):
-    """Settings that all strategies share; `agrees` decides what else is a yes than the shipped list has."""
+    """Settings that all strategies share; `agrees` accepts further answers as a yes, besides the shipped list."""
 
     agrees: Agrees | None
 
@@ -53,112 +53,147 @@ class Strategy(AgentNode[ARQ]):
         agrees: Agrees | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        super().__init__(model, agent, ARQ, **settings)
+        super().__init__(model, agent, None, **settings)
         self.agrees = agrees
         self.tools = {name: ToolSchema(tool) for name, tool in agent.toolbox.items()}
 
-    def reason(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeRequests:
         """Make the call that the customer has agreed to; without one, decide."""
-        gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
-        gate.rules = yield from self.evaluate_policies(gate)
-        outcome = yield from resolve_agreement(gate, self.agrees)
-        if outcome.call is None:
-            return (yield from self.decide(gate, outcome))
-        state.emit(ToolsDecided(decisions=outcome.insights))
-        message = make_agent_message(self.agent.name, tool_calls=[outcome.call])
-        return {**self.make_update(gate, outcome.insights, [message]), **outcome.update}
+        self.check_attachments(state)
+        gate = yield from self.make_gate(state)
+        agreement_outcome = yield from resolve_agreement(gate, self.agrees)
+        if agreement_outcome.call is None:
+            return (yield from self.decide(gate, agreement_outcome))
+        verdicts = agreement_outcome.verdicts
+        state.emit(ToolsDecided(decisions=verdicts))
+        return self.make_calls(gate, verdicts, [agreement_outcome.call]) | agreement_outcome.update
 
     @abstractmethod
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
         """Ask the model, check the calls that it proposes with the gate, and return the update.
 
-        The insights of `outcome`, that of the question which the customer has answered, belong into the update.
+        Include the verdicts of `agreement_outcome` in the update.
         """
 
-    def evaluate_policies(self, gate: Gate) -> Generator[UserFunction, Any, ToolRules]:
-        """Return the rules of this strategy's policies that apply now; yields the policies' functions."""
+    def make_gate(self, state: StateView) -> Generator[UserFunction, Any, Gate]:
+        """Return the gate for this point of the turn; may yield functions of the user's that decide its rules."""
         yield from ()
-        return ToolRules()
+        return Gate(self.agent, state, self.tools)
 
     def describe_context(
         self,
         gate: Gate,
-        outcome: AgreementOutcome,
-        counts: Mapping[str, int],
-        lists: Mapping[str, Any],
+        agreement_outcome: AgreementOutcome,
+        counts: dict[str, int],
+        optional: dict[str, Any],
     ) -> dict[str, Any]:
         """Return the sections of a prompt's tail that describe the state.
 
-        `counts` and `lists` are added to the section `now`, without the empty lists.
+        `counts` and `optional` are added to the section `now`, without what is empty in `optional`.
         """
         active_ids = list(get_active_scores(self.agent, gate.state))
-        guidelines = [describe_guideline(self.agent.get_guideline(id)) for id in active_ids]
-        granted = [name for name in self.agent.toolbox if name in gate.granted]
-        candidates = [name for name in granted if not gate.rules.find_objection(name)]
+        candidates: list[str] = []
+        for name in self.agent.toolbox:
+            if name in gate.granted and not gate.rules.find_refusal(name):
+                candidates.append(name)
         asked_again: list[dict[str, Any]] = []
         refused: list[dict[str, Any]] = []
-        for insight in outcome.insights:
-            call: dict[str, Any] = {"tool": insight.tool, "arguments": insight.arguments}
-            if insight.kind == "confirm":
+        for verdict in agreement_outcome.verdicts:
+            call: dict[str, Any] = {"tool": verdict.tool, "arguments": verdict.arguments}
+            if verdict.kind == "confirm":
                 asked_again.append(call)
             else:
-                refused.append({**call, "why": insight.problem})
-        results = gate.conversation.current_turn_results
-        all_lists = {
+                refused.append(call | {"why": verdict.problem})
+        all_optional: dict[str, Any] = {
             "active": active_ids,
-            "results": [line.id for line in results],
+            "results": [line.id for line in gate.state.conversation.current_turn_results],
             "failed": [line.id for line in gate.failed_results],
-            "empty": [line.id for line in results if classify_result(line) == "empty"],
-            "awaiting_confirmation": outcome.describe_pending(),
+            "empty": [line.id for line in gate.empty_results],
+            "awaiting_confirmation": agreement_outcome.describe_pending(),
             "asked_about_again": asked_again,
             "refused": refused,
-            **lists,
         }
-        return {
-            **self.describe_turn(gate.state, {"candidates": candidates, **counts}, all_lists),
-            "active_guidelines": guidelines if self.agent.guidelines else None,
-        }
+        values: dict[str, Any] = {"candidates": candidates}
+        sections = self.describe_turn(gate.state, values | counts, all_optional | optional)
+        sections["active_guidelines"] = None
+        if self.agent.guidelines:
+            guidelines = [self.agent.get_guideline(id) for id in active_ids]
+            sections["active_guidelines"] = [describe_guideline(guideline) for guideline in guidelines]
+        return sections
 
     def make_question(
         self, context: DecisionContext[P], sections: Mapping[str, Any], review: Callable[[Any], P]
     ) -> Question[Any]:
-        """Return the question what to do now, with the sections in the prompt's tail.
+        """Build the question, with the sections in the prompt's tail.
 
         `review` returns what an answer proposes. Each proposal is added to the context, also if code objects to it: the
         call in it may need the customer's agreement.
+
+        Each answer is reviewed twice, first for its complaints and then as a proposal. In `Parallel` the two may happen
+        in different contexts: the complaints in that of the speculative question, and the proposal in that of the
+        question asked now, to which the answer is replayed.
         """
 
         def check(value: Any) -> list[Complaint]:
             return review(value).make_complaints(type(value))
 
         def add_proposal(value: Any, _: Sequence[Complaint]) -> None:
-            context.proposals.append(review(value))
+            # Reviewed before it is added, since a review reads the earlier proposals.
+            proposal = review(value)
+            context.proposals.append(proposal)
 
-        prompt = self.build_prompt(context.gate.conversation, sections, head=self.head)
+        prompt = self.build_prompt(context.gate.state.conversation, sections)
         active_ids = tuple(sections["now"].get("active", ()))
         return Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=add_proposal)
 
-    def make_update(
-        self, gate: Gate, decisions: Iterable[ToolVerdict], messages: Sequence[BaseMessage] = ()
+    def make_calls(self, gate: Gate, verdicts: Iterable[ToolVerdict], calls: Sequence[ToolCall]) -> Update:
+        """Return the update with the verdicts, and a message that makes the calls."""
+        message = make_agent_message(self.agent.name, tool_calls=list(calls))
+        return self.make_update(gate, verdicts, [message])
+
+    def send_reply(
+        self,
+        gate: Gate,
+        verdicts: Iterable[ToolVerdict],
+        text: str,
+        to_confirm: Sequence[ToolVerdict],
+        metadata: Mapping[str, Any] | None = None,
     ) -> Update:
-        """Return the update with the decisions on calls, and the messages that follow from them."""
-        insights: dict[str, ToolVerdict] = {}
-        for insight in decisions:
-            key = insight.model_dump_json()
-            if insight.kind == "confirm" and insight.tool in self.tools:
+        """Return the update with the verdicts, and a reply that asks the customer to confirm the last ones."""
+        reply = make_reply(self.agent, gate.state, text, to_confirm, metadata=metadata)
+        gate.state.emit(reply.event)
+        return self.make_update(gate, verdicts, [reply.message]) | reply.update
+
+    def make_update(
+        self, gate: Gate, verdicts: Iterable[ToolVerdict], messages: Sequence[BaseMessage] = ()
+    ) -> Update:
+        """Return the update with the verdicts on calls, and the messages that follow from them.
+
+        The calls made before in this turn are recorded again. So is what the last reply asked the customer for, unless
+        its tool was called since.
+        """
+        distinct: dict[str, ToolVerdict] = {}
+        for verdict in verdicts:
+            identity = verdict.model_dump_json()
+            if verdict.kind == "confirm" and verdict.tool in self.tools:
                 # The customer is asked once about calls that do the same.
-                key = self.tools[insight.tool].make_call_identity(insight.arguments)
-            insights.setdefault(key, insight)
-        calls = list(gate.previous_calls)
-        calls += [insight for insight in insights.values() if insight.kind == "run"]
-        others = [insight for insight in insights.values() if insight.kind != "run"]
-        called_tools = {call.tool for call in calls}
-        answered_insights = find_requests_of_last_reply(gate.state)
-        still_open = [insight for insight in answered_insights if insight.tool not in called_tools]
-        records = [*still_open, *calls, *others]
+                identity = self.tools[verdict.tool].make_call_identity(verdict.arguments)
+            distinct.setdefault(identity, verdict)
+        runs = list(gate.previous_calls)
+        others: list[ToolVerdict] = []
+        for verdict in distinct.values():
+            if verdict.kind == "run":
+                runs.append(verdict)
+            else:
+                others.append(verdict)
+        called_tools = {run.tool for run in runs}
+        requests = find_requests_of_last_reply(gate.state)
+        unmet_requests = [request for request in requests if request.tool not in called_tools]
+        records = unmet_requests + runs + others
 
         update: Update = {"tool_insights": gate.state.replace_records("tool_insights", records)}
-        all_messages = [*answer_abandoned_calls(gate.state.messages, self.tools), *messages]
+        all_messages = answer_abandoned_calls(gate.state.messages, self.tools)
+        all_messages.extend(messages)
         if all_messages:
             update[self.messages_key] = all_messages
         return update

@@ -26,8 +26,8 @@ from arq_graph.reasoning.schema import NotStrict, make_strict_schema
 MAX_SHOWN_CHOICES = 12
 """How many values of an enum the prompt shows as an argument's type."""
 
-# A name that could be taken for the key of another argument doesn't serve as a key.
-_KEY = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
+# A name that could be taken for the property of another argument doesn't serve as a property's name.
+_PROPERTY_NAME = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
 
 
 class ArgumentDecision(ARQ):
@@ -109,15 +109,15 @@ class ToolSchema:
         definitions = dict(self._schema.get("definitions") or {})
         definitions.update(self._schema.get("$defs") or {})
         required = self._schema.get("required") or ()
-        arguments = []
+        arguments: list[Argument] = []
         self.defaults: dict[str, Any] = {}
         properties = self._schema.get("properties") or {}
-        for number, (name, property) in enumerate(properties.items(), start=1):
-            if not isinstance(property, Mapping):
-                property = {}  # `true` allows any value
-            arguments.append(_make_argument(number, name, property, definitions, name in required))
-            if "default" in property:
-                self.defaults[name] = property["default"]
+        for number, (name, schema) in enumerate(properties.items(), start=1):
+            if not isinstance(schema, Mapping):
+                schema = {}  # `true` allows any value
+            arguments.append(_make_argument(number, name, schema, definitions, name in required))
+            if "default" in schema:
+                self.defaults[name] = schema["default"]
         self.arguments = tuple(arguments)
 
     def make_call_identity(self, arguments: Mapping[str, Any]) -> str:
@@ -128,26 +128,28 @@ class ToolSchema:
         if self._model is not None:
             with suppress(Exception):  # a tool's own validator may raise anything
                 values = self._model.model_validate(values).model_dump(mode="json", exclude_unset=True)
-        return json.dumps([self.name, {**self.defaults, **values}], sort_keys=True, default=str)
+        return json.dumps([self.name, self.defaults | values], sort_keys=True, default=str)
 
     def make_blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
         """Return a blueprint with one decision per argument; `basis` is asked before each value."""
-        words = "Each argument." if basis else "Each argument; below a score of 5, none needs to be given."
+        description = "Each argument."
+        if basis is None:
+            description = "Each argument; below a score of 5, none needs to be given."
         fields: dict[str, Any] = {}
         for argument in self.arguments:
             decision = _make_decision(json.dumps(argument.schema), basis)
             fields[argument.property_name] = (decision, respond(argument.description))
-        return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=words, **fields)
+        return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=description, **fields)
 
-    def parse(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
+    def parse(self, answer: Any) -> tuple[dict[str, Any], list[Problem]]:
         """Return the arguments that an answer gives, and the problems with them.
 
-        `decisions` is an instance of the blueprint; None if the tool has no arguments.
+        `answer` is an instance of the blueprint; None if the tool has no arguments.
         """
         arguments: dict[str, Any] = {}
         problems: dict[str, Problem] = {}
         for argument in self.arguments:
-            decision = getattr(decisions, argument.property_name)
+            decision = getattr(answer, argument.property_name)
             if not decision.given:
                 continue
             value = decision.value
@@ -219,88 +221,84 @@ def _as_model(schema: Any) -> type[BaseModel] | None:
 def _make_argument(
     number: int,
     name: str,
-    property: Mapping[str, Any],
+    schema: Mapping[str, Any],
     definitions: Mapping[str, Any],
     is_required: bool,
 ) -> Argument:
-    schema: dict[str, Any] | None
-    try:
-        schema = make_strict_schema(_inline_references(property, definitions))
-        schema = {key: value for key, value in schema.items() if key != "description"}
-    except NotStrict:
-        schema = None
-    is_key = _KEY.fullmatch(name) and not hasattr(ARQ, name)
+    strict_schema: dict[str, Any] | None = None
+    with suppress(NotStrict):
+        strict_schema = make_strict_schema(_inline_references(schema, definitions))
+        strict_schema.pop("description", None)
+    is_property_name = _PROPERTY_NAME.fullmatch(name) and not hasattr(ARQ, name)
     return Argument(
         name=name,
-        property_name=name if is_key else f"argument_{number}",
-        type=_describe_type(property),
+        property_name=name if is_property_name else f"argument_{number}",
+        type=_describe_type(schema),
         required=is_required,
-        description=str(property.get("description") or name_in_words(name)),
-        schema=schema,
+        description=str(schema.get("description") or name_in_words(name)),
+        schema=strict_schema,
     )
 
 
 @lru_cache(maxsize=1024)  # making a class takes long
-def _make_decision(schema: str, basis: type[ARQ] | None) -> type[ARQ]:
+def _make_decision(schema_json: str, basis: type[ARQ] | None) -> type[ARQ]:
     """Return the decision on a value of one type, shared by all arguments of that type.
 
     Args:
-        schema: The type's strict schema as JSON; `null` if the value is a string that holds JSON.
+        schema_json: The type's strict schema as JSON; `null` if the value is a string that holds JSON.
         basis: Queries that are asked before the value.
     """
     if basis is not None:
-        decision = _make_decision(schema, None)
+        decision = _make_decision(schema_json, None)
         name = f"{basis.__name__}_{decision.__name__}"
         # The fields of the last base come first.
         return create_model(name, __base__=(decision, basis), __doc__=decision.__doc__)
+    schema = json.loads(schema_json)
     value: Any
-    strict = json.loads(schema)
-    if strict is None:
-        name, value, words = "json", str | None, "The value as a string that holds JSON"
+    if schema is None:
+        name = "json"
+        value = (str | None, respond("The value as a string that holds JSON, null if not given."))
     else:
-        name = strict["type"] if strict.keys() == {"type"} else f"{crc32(schema.encode()):x}"
-        value = Annotated[Any, WithJsonSchema({"anyOf": [strict, {"type": "null"}]})]
-        words = "The value"
+        name = schema["type"] if schema.keys() == {"type"} else f"{crc32(schema_json.encode()):x}"
+        nullable: Any = Annotated[Any, WithJsonSchema({"anyOf": [schema, {"type": "null"}]})]
+        value = (nullable, respond("The value, null if not given."))
     return create_model(
-        f"Decision_{name}",
-        __base__=ArgumentDecision,
-        __doc__=ArgumentDecision.__doc__,
-        value=(value, respond(f"{words}, null if not given.")),
+        f"Decision_{name}", __base__=ArgumentDecision, __doc__=ArgumentDecision.__doc__, value=value
     )
 
 
-def _inline_references(schema: Any, definitions: Mapping[str, Any], open_names: tuple[str, ...] = ()) -> Any:
-    """Replace each `$ref` by its definition.
+def _inline_references(schema: Any, definitions: Mapping[str, Any], parents: tuple[str, ...] = ()) -> Any:
+    """Replace each `$ref` by its definition; `parents` are the names of the definitions around it.
 
     Raises:
         NotStrict: A reference is recursive or leads nowhere.
     """
     if isinstance(schema, list):
-        return [_inline_references(item, definitions, open_names) for item in schema]
+        return [_inline_references(item, definitions, parents) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     reference = schema.get("$ref")
     if reference is None:
-        return {key: _inline_references(value, definitions, open_names) for key, value in schema.items()}
+        return {key: _inline_references(value, definitions, parents) for key, value in schema.items()}
     place, _, name = str(reference).rpartition("/")
-    if name in open_names or name not in definitions or place not in ("#/$defs", "#/definitions"):
+    if name in parents or name not in definitions or place not in ("#/$defs", "#/definitions"):
         raise NotStrict(f"{reference} refers to itself or to nothing")
-    return _inline_references(definitions[name], definitions, (*open_names, name))
+    return _inline_references(definitions[name], definitions, (*parents, name))
 
 
-def _describe_type(property: Any) -> str:
-    """Return a property's type in words, such as "list of integer or null"."""
-    if not isinstance(property, Mapping):
+def _describe_type(schema: Any) -> str:
+    """Return a type in words, such as "list of integer or null"."""
+    if not isinstance(schema, Mapping):
         return "any"
-    if "anyOf" in property:
-        return " or ".join(dict.fromkeys(map(_describe_type, property["anyOf"])))
-    if "enum" in property:
-        return "one of " + ", ".join(map(json.dumps, property["enum"][:MAX_SHOWN_CHOICES]))
-    if "$ref" in property:
-        return str(property["$ref"]).rsplit("/", 1)[-1]
-    kind = property.get("format") or property.get("type", "any")
-    if kind == "array" and isinstance(property.get("items"), Mapping):
-        return f"list of {_describe_type(property['items'])}"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_describe_type, schema["anyOf"])))
+    if "enum" in schema:
+        return "one of " + ", ".join(map(json.dumps, schema["enum"][:MAX_SHOWN_CHOICES]))
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    kind = schema.get("format") or schema.get("type", "any")
+    if kind == "array" and isinstance(schema.get("items"), Mapping):
+        return f"list of {_describe_type(schema['items'])}"
     if isinstance(kind, list):
         return " or ".join(map(str, kind))
     return str(kind)

@@ -6,6 +6,7 @@ Query keys are the paper's where they fit into the 64 characters that some provi
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 from pydantic import create_model
@@ -19,7 +20,6 @@ from arq_graph.nodes.channels import count_tool_rounds
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -34,15 +34,15 @@ MAX_CALLS_PER_TOOL = 8
 
 
 class Applicability(ARQ):
-    """How much one call is called for; stands before the arguments."""
+    """The need for one call; asked before the arguments."""
 
     applicability_rationale: str = query("Does this call need to be made now, and what for?")
     relevant_subtleties: str | None = query("Which of the subtleties matter to it? Null: none.")
     score: int = respond("How much the call is called for now, 1 to 10.", ge=1, le=10)
 
 
-class Verdict(ARQ):
-    """Whether the call is to be made; stands behind the arguments."""
+class CallDecision(ARQ):
+    """The decision to make the call; asked after the arguments."""
 
     same_call_is_already_staged: bool = query("Does a result in `staged` come from this very call?")
     repeat_is_justified: bool = respond("If that call is staged: is there a reason to make it again?")
@@ -50,7 +50,7 @@ class Verdict(ARQ):
 
 
 class Comparison(ARQ):
-    """How the call compares with other tools; asked where the agent has several."""
+    """The comparison of the call with other tools; asked if the agent has several."""
 
     potentially_better_tool_rationale: str | None = query(
         "If another of `other_candidates` may fit better: how do they compare? Null: there is none."
@@ -77,26 +77,27 @@ class ToolBatch(ARQ, ABC):
     most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
 
 
-def make_tool_blueprint(tool: ToolSchema, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
+_RESERVED_NAMES = frozenset({*ToolBatch.model_fields, *StillWanted.model_fields})
+
+
+def make_tool_blueprint(
+    tool: ToolSchema, *, with_comparison: bool = False, with_pending_calls: bool = False
+) -> type[ARQ]:
     """Return the blueprint that asks about a tool, in a property with its name.
 
-    `compared` adds a comparison with other tools, `confirmed` the question which pending calls are still wanted.
+    `with_comparison` adds a comparison with other tools, `with_pending_calls` the question which pending calls are
+    still wanted.
     """
-    candidate: Any = (_make_candidate(tool, compared), respond(str(CandidateTool.__doc__)))
-    fields = {get_tool_property(tool.name): candidate}
-    bases = (ToolBatch, StillWanted) if confirmed else (ToolBatch,)
+    candidate: Any = (_make_candidate(tool, with_comparison), respond(str(CandidateTool.__doc__)))
+    fields = {get_property_name(tool.name, _RESERVED_NAMES): candidate}
+    bases = (ToolBatch, StillWanted) if with_pending_calls else (ToolBatch,)
     return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **fields)
 
 
-def get_tool_property(tool: str) -> str:
-    """Return the property that asks about a tool: its name, unless a query of the batch has the same."""
-    return get_property_name(tool, {*ToolBatch.model_fields, *StillWanted.model_fields})
-
-
-def _make_candidate(tool: ToolSchema, compared: bool) -> type[ARQ]:
-    # The fields of the last base come first: the applicability, the arguments, the comparison, the verdict.
-    bases: list[type[ARQ]] = [Verdict]
-    if compared:
+def _make_candidate(tool: ToolSchema, with_comparison: bool) -> type[ARQ]:
+    # The fields of the last base come first: the applicability, the arguments, the comparison, the decision.
+    bases: list[type[ARQ]] = [CallDecision]
+    if with_comparison:
         bases.append(Comparison)
     if tool.arguments:
         arguments = tool.make_blueprint()
@@ -117,7 +118,7 @@ class ToolCaller(Strategy):
     """Decide on the tools that the active guidelines grant; write the calls as a message, and `tool_insights`.
 
     Every candidate tool is asked about in parallel. A call is made if it is called for, no other candidate fits
-    better, and the gate lets it through. What it lacks becomes an insight, which the reply asks the customer about.
+    better, and the gate lets it through. The reply asks the customer about what a call lacks.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -126,8 +127,9 @@ class ToolCaller(Strategy):
         max_speculative_tools: In `Parallel`, how many tools it is asked about before it is known which are granted,
             beginning with those that are always available or were proposed before. It is asked about others once they
             are granted. 0 or more.
-        **settings: `agrees`: a function of the customer's message and the question that says what else is a yes;
-            `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
+        **settings: `agrees`: a function of the customer's message and the question that accepts further answers as a
+            yes, besides the shipped list; `template`, `temperature` (the paper's 0.05), and the others of
+            `BlueprintNode`.
 
     Raises:
         InputError: `max_rounds` is below 1, or `max_speculative_tools` below 0. `BlueprintNode` lists what running
@@ -135,10 +137,9 @@ class ToolCaller(Strategy):
     """
 
     module = "tools"
-    assumes_all_match = True
     prompt_name = "tool_caller"
-    make_example_blueprint = staticmethod(lambda tools, **options: make_tool_blueprint(*tools, **options))
-    example_options: ClassVar = {"compared": True}
+    is_optimistic = True
+    example_options: ClassVar = {"with_comparison": True}
 
     def __init__(
         self,
@@ -154,64 +155,72 @@ class ToolCaller(Strategy):
         super().__init__(model, agent, **settings)
         self.blueprints: dict[str, type[ARQ]] = {}
         self.heads: dict[str, str] = {}
-        self.properties: dict[str, str] = {}
-        is_compared = len(self.tools) > 1
         for name, tool in self.tools.items():
-            is_confirmed = name in agent.get_confirmed_tools("customer")
-            self.blueprints[name] = make_tool_blueprint(tool, compared=is_compared, confirmed=is_confirmed)
+            self.blueprints[name] = make_tool_blueprint(
+                tool,
+                with_comparison=len(self.tools) > 1,
+                with_pending_calls=name in agent.get_confirmed_tools("customer"),
+            )
             self.heads[name] = self.render_head(tools=[describe_tool(agent, tool)])
-            self.properties[name] = get_tool_property(name)
 
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
+    @staticmethod
+    def make_blueprint(tools: Sequence[ToolSchema], *, with_comparison: bool = False) -> type[ARQ]:
+        """Return the blueprint of a worked example, which is about one tool."""
+        (tool,) = tools
+        return make_tool_blueprint(tool, with_comparison=with_comparison)
+
+    def is_same_question(self, speculative: Question[Any], question: Question[Any]) -> bool:
+        """Return whether exactly the guidelines that the tool was asked about with grant it."""
+        return speculative.guidelines == question.guidelines
+
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
         """Ask about every candidate tool, and make the calls that pass the gate."""
+        verdicts = list(agreement_outcome.verdicts)
         if count_tool_rounds(gate.state) >= self.max_rounds:
-            return self.make_update(gate, outcome.insights) if outcome.insights else {}
-        tools = self._choose_tools(gate, outcome)
-        questions = [self._make_tool_question(tool.name, gate, outcome) for tool in tools]
+            return self.make_update(gate, verdicts) if verdicts else {}
+        tools = self._choose_tools(gate, agreement_outcome)
+        questions = [self._make_tool_question(tool.name, gate, agreement_outcome) for tool in tools]
         answers = yield from self.ask_questions(*questions)
-        decisions = list(outcome.insights)
         for tool, answer in zip(tools, answers, strict=True):
-            still_wanted = getattr(answer.value, "still_wanted", None) or ()
-            pending = [call for id, call in outcome.pending.items() if id in still_wanted]
-            decisions += gate.recheck_pending_calls(pending)
+            still_wanted = agreement_outcome.select_still_wanted(answer.value)
+            verdicts += gate.recheck_pending_calls(still_wanted)
             if tool.name in gate.granted:
-                candidate = getattr(answer.value, self.properties[tool.name])
-                decisions += _check_candidate(gate, tool, candidate)
-        gate.state.emit(ToolsDecided(decisions=tuple(decisions)))
-        runs = [decision for decision in decisions if decision.kind == "run"]
+                candidate = getattr(answer.value, get_property_name(tool.name, _RESERVED_NAMES))
+                verdicts += _check_candidate(gate, tool, candidate)
+        gate.state.emit(ToolsDecided(decisions=tuple(verdicts)))
+        runs = [verdict for verdict in verdicts if verdict.kind == "run"]
         if not runs:
-            return self.make_update(gate, decisions)
-        calls = [make_call(run.tool, run.arguments) for run in runs]
-        message = make_agent_message(self.agent.name, tool_calls=calls)
-        return self.make_update(gate, decisions, [message])
+            return self.make_update(gate, verdicts)
+        return self.make_calls(gate, verdicts, [make_call(run.tool, run.arguments) for run in runs])
 
-    def _choose_tools(self, gate: Gate, outcome: AgreementOutcome) -> list[ToolSchema]:
+    def _choose_tools(self, gate: Gate, agreement_outcome: AgreementOutcome) -> list[ToolSchema]:
         """Return the tools to ask about: those that may be called, and those of pending calls."""
         names = set(gate.granted)
-        names.update(call.tool for call in outcome.pending.values())
+        names.update(call.tool for call in agreement_outcome.pending.values())
         tools = [tool for name, tool in self.tools.items() if name in names]
         if not gate.state.is_speculative:
             return tools
         # Any tool might be granted: those that probably are come first.
         likely_names = set(self.agent.always_available)
-        insights = gate.state.read_records("tool_insights", ToolVerdict)
-        likely_names.update(insight.tool for insight in insights)
+        verdicts = gate.state.read_records("tool_insights", ToolVerdict)
+        likely_names.update(verdict.tool for verdict in verdicts)
         tools.sort(key=lambda tool: tool.name not in likely_names)
         return tools[: self.max_speculative_tools]
 
-    def _make_tool_question(self, tool: str, gate: Gate, outcome: AgreementOutcome) -> Question[Any]:
+    def _make_tool_question(
+        self, tool: str, gate: Gate, agreement_outcome: AgreementOutcome
+    ) -> Question[Any]:
         granted_by = gate.granted.get(tool, ())
-        facts = {
-            "candidates": [tool] if tool in gate.granted else [],
-            "active": list(granted_by),
-        }
-        lists = {
+        values = {"candidates": [tool] if tool in gate.granted else [], "active": list(granted_by)}
+        pending = agreement_outcome.describe_pending()
+        optional = {
             "other_candidates": [name for name in self.tools if name in gate.granted and name != tool],
-            "staged": [line.id for line in gate.conversation.current_turn_results],
-            "awaiting_confirmation": [call for call in outcome.describe_pending() if call["tool"] == tool],
+            "staged": [line.id for line in gate.state.conversation.current_turn_results],
+            "awaiting_confirmation": [call for call in pending if call["tool"] == tool],
         }
-        context = {**self.describe_turn(gate.state, facts, lists), "ahead": gate.state.is_speculative}
-        prompt = self.build_prompt(gate.conversation, context, head=self.heads[tool])
+        sections = self.describe_turn(gate.state, values, optional)
+        sections["is_speculative"] = gate.state.is_speculative
+        prompt = self.build_prompt(gate.state.conversation, sections, head=self.heads[tool])
         return Question(self.blueprints[tool], prompt, name=tool, guidelines=granted_by)
 
 
@@ -221,26 +230,28 @@ def _check_candidate(gate: Gate, tool: ToolSchema, candidate: Any) -> list[ToolV
     if not calls:
         reason = getattr(candidate, "subtleties_to_be_aware_of", "")
         return [gate.make_verdict(tool, "declined", {}, "no call was proposed", rationale=reason)]
-    decisions: list[ToolVerdict] = []
-    proposed_keys: set[str] = set()
+    verdicts: list[ToolVerdict] = []
+    proposed_identities: set[str] = set()
     for call in calls:
         arguments, problems = tool.parse(getattr(call, "arguments", None))
-        key = tool.make_call_identity(arguments)
-        if objection := _find_model_objection(gate, tool, call, has_problems=bool(problems)):
-            verdict = [gate.make_verdict(tool, "declined", arguments, objection)]
-        elif key in proposed_keys:
-            verdict = [gate.make_verdict(tool, "declined", arguments, "the same call was proposed twice")]
+        identity = tool.make_call_identity(arguments)
+        if refusal := _find_model_refusal(gate, tool, call, has_problems=bool(problems)):
+            call_verdicts = [gate.make_verdict(tool, "declined", arguments, refusal)]
+        elif identity in proposed_identities:
+            reason = "the same call was proposed twice"
+            call_verdicts = [gate.make_verdict(tool, "declined", arguments, reason)]
         else:
             is_justified = call.repeat_is_justified
-            verdict = gate.check(tool, arguments, problems, repeat_is_justified=is_justified)
-        proposed_keys.add(key)
+            call_verdicts = gate.check(tool, arguments, problems, repeat_is_justified=is_justified)
+        proposed_identities.add(identity)
         judgement = {"score": call.score, "rationale": getattr(call, "applicability_rationale", "")}
-        decisions += [insight.model_copy(update=judgement) for insight in verdict]
-    return decisions
+        for verdict in call_verdicts:
+            verdicts.append(verdict.model_copy(update=judgement))
+    return verdicts
 
 
-def _find_model_objection(gate: Gate, tool: ToolSchema, call: Any, *, has_problems: bool) -> str:
-    """Return why the model itself doesn't want a call that it proposed (Appendix B); empty if it does."""
+def _find_model_refusal(gate: Gate, tool: ToolSchema, call: Any, *, has_problems: bool) -> str | None:
+    """Return why the model itself doesn't want a call that it proposed (Appendix B); None if it does."""
     if call.score < MIN_CALL_SCORE:
         return f"score {call.score} is below {MIN_CALL_SCORE}"
     better_tool = getattr(call, "potentially_better_tool_name", None)
@@ -250,4 +261,4 @@ def _find_model_objection(gate: Gate, tool: ToolSchema, call: Any, *, has_proble
     # A model says that a call should not run if it lacks an argument: the customer is asked for it.
     if not call.should_run and not has_problems:
         return "the model says that it should not run"
-    return ""
+    return None

@@ -1,4 +1,4 @@
-"""Running tools: the router that leads to them, and LangGraph's `ToolNode` behind the gate."""
+"""Running tools: the router that leads to them, and LangGraph's `ToolNode` with a guard around each call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from langchain_core.messages import (
     AnyMessage,
     BaseMessage,
     HumanMessage,
-    ToolCall,
     ToolMessage,
     convert_to_messages,
 )
@@ -24,13 +23,13 @@ from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import unwrap_exception_group
 from arq_graph.nodes.channels import Node, StateView, get_channel_types
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.gate import find_refusal, get_granted_tools
+from arq_graph.nodes.gate import find_execution_refusal, get_granted_tools
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.steps import run_awaitable
 
 MAX_ERROR_LENGTH = 500
-"""How many characters of a tool's error the model sees."""
+"""Characters of a tool's error that the model sees."""
 
 SPOKE_FOR_CUSTOMER = (
     "the tool ran, but its update was refused: it wrote a message in the customer's name; what a tool found belongs in "
@@ -48,15 +47,16 @@ def route_calls(
     otherwise: str | Sequence[str] = "message",
     messages_key: str = "messages",
 ) -> Callable[[Any], str | Sequence[str] | list[Send]]:
-    """Return the router behind a node that may call tools: to an operator's approval, to the tools, or past them.
+    """Return the router after a node that may call tools: to an operator's approval, to the tools, or past them.
 
     Each call goes to the tools by a `Send` of its own, so that a finished call is not repeated when the turn resumes
     after a crash. The router's return annotation lists its destinations, so a graph draws its edges without a path map.
 
     Args:
         agent: The specification.
-        approve: Name of the node that asks an operator; None behind that node itself. Tools run in the node `tools`.
-        again: Name of the tool caller's node. Set it behind a re-match: if a tool that the caller hasn't considered
+        approve: Name of the node that asks an operator; None in the router after that node. Tools run in the node
+            `tools`.
+        again: Name of the tool caller's node. Set it after a re-match: if a tool that the caller hasn't considered
             has become available, the caller has another round.
         otherwise: Where to go without a call; may be several nodes.
         messages_key: Channel of the messages.
@@ -73,8 +73,8 @@ def route_calls(
         if calls:
             return [Send("tools", [call]) for call in calls]
         if again:
-            insights = state_view.read_turn_records("tool_insights", ToolVerdict, state_view.turn_id)
-            considered_tools = {insight.tool for insight in insights}
+            verdicts = state_view.read_turn_records("tool_insights", ToolVerdict, state_view.turn_id)
+            considered_tools = {verdict.tool for verdict in verdicts}
             if get_granted_tools(agent, state_view).keys() - considered_tools:
                 return again
         return otherwise
@@ -96,10 +96,10 @@ def route_calls(
 
 
 class ToolCallGuard:
-    """The gate around a `ToolNode` that has other tools besides the agent's.
+    """The guard around each call of a `ToolNode` that has other tools besides the agent's.
 
-    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`; pass `awrap_tool_call` too, for
-    async runs. It refuses the same calls as `make_tool_node`. Calls of tools that aren't the specification's pass.
+    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=guard.wrap_tool_call)`; pass `awrap_tool_call` too, for
+    async runs. It refuses the same calls as `guarded_tools`. Calls of tools that aren't the specification's pass.
 
     Args:
         agent: The specification.
@@ -116,10 +116,8 @@ class ToolCallGuard:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return handler(request)
-        state = StateView(request.state, self.messages_key, agent=self.agent.name)
-        if reason := find_refusal(self.agent, state, request.tool_call):
-            return self._report(state, request.tool_call, make_tool_message(request.tool_call, reason))
-        return self._report(state, request.tool_call, handler(_with_sync_function(request)))
+        result = self._refuse(request) or handler(_with_sync_function(request))
+        return self._accept_result(request, result)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
@@ -127,13 +125,18 @@ class ToolCallGuard:
         """Run a call, or refuse it, in an async run."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return await handler(request)
-        state = StateView(request.state, self.messages_key, agent=self.agent.name)
-        if reason := find_refusal(self.agent, state, request.tool_call):
-            return self._report(state, request.tool_call, make_tool_message(request.tool_call, reason))
-        return self._report(state, request.tool_call, await handler(request))
+        result = self._refuse(request) or await handler(request)
+        return self._accept_result(request, result)
 
-    def _report(self, state: StateView, call: ToolCall, result: ToolResult) -> ToolResult:
+    def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
+        state = StateView(request.state, self.messages_key, agent=self.agent.name)
+        reason = find_execution_refusal(self.agent, state, request.tool_call)
+        return make_tool_message(request.tool_call, reason) if reason else None
+
+    def _accept_result(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
         """Emit an event about a call, and return its result; one that speaks for the customer is replaced."""
+        call = request.tool_call
+        state = StateView(request.state, self.messages_key, agent=self.agent.name)
         messages: list[BaseMessage] = []
         for message, is_for_this_graph in self._iterate_messages(result):
             messages.append(message)
@@ -142,21 +145,27 @@ class ToolCallGuard:
                 result = make_tool_message(call, SPOKE_FOR_CUSTOMER)
                 messages = [result]
                 break
-        results = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
-        results.append(make_tool_message(call, "", "success"))  # a tool may write no message of its own
+        tool_message = make_tool_message(call, "", "success")  # a tool may write no message of its own
+        for message in messages:
+            if isinstance(message, ToolMessage) and message.tool_call_id == call["id"]:
+                tool_message = message
+                break
         event = ToolCalled(
             tool=call["name"],
             arguments=dict(call["args"]),
             call_id=call["id"] or "",
-            status=results[0].status,
+            status=tool_message.status,
             # A lone surrogate in an event is an error, and would turn the tool's success into one.
-            result=clean(results[0].text),
+            result=clean(tool_message.text),
         )
         state.emit(event)
         return result
 
     def _iterate_messages(self, result: Any) -> Iterator[tuple[BaseMessage, bool]]:
-        """Yield the messages that a tool writes, each with whether it is for this graph, not for its parent."""
+        """Yield the messages that a tool writes, each with whether it is for this graph, not for its parent.
+
+        A tool that returns several updates has a list as its result.
+        """
         if isinstance(result, list):
             for item in result:
                 yield from self._iterate_messages(item)
@@ -169,14 +178,14 @@ class ToolCallGuard:
 
 
 class _GuardedToolNode(ToolNode, Node):
-    """A `ToolNode` that declares the channels its gate reads; otherwise it gets those of the graph's own schema."""
+    """A `ToolNode` that declares the channels its guard reads; otherwise it gets those of the graph's own schema."""
 
 
-def make_tool_node(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
+def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
     It refuses calls of tools that no active guideline of this turn grants, wherever they come from, and calls that need
-    an agreement which nobody has given to them. A refusal, an error of the tool and wrong arguments become tool
+    an agreement and have none. A refusal, an error of the tool and wrong arguments become tool
     messages with status `error`, and the turn continues. Send it one call at a time, as `route_calls` does: a finished
     call is then not repeated after a crash. A tool gets its call's id by an argument annotated
     `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
@@ -185,13 +194,13 @@ def make_tool_node(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
         agent: The specification.
         messages_key: Channel of the messages.
     """
-    gate = ToolCallGuard(agent, messages_key=messages_key)
+    guard = ToolCallGuard(agent, messages_key=messages_key)
     node = _GuardedToolNode(
         list(agent.toolbox.values()),
         handle_tool_errors=_describe_error,
         messages_key=messages_key,
-        wrap_tool_call=gate.wrap_tool_call,
-        awrap_tool_call=gate.awrap_tool_call,
+        wrap_tool_call=guard.wrap_tool_call,
+        awrap_tool_call=guard.awrap_tool_call,
     )
     channels = get_channel_types("guideline_matches", "agreements")
     node.declare_channels({messages_key: list[AnyMessage], **channels})

@@ -85,6 +85,10 @@ class Relations:
             added = self._close(requirements, lambda id: self._entailed_by[id])
         return related
 
+    def find_dependencies(self, ids: Iterable[str]) -> set[str]:
+        """Return these guidelines and all that they depend on, directly or by way of others."""
+        return self._close(ids, lambda id: self.by_id[id].depends_on)
+
     @staticmethod
     def _close(ids: Iterable[str], get_neighbours: Callable[[str], Sequence[str]]) -> set[str]:
         reached = set(ids)

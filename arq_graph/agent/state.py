@@ -76,6 +76,9 @@ class AppliedGuideline(Record):
     times: int = 1
 
 
+VerdictKind = Literal["run", "missing", "invalid", "confirm", "declined"]
+
+
 class ToolVerdict(Record):
     """The verdict on one proposed tool call, for the reply to take into account (5.1.2).
 
@@ -85,7 +88,7 @@ class ToolVerdict(Record):
     """
 
     tool: str
-    kind: Literal["run", "missing", "invalid", "confirm", "declined"]
+    kind: VerdictKind
     argument: str | None = None
     description: str = ""
     problem: str = ""

@@ -21,7 +21,7 @@ from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
-from arq_graph.nodes.tool_node import make_tool_node, route_calls
+from arq_graph.nodes.tool_node import guarded_tools, route_calls
 
 
 class GraphOptions(TypedDict, total=False):
@@ -175,7 +175,7 @@ class TurnGraph:
         if not self._agent.toolbox:
             return
         # A tool may have any channel injected.
-        tool_node = make_tool_node(self._agent)
+        tool_node = guarded_tools(self._agent)
         self._builder.add_node("tools", tool_node, input_schema=self._builder.state_schema)
         for node in next_nodes:
             self._builder.add_edge("tools", node)

@@ -18,10 +18,10 @@ from arq_graph.agent.state import PendingCall, ToolVerdict
 from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
 from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import Update
-from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, ask_for_confirmation
+from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, make_reply
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
-from arq_graph.nodes.proposed_calls import merge_insights
+from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -96,16 +96,16 @@ class ModelCall(Strategy):
         model_call.revise = revise
         return model_call
 
-    def decide(self, gate: Gate, outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
         """Ask the model, make the calls that pass the gate, and if none is left, reply."""
         earlier = gate.state.read_turn_records("tool_insights", ToolVerdict, gate.state.turn_id)
-        insights = list(outcome.insights) + earlier
-        unconfirmed = [insight for insight in insights if insight.kind == "confirm"]
-        request = self._build_request(gate, outcome, insights)
+        verdicts = list(agreement_outcome.verdicts) + earlier
+        unconfirmed = [verdict for verdict in verdicts if verdict.kind == "confirm"]
+        request = self._build_request(gate, agreement_outcome, verdicts)
         proposed: list[ToolVerdict] = []
         for _ in range(MAX_MODEL_CALLS):
             response = yield partial(self.ask_model, request)
-            checked = self._check_message(gate, outcome, response)
+            checked = self._check_message(gate, agreement_outcome, response)
             tools = {verdict.tool for verdict in checked.verdicts}  # the newest verdict on each tool counts
             proposed = [verdict for verdict in proposed if verdict.tool not in tools] + checked.verdicts
             if not checked.has_only_refused_calls:
@@ -113,15 +113,15 @@ class ModelCall(Strategy):
             request = request.override(messages=request.messages + checked.report_refusals())
 
         calls = checked.allowed_calls
-        to_confirm = self._merge_calls_to_confirm(checked, unconfirmed, outcome)
+        to_confirm = self._merge_calls_to_confirm(checked, unconfirmed, agreement_outcome)
         if to_confirm and response.structured_response is not None:
             # Code's question stands in the place of the structured answer.
             calls = []
             response = replace(response, result=[checked.message], structured_response=None)
         runs = [verdict for verdict in checked.verdicts if verdict.kind == "run"]
-        decisions = merge_insights(outcome, proposed, runs, to_confirm, asks=not calls)
-        gate.state.emit(ToolsDecided(decisions=tuple(decisions)))
-        update = self.make_update(gate, decisions)
+        verdicts_to_record = merge_verdicts(agreement_outcome, proposed, runs, to_confirm, asks=not calls)
+        gate.state.emit(ToolsDecided(decisions=tuple(verdicts_to_record)))
+        update = self.make_update(gate, verdicts_to_record)
 
         has_answer = response.structured_response is not None
         if calls or has_answer or not (self.revise or to_confirm or checked.refusals):
@@ -131,17 +131,17 @@ class ModelCall(Strategy):
         return (yield from self._write_reply(gate, update, checked.message, to_confirm))
 
     def _build_request(
-        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolVerdict]
+        self, gate: Gate, agreement_outcome: AgreementOutcome, verdicts: Sequence[ToolVerdict]
     ) -> ModelRequest[Any]:
         """Offer the tools that may be called now, and put the rules behind the caller's prompt."""
-        pending = outcome.pending.values()
+        pending = agreement_outcome.pending.values()
         offered = set(gate.granted) | {call.tool for call in pending}
-        rules = self._render_rules(gate, outcome, insights, offered)
+        rules = self._render_rules(gate, agreement_outcome, verdicts, offered)
         # Tools that the specification does not name stay, and so do those that a provider runs itself.
         hidden = self.tools.keys() - offered
         tools = [tool for tool in self.request.tools if getattr(tool, "name", None) not in hidden]
         model = self.request.model
-        has_question = any(insight.kind == "confirm" for insight in insights)
+        has_question = any(verdict.kind == "confirm" for verdict in verdicts)
         # A draft streams only while none of our tools is offered: then no call can be refused, and no question follows.
         if self.revise or offered or has_question:
             model = _hide_from_stream(model)
@@ -149,7 +149,11 @@ class ModelCall(Strategy):
         return self.request.override(system_message=prompt, tools=tools, model=model)
 
     def _render_rules(
-        self, gate: Gate, outcome: AgreementOutcome, insights: Sequence[ToolVerdict], offered: set[str]
+        self,
+        gate: Gate,
+        agreement_outcome: AgreementOutcome,
+        verdicts: Sequence[ToolVerdict],
+        offered: set[str],
     ) -> str:
         guidelines = []
         for id in get_active_scores(self.agent, gate.state):
@@ -157,12 +161,12 @@ class ModelCall(Strategy):
             guidelines.append(describe_guideline(guideline) | {"priority": guideline.priority})
         asked_below_reply = []
         refused = []
-        for insight in insights:
-            if insight.kind == "confirm":
-                asked_below_reply.append(_describe_call(insight))
-            elif insight.kind != "run":
-                refused.append(_describe_call(insight) | {"why": _explain_refusal([insight])})
-        pending = map(_describe_call, outcome.pending.values())
+        for verdict in verdicts:
+            if verdict.kind == "confirm":
+                asked_below_reply.append(_describe_call(verdict))
+            elif verdict.kind != "run":
+                refused.append(_describe_call(verdict) | {"why": _explain_refusal([verdict])})
+        pending = map(_describe_call, agreement_outcome.pending.values())
         sections = {
             "needs_agreement": sorted(offered & self.agent.get_confirmed_tools("customer")),
             "put_below_your_reply": asked_below_reply,
@@ -177,47 +181,50 @@ class ModelCall(Strategy):
         return f"{self.head}\n{self.template.render('tail', context)}"
 
     def _check_message(
-        self, gate: Gate, outcome: AgreementOutcome, response: ModelResponse[Any]
+        self, gate: Gate, agreement_outcome: AgreementOutcome, response: ModelResponse[Any]
     ) -> _CheckedMessage:
         """Have the gate check each call of the model's message; calls of tools that aren't ours pass."""
         message = next((part for part in response.result if isinstance(part, AIMessage)), AIMessage(""))
-        pending_by_key = {}
-        for pending_call in outcome.pending.values():
-            key = self.tools[pending_call.tool].make_call_identity(pending_call.arguments)
-            pending_by_key[key] = pending_call
+        pending_by_identity = {}
+        for pending_call in agreement_outcome.pending.values():
+            identity = self.tools[pending_call.tool].make_call_identity(pending_call.arguments)
+            pending_by_identity[identity] = pending_call
         checked = _CheckedMessage(message, verdicts=[], refusals={})
         for invalid_call in message.invalid_tool_calls:
             checked.refusals[invalid_call["id"]] = f"no JSON: {invalid_call['args']}"
-        checked_keys: set[str] = set()
+        checked_identities: set[str] = set()
         for call in message.tool_calls:
             tool = self.tools.get(call["name"])
             if tool is None:
                 continue
-            key = tool.make_call_identity(call["args"])
-            if key in checked_keys:
+            identity = tool.make_call_identity(call["args"])
+            if identity in checked_identities:
                 reason = "the same call was proposed twice"
-                verdict = [gate.make_verdict(tool, "declined", call["args"], reason)]
-            elif key in pending_by_key:
-                verdict = gate.recheck_pending_calls([pending_by_key[key]])
+                verdicts = [gate.make_verdict(tool, "declined", call["args"], reason)]
+            elif identity in pending_by_identity:
+                verdicts = gate.recheck_pending_calls([pending_by_identity[identity]])
             else:
-                verdict = gate.check(tool, call["args"], tool.validate(call["args"]))
-            checked_keys.add(key)
-            checked.verdicts.extend(verdict)
-            if verdict[0].kind != "run":
-                checked.refusals[call["id"]] = _explain_refusal(verdict)
+                verdicts = gate.check(tool, call["args"], tool.validate(call["args"]))
+            checked_identities.add(identity)
+            checked.verdicts.extend(verdicts)
+            if verdicts[0].kind != "run":
+                checked.refusals[call["id"]] = _explain_refusal(verdicts)
         return checked
 
     def _merge_calls_to_confirm(
-        self, checked: _CheckedMessage, unconfirmed: Sequence[ToolVerdict], outcome: AgreementOutcome
+        self,
+        checked: _CheckedMessage,
+        unconfirmed: Sequence[ToolVerdict],
+        agreement_outcome: AgreementOutcome,
     ) -> list[ToolVerdict]:
         """Return the calls that code asks about: those just proposed, and earlier ones that these do not replace."""
         proposed_tools = {verdict.tool for verdict in checked.verdicts}
         to_confirm = checked.calls_to_confirm
-        for insight in unconfirmed:
-            if insight in outcome.insights or insight.tool not in proposed_tools:
-                to_confirm.append(insight)
+        for verdict in unconfirmed:
+            if verdict in agreement_outcome.verdicts or verdict.tool not in proposed_tools:
+                to_confirm.append(verdict)
         distinct = {
-            self.tools[insight.tool].make_call_identity(insight.arguments): insight for insight in to_confirm
+            self.tools[verdict.tool].make_call_identity(verdict.arguments): verdict for verdict in to_confirm
         }
         return list(distinct.values())
 
@@ -250,9 +257,10 @@ class ModelCall(Strategy):
         else:
             fallback = "" if to_confirm else self.agent.fallback
             text = message.text or fallback
-            reply, agreements, event = ask_for_confirmation(self.agent, gate.state, text, to_confirm)
-            gate.state.emit(event)
-            update |= agreements
+            new_reply = make_reply(self.agent, gate.state, text, to_confirm)
+            gate.state.emit(new_reply.event)
+            reply = new_reply.message
+            update |= new_reply.update
         metadata = _drop_keys(message.response_metadata, "id")
         metadata |= reply.response_metadata
         changes = {
@@ -294,13 +302,13 @@ def _describe_call(call: ToolVerdict | PendingCall) -> dict[str, Any]:
     return {"tool": call.tool, "arguments": call.arguments}
 
 
-def _explain_refusal(verdict: Sequence[ToolVerdict]) -> str:
+def _explain_refusal(verdicts: Sequence[ToolVerdict]) -> str:
     """Return why a call is not made, as the model is told."""
     reasons = []
-    for insight in verdict:
-        reason = f"{insight.argument or 'the call'} is {insight.kind}"
-        if insight.problem:
-            reason += f": {insight.problem}"
+    for verdict in verdicts:
+        reason = f"{verdict.argument or 'the call'} is {verdict.kind}"
+        if verdict.problem:
+            reason += f": {verdict.problem}"
         reasons.append(reason)
     return "; ".join(reasons)
 

@@ -198,6 +198,19 @@ class ReSpAct(StrategySettings):
             return self.environment is not None
         return self.setting == "task"
 
+    def make_node(self, model: ModelLike, agent: Agent, *, draft: bool = False, **options: Any) -> Strategy:
+        """Make the speaker; with `draft`, its utterances are drafts of a reviser.
+
+        Raises:
+            InputError: An agent with a reviser has an environment or a task.
+        """
+        if draft and (self.environment is not None or self.is_task):
+            raise InputError(
+                "an environment, or a task, is for an agent without guidelines: take them out of this one, or "
+                "use create_respact_agent"
+            )
+        return super().make_node(model, agent, draft=draft, **options)
+
     def get_node_options(self) -> dict[str, Any]:
         """Return the parameters of the speaker, which knows whether there is a world, and not the world."""
         options = super().get_node_options()

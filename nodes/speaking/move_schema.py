@@ -14,7 +14,7 @@ from pydantic import create_model
 
 from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
-from arq_graph.nodes.proposed_calls import Options, StillWanted, make_call_options, make_choice
+from arq_graph.nodes.proposed_calls import StillWanted, make_call_options, make_choice
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
@@ -76,11 +76,11 @@ def make_move_blueprint(
     dialogue_acts: Collection[str] = (),
 ) -> type[ARQ]:
     """Return the blueprint of a move, with every tool of the agent, so that the schema never changes."""
-    options: Options = {
+    options: dict[str, tuple[type[ARQ], str]] = {
         THINK: (Reflection, "A thought."),
         SPEAK: (_make_speech(tools, setting, policies, dialogue_acts), "An utterance to the customer."),
-        **make_call_options(tools, ValueBasis, KINDS),
     }
+    options.update(make_call_options(tools, ValueBasis, KINDS))
     if in_world:
         options[ACT] = (WorldAction, "An action in the world.")
     # The fields of the last base come first.

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.agent.state import Move, MoveKind, PlannedCall, WorldStatus
+from arq_graph.agent.state import Move, MoveKind, PendingCall, PlannedCall, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
-from arq_graph.nodes.confirmation import AgreementOutcome, find_question_conflict
+from arq_graph.nodes.confirmation import AgreementOutcome, find_question_violation
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
     Fault,
@@ -25,16 +24,16 @@ from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.speaking.speech import find_recent_questions, find_task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
-from arq_graph.nodes.violations import PromptReferences, check_source, find_leaks
+from arq_graph.nodes.violations import PromptReferences, find_leaks, find_source_problem
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json, split_words
 
 MAX_RESULTS = 5
-"""How many entries a result may list before the policy `narrow_many_results` applies."""
+"""The most entries that a result may list before the policy `narrow_many_results` applies."""
 
 MAX_THOUGHTS = 2
-"""How many thoughts may come before one move."""
+"""The most thoughts that may come before one move."""
 
 NO_STEP_LEFT = "no step is left: speak"
 HALF_SAID = "the request is only half said: ask how it goes on"
@@ -43,14 +42,14 @@ MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
 @dataclass(frozen=True)
 class ProposedMove(Proposal):
-    """A move that an answer proposes.
+    """A move that an answer proposes; an action in a world is a call of `act`.
 
-    An action in a world is a call of `act`. `asks` says whether the move asks the customer something, `speech` is what
-    the model said of an utterance.
+    `asks_customer` is True if the move asks the customer something, `speech` holds the model's answers about an
+    utterance.
     """
 
     kind: MoveKind = "speak"
-    asks: bool = False
+    asks_customer: bool = False
     speech: Any = None
 
 
@@ -62,7 +61,7 @@ class SpeakingRules:
     is_task: bool
     max_steps: int
     max_questions: int
-    inner_monologue: bool = False
+    inner_monologue: bool
 
 
 class SpeakingContext(DecisionContext[ProposedMove]):
@@ -76,59 +75,59 @@ class SpeakingContext(DecisionContext[ProposedMove]):
     def __init__(
         self,
         gate: Gate,
-        outcome: AgreementOutcome,
+        agreement_outcome: AgreementOutcome,
         rules: SpeakingRules,
         variables: Sequence[Mapping[str, Any]],
-        facts: PromptReferences,
+        references: PromptReferences,
     ) -> None:
-        super().__init__(gate, outcome)
+        super().__init__(gate, agreement_outcome)
         self.rules = rules
-        self.facts = facts
-        self.conversation = gate.conversation
-        self.task_turn_id = _find_task_turn(gate.conversation)
+        self.references = references
+        conversation = gate.state.conversation
+        self.task_turn_id = _find_task_turn_id(conversation)
         self.moves = gate.state.read_turn_records("moves", Move, self.task_turn_id)
         self.world = gate.state.read_record("world", WorldStatus)
-        lines = gate.conversation.lines
-        self.newest_line = lines[-1].id if lines else ""
-        steps = [move for move in self.moves if move.kind == ACT or (rules.is_task and move.kind == SPEAK)]
-        self.steps_left = max(0, rules.max_steps - len(steps))
-        self.recent_questions = find_recent_questions(gate.conversation.messages)
+        self.newest_line = conversation.lines[-1].id if conversation.lines else ""
+        counted_kinds = (ACT, SPEAK) if rules.is_task else (ACT,)
+        counted_moves = [move for move in self.moves if move.kind in counted_kinds]
+        self.moves_left = max(0, rules.max_steps - len(counted_moves))
+        self.recent_questions = find_recent_questions(conversation.messages)
         self.questions_left = max(0, rules.max_questions - len(self.recent_questions))
         self.long_result = ""
         if "narrow_many_results" in rules.policies:
-            self.long_result = _find_long_result(gate.conversation)
+            self.long_result = _find_long_result(conversation)
         self._grounding = Grounding()
         self._grounding.add_text(gate.agent.profile)
         for variable in variables:
             self._grounding.add_text(as_json(variable["value"]))
-        for line in lines:
+        for line in conversation.lines:
             if line.speaker in ("customer", "tool"):
                 self._grounding.add_text(line.message.text)
 
     @property
     def is_over(self) -> bool:
-        """Whether no step is left, or the world's task has ended."""
-        return self.steps_left < 1 or bool(self.world and self.world.done)
+        """True if no call, action or utterance is left, or the world's task has ended."""
+        return self.moves_left < 1 or bool(self.world and self.world.done)
+
+    @property
+    def new_thoughts(self) -> list[Move]:
+        """The thoughts since the newest line of the conversation."""
+        return [move for move in self.moves if move.kind == THINK and move.after_line == self.newest_line]
 
     @property
     def thoughts_left(self) -> int:
-        """How many thoughts may still come before a move."""
-        new_thoughts = [
-            move for move in self.moves if move.kind == THINK and move.after_line == self.newest_line
-        ]
-        return MAX_THOUGHTS - len(new_thoughts)
+        """The number of thoughts that may still come before a move."""
+        return MAX_THOUGHTS - len(self.new_thoughts)
 
     @property
     def needs_thought(self) -> bool:
-        """Whether a thought has to come first, as before every call and action of an inner monologue."""
-        if not self.rules.inner_monologue:
-            return False
-        last = self.moves[-1] if self.moves else None
-        return last is None or last.kind != THINK or last.after_line != self.newest_line
+        """True if a thought has to come first, as before every call and action of an inner monologue."""
+        has_just_thought = bool(self.new_thoughts) and self.moves[-1].kind == THINK
+        return self.rules.inner_monologue and not has_just_thought
 
     def describe_thoughts(self) -> list[dict[str, str]]:
-        """Return the thoughts of this turn or task as the prompt shows them; those of this run come after no line."""
-        thoughts = []
+        """Return the thoughts of this turn or task as the prompt shows them; those of this run have no `after`."""
+        thoughts: list[dict[str, str]] = []
         for move in self.moves:
             if move.kind == THINK:
                 thought = {"thought": move.text}
@@ -143,8 +142,8 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         earlier = [split_words(move.text) for move in self.moves if move.kind == THINK]
         refusals: tuple[Fault, ...] = ()
         if self.thoughts_left < 1:
-            problem = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
-            refusals = (("move.think.thought", problem),)
+            reason = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
+            refusals = (("move.think.thought", reason),)
         elif not text.strip() or split_words(text) in earlier:
             refusals = (("move.think.thought", "this was thought before: speak or act"),)
         return ProposedMove(text, kind="think", refusals=refusals)
@@ -153,13 +152,15 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         """Check that the task isn't over; the world itself refuses what isn't possible in it."""
         refusals: tuple[Fault, ...] = ()
         if self.is_over:
-            problem = "the world's task has ended: speak" if self.steps_left else NO_STEP_LEFT
-            refusals = (("move.act.action", problem),)
+            reason = "the world's task has ended: speak" if self.moves_left else NO_STEP_LEFT
+            refusals = (("move.act.action", reason),)
         call = PlannedCall(tool=ACT, arguments={"action": action})
         return ProposedMove(action, call, kind="act", refusals=refusals)
 
-    def check_call(self, key: str, tool: ToolSchema, call: Any, *, is_half_request: bool) -> ProposedMove:
-        """Check a call with the gate, the policies and the limit of steps; `key` names it in the answer."""
+    def check_call(
+        self, property_name: str, tool: ToolSchema, call: Any, *, is_half_request: bool
+    ) -> ProposedMove:
+        """Check a call with the gate, the policies and the limit of moves; `property_name` names it in the answer."""
         policies = self.rules.policies
         arguments, problems, doubts = parse_call(tool, call)
         if "confirm_inferred" not in policies:
@@ -172,14 +173,14 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             if basis == "ambiguous" and "name_or_type" in policies:
                 problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
             if self._is_invented(tool, argument, value, basis):
-                doubt = f"{as_json(value)} was told by no customer message and no tool"
+                doubt = f"{as_json(value)} isn't in any customer message or tool result"
                 doubts.setdefault(argument.name, doubt)
-        objection = NO_STEP_LEFT
-        if self.steps_left:
-            objection = self.gate.rules.find_objection(tool.name)
+        refusal: str | None = NO_STEP_LEFT
+        if self.moves_left:
+            refusal = self.gate.rules.find_refusal(tool.name)
         doubt = "; ".join(doubts.values())
-        verdict = self.gate.check(tool, arguments, problems, objection=objection, doubt=doubt)
-        path = f"move.{key}"
+        verdicts = self.gate.check(tool, arguments, problems, refusal=refusal, doubt=doubt)
+        path = f"move.{property_name}"
         faults: list[Fault] = []
         if is_half_request:
             faults.append((path, HALF_SAID))
@@ -187,72 +188,74 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             tool.name,
             PlannedCall(tool=tool.name, arguments=arguments),
             kind="act",
-            refusals=tuple(explain_refusal(tool, verdict, path, "your message")),
+            refusals=tuple(explain_refusal(tool, verdicts, path, "your message")),
             faults=tuple(faults),
-            insights=tuple(verdict),
+            verdicts=tuple(verdicts),
         )
 
     def check_speech(
-        self, speech: Any, *, still_wanted: Sequence[str], is_half_request: bool
+        self, speech: Any, *, still_wanted: Sequence[PendingCall], is_half_request: bool
     ) -> ProposedMove:
         """Check an utterance, with the calls that code asks for confirmation of below it."""
         text = str(speech.utterance)
         to_confirm = self.find_calls_to_confirm(still_wanted)
-        asks = bool(speech.asks) or has_question_mark(text)
-        is_question = asks or bool(to_confirm)
-        refusals = [("move.speak.utterance", problem) for problem in find_leaks(text, self.facts)]
-        ends_task = getattr(speech, "ends_task", None)
-        problem: str | None
+        asks_customer = bool(speech.asks) or has_question_mark(text)
+        has_question = asks_customer or bool(to_confirm)
+        ends_task = getattr(speech, "ends_task", None)  # None in a chat
+        refusals = [("move.speak.utterance", leak) for leak in find_leaks(text, self.references)]
         if to_confirm:  # the limit of questions doesn't count for code's own
-            problem = find_question_conflict(text, to_confirm)
+            refusal = find_question_violation(text, to_confirm)
         else:
-            problem = self._find_text_problem(text, asks=asks or ends_task is False)
-        if problem:
-            refusals.append(("move.speak.utterance", problem))
+            waits_for_answer = asks_customer or ends_task is False
+            refusal = self._find_text_refusal(text, waits_for_answer=waits_for_answer)
+        if refusal:
+            refusals.append(("move.speak.utterance", refusal))
         refusals += self._find_missing_sources(speech)
         if self.rules.is_task and self.is_over and not ends_task:
-            problem = "no step is left: end the task, and say how far it got"
-            refusals.append(("move.speak.ends_task", problem))
+            reason = "no step is left: end the task, and say how far it got"
+            refusals.append(("move.speak.ends_task", reason))
         required = self.gate.rules.describe_required()
-        if required and not is_question:
+        if required and not has_question:
             refusals.append(("move.speak", f"{required}; ask for what it lacks"))
         faults: list[Fault] = []
-        if not is_question:
-            faults = list(self._find_statement_faults(speech, is_half_request))
+        if not has_question:
+            faults.extend(self._find_statement_faults(speech, is_half_request))
         return ProposedMove(
             text,
             refusals=tuple(refusals),
             faults=tuple(faults),
-            insights=tuple(find_requested_arguments(getattr(speech, "asks_for", ()), self.gate)),
-            asks=asks,
+            verdicts=tuple(find_requested_arguments(getattr(speech, "asks_for", ()), self.gate)),
+            asks_customer=asks_customer,
             speech=speech,
         )
 
-    def _find_text_problem(self, text: str, *, asks: bool) -> str:
-        """Return why a text can't be said now: it is empty, was just said, or asks too often; empty if it can."""
+    def _find_text_refusal(self, text: str, *, waits_for_answer: bool) -> str | None:
+        """Return why a text can't be said now: it is empty, was just said, or asks too often; None if it can."""
         if not text.strip():
             return "it is empty"
-        own_texts = [line.message.text for line in self.conversation.lines if line.speaker == "agent"]
+        lines = self.gate.state.conversation.lines
+        own_texts = [line.message.text for line in lines if line.speaker == "agent"]
         last_text = own_texts[-1] if own_texts else ""
         if split_words(text) in map(split_words, [*self.recent_questions, last_text]):
-            return "this was just said: act on the answer, ask otherwise, or say what is not possible"
-        if asks and not self.rules.max_questions:
-            end = "report, and end the task" if self.rules.is_task else "say how things stand"
+            return "this was just said: act on the answer, rephrase the question, or say what is not possible"
+        if waits_for_answer and not self.rules.max_questions:
+            end = "report, and end the task" if self.rules.is_task else "report the current state"
             return f"nobody can be asked: act, or {end}"
-        if asks and self.questions_left < 1:
-            return f"{len(self.recent_questions)} questions in a row are enough: act, or say how things stand"
-        return ""
+        if waits_for_answer and self.questions_left < 1:
+            count = len(self.recent_questions)
+            return f"{count} questions in a row are enough: act, or report the current state"
+        return None
 
     def _is_invented(self, tool: ToolSchema, argument: Argument, value: Any, basis: str) -> bool:
-        """Return whether nobody gave a value, and it isn't a default of the tool's either.
+        """Return True if nobody gave a value, and it isn't a default of the tool's either.
 
-        A text of several words without a digit may be put together of words that were given apart. Where the customer
-        does not care, a value may be the tool's own: one of its choices, or a word of its description.
+        A text of several words without a digit may combine words that were given separately. Where the customer does
+        not care, a value may be the tool's own: one of its choices, or a word of its description.
         """
         if argument.name in tool.defaults and tool.defaults[argument.name] == value:
             return False
         if isinstance(value, str) and not any(map(str.isdigit, value)):
-            value = value.split()
+            value = value.split()  # `Grounding` checks each entry of a list by itself
         call = Call(tool.name, {argument.name: value})
         if not self._grounding.find_invented_arguments(call):
             return False
@@ -265,21 +268,22 @@ class SpeakingContext(DecisionContext[ProposedMove]):
 
     def _find_missing_sources(self, speech: Any) -> Iterator[Fault]:
         for number, fact in enumerate(getattr(speech, "facts", ())):
-            if problem := check_source(fact.source, self.facts):
+            if problem := find_source_problem(fact.source, self.references):
                 yield f"move.speak.facts[{number}]", f"{as_json(fact.fact)}: {problem}; or look it up"
         for number, promise in enumerate(getattr(speech, "promises", ())):
             if promise.tool is None:
-                problem = f"no tool here does {as_json(promise.what)}: decline it"
-                yield f"move.speak.promises[{number}]", problem
+                reason = f"no tool here does {as_json(promise.what)}: decline it"
+                yield f"move.speak.promises[{number}]", reason
 
     def _find_statement_faults(self, speech: Any, is_half_request: bool) -> Iterator[Fault]:
-        """Yield why a statement should have been a question; it is made all the same if it doesn't get better."""
+        """Yield why a statement should have been a question; after the last candidate it is sent anyway."""
         path, policies = "move.speak.utterance", self.rules.policies
         if self.long_result and not speech.choice_is_left_to_you:
             yield path, f"{self.long_result} holds too many: ask what narrows it down"
-        is_empty = [classify_result(line) == "empty" for line in self.conversation.current_turn_results]
-        if is_empty and is_empty[-1]:
-            if is_empty.count(True) > 1 and "weigh_requirements" in policies:
+        results = self.gate.state.conversation.current_turn_results
+        empty_results = self.gate.empty_results
+        if results and results[-1] in empty_results:
+            if len(empty_results) > 1 and "weigh_requirements" in policies:
                 yield path, "nothing meets it all: ask which wish matters more"
             elif "widen_no_results" in policies:
                 yield path, "nothing was found: ask what may be wider, or offer an alternative"
@@ -287,7 +291,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             yield path, HALF_SAID
 
 
-def _find_task_turn(conversation: Conversation) -> str:
+def _find_task_turn_id(conversation: Conversation) -> str:
     """Return the id of the message that began the turn, or the task."""
     messages = find_task_messages(conversation.messages)
     for line in conversation.lines:

@@ -260,7 +260,7 @@ def test_a_condition_in_code_is_checked_once_more(strategy):
     allowed["now"] = False
     desk.send("Yes")
     last = desk.state["tool_insights"][-1]
-    assert (desk.ran, last["problem"]) == ([], "no guideline grants it any more")
+    assert (desk.ran, last["problem"]) == ([], "no guideline grants it now")
 
 
 def test_an_interrupt_asks_instead_of_the_message(strategy):

@@ -10,7 +10,7 @@ from langchain_core.messages.tool import tool_call
 from langgraph.graph import START, StateGraph
 
 from arq_graph import AgentState, resume_or_invoke
-from arq_graph.nodes import make_tool_node
+from arq_graph.nodes import guarded_tools
 from tests.agreement.desk import CANCELLED, THREAD, Desk, ProcessKilled
 from tests.brain import act
 
@@ -19,7 +19,7 @@ from tests.brain import act
 def test_a_call_that_nobody_agreed_to_is_refused_wherever_it_comes_from(record):
     desk = Desk(condition=None)
     graph = StateGraph(AgentState)
-    graph.add_node("tools", make_tool_node(desk.agent))
+    graph.add_node("tools", guarded_tools(desk.agent))
     graph.add_edge(START, "tools")
     call = {"name": "cancel_order", "args": {"order_id": "A-1"}, "id": "c1", "type": "tool_call"}
     messages: list[Any] = [HumanMessage("Hi", id="h1"), AIMessage("", tool_calls=[call])]

@@ -29,7 +29,7 @@ from arq_graph.nodes import (
     MessageReviser,
     Parallel,
     ToolCaller,
-    make_tool_node,
+    guarded_tools,
     route_calls,
 )
 from tests.apps.desk import desk, kinds, late, says, thread
@@ -292,7 +292,7 @@ def test_parallel_works_in_any_graph():
     parallel = Parallel(*(node_type(model, agent, messages_key="chat") for node_type in node_types))
     graph = StateGraph(ChatState)
     graph.add_node("match_and_act", parallel)
-    graph.add_node("tools", make_tool_node(agent, messages_key="chat"))
+    graph.add_node("tools", guarded_tools(agent, messages_key="chat"))
     graph.add_edge(START, "match_and_act")
     route = route_calls(agent, otherwise=END, messages_key="chat")
     graph.add_conditional_edges("match_and_act", route, ["tools", END])
@@ -305,8 +305,13 @@ def test_parallel_works_in_any_graph():
 
 def test_invalid_steps_and_strategies_are_refused():
     with pytest.raises(errors.InputError, match="a step is a node that asks a model"):
-        Parallel(GuidelineMatcher(brain(), desk()), make_tool_node(desk()))
+        Parallel(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
     with pytest.raises(errors.InputError, match="takes the steps that it is to run"):
         Parallel()
+    matchers = [GuidelineMatcher(brain(), desk(), messages_key=key) for key in ("messages", "chat")]
+    with pytest.raises(
+        errors.InputError, match=r"nodes\[1\]: messages_key is 'chat', but nodes\[0\] has 'messages'"
+    ):
+        Parallel(*matchers)
     with pytest.raises(errors.InputError, match='eager is for strategy="tools"'):
         create_guided_agent(brain(), desk(), strategy="pre-act", eager=True)

@@ -93,7 +93,7 @@ def test_the_prompt_lists_an_agreed_call_that_can_no_longer_run():
     shop.say("Yes")
     (refused,) = shop.get_prompt(1).now["refused"]
     assert (refused["tool"], RAN) == ("cancel_order", [])
-    assert "no guideline grants it any more" in refused["why"]
+    assert "no guideline grants it now" in refused["why"]
 
 
 def test_the_model_is_offered_granted_tools_and_the_callers_own():

@@ -95,5 +95,5 @@ def test_a_conversation_is_the_same_beside_other_middleware(kinds, runs):
 def test_a_summary_behind_the_matching_warns_how_to_correct_it():
     summary = SummarizationMiddleware(make_constant_model("-"), trigger=("messages", 3), keep=("messages", 2))
     shop = Shop(make_calls(LOOK_UP), "Late.", behind=[summary])
-    with pytest.warns(UserWarning, match=r"GuidelineMiddleware\) belongs behind .* such as a summary"):
+    with pytest.warns(UserWarning, match=r"GuidelineMiddleware\) belongs after .* such as a summary"):
         shop.say()

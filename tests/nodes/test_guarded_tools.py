@@ -13,7 +13,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from arq_graph import Agent, AgentState, Guideline
-from arq_graph.nodes import ToolCallGuard, get_active_guidelines, make_tool_node, route_calls
+from arq_graph.nodes import ToolCallGuard, get_active_guidelines, guarded_tools, route_calls
 
 RAN: list[str] = []
 CallId = Annotated[str, InjectedToolCallId]
@@ -69,7 +69,7 @@ def make_graph(agent=DESK, state_schema: Any = AgentState, sends=True, messages_
     """Make a graph of somebody else's, in which a model's calls run behind our gate."""
     builder = StateGraph(state_schema)
     builder.add_node("model", lambda state: {})
-    builder.add_node("tools", make_tool_node(agent, messages_key=messages_key))
+    builder.add_node("tools", guarded_tools(agent, messages_key=messages_key))
     builder.add_edge(START, "model")
     if sends:
         route = route_calls(agent, otherwise=END, messages_key=messages_key)

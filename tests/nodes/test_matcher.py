@@ -306,7 +306,7 @@ def test_missing_judgement_is_asked_once_more_and_then_fails(answers):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         records = run_pass(node)
-    assert "GuidelineBatch.G2: it stands in `judge`" in get_prompts(model, "matcher")[1].complaint
+    assert "GuidelineBatch.G2: it is listed in `judge`" in get_prompts(model, "matcher")[1].complaint
     assert list_active(records) == (["G1", "G2"] if answers == 1 else ["G1"])
     assert (len(model.calls), len(caught)) == (2, answers - 1)
 

@@ -127,7 +127,7 @@ def test_a_call_that_no_active_guideline_grants_is_refused_and_the_model_is_told
     moves = [act("cancel", A1), say("That is not possible.")]
     update, prompts = plan(moves, node=node, agent=agent, state={"guideline_matches": [inactive]})
     assert (called(update), [insight["kind"] for insight in update["tool_insights"]]) == ([], ["declined"])
-    assert "no active guideline grants it; the tools that can: get_order" in prompts[1].complaint
+    assert "no active guideline grants it; tools that can be called now: get_order" in prompts[1].complaint
 
 
 def test_a_plan_that_continues_as_if_nothing_had_failed_is_refused():

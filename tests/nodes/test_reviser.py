@@ -127,14 +127,19 @@ def test_draft_is_checked_too_and_sent_if_its_replacement_is_worse():
 @pytest.mark.parametrize(
     ("reply", "options", "above", "complaint"),
     [
-        (["Anything else?", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
+        (
+            ["Anything else?", "It is final."],
+            {},
+            "It is final.\n\n",
+            "the confirmation question follows below",
+        ),
         (["It is final. <!--", "It is < 5."], {}, "It is < 5.\n\n", "could hide code's own question"),
-        ("Anything else؟", {}, "", "code's own question stands below it"),
+        ("Anything else؟", {}, "", "the confirmation question follows below"),
         ("Anything else&#63;", {}, "", "could hide code's own question"),
         ("```mermaid", {}, "", "could hide code's own question"),
         ("It is final.\u202e", {}, "", "could hide code's own question"),
-        ("Anything else?", {"on_unsatisfied": "fallback"}, "", "code's own question stands below it"),
-        ("Anything else?", {"extra_revisions": 3}, "", "code's own question stands below it"),
+        ("Anything else?", {"on_unsatisfied": "fallback"}, "", "the confirmation question follows below"),
+        ("Anything else?", {"extra_revisions": 3}, "", "the confirmation question follows below"),
         ("I ran get_order.", {}, "", "is internal"),
     ],
 )

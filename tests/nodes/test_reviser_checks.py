@@ -107,7 +107,7 @@ def test_reply_must_not_give_internals_away(content):
         (fact("VIP"), "factual_information_provided[0]", 'there is no "VIP" in this prompt'),
         (fact("refund"), "factual_information_provided[0]", 'there is no "refund" in this prompt'),
         (fact("T1, M7"), "factual_information_provided[0]", 'there is no "M7" in this prompt'),
-        (service("M1, M3"), "offered_services[0]", "it cannot be what offers a service"),
+        (service("M1, M3"), "offered_services[0]", "a customer's message can't offer a service"),
         (broken("customer_request", forbids=True), "instructions_broken[0]", "forbids it, whoever asks"),
         (broken("none"), "instructions_broken[0]", "is not followed, without a reason"),
         ({"is_repeat_message": True}, "is_repeat_message", "it repeats an earlier message"),

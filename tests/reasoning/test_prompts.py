@@ -181,7 +181,7 @@ def test_an_attachment_that_cannot_be_shown_is_refused_in_its_turn_and_later_onl
     node = BlueprintNode(model, Mood, HEAD + TAIL, reads=["orders"])
     sent = [HumanMessage("Look"), HumanMessage([block])]
     with pytest.raises(
-        errors.InputError, match=rf"M2 comes with a block of the kind '{block['type']}'.*words"
+        errors.InputError, match=rf"M2 comes with a block of the kind '{block['type']}'.*text"
     ):
         node.invoke({"messages": sent})
     node.invoke({"messages": [*sent, HumanMessage("Where is it?")]})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from arq_graph import Agent, Variable, errors
-from arq_graph.nodes import events
-from tests.brain import act, ask, say, think
+from arq_graph.nodes import Speaker, events
+from tests.brain import act, ask, brain, say, think
 from tests.speaking.chat import A1, DESK, THREAD, Chat, cancel_order, find_table, get_order
 
 LOOK, CANCEL = act("get_order", A1), act("cancel_order", A1)
@@ -119,7 +119,7 @@ def test_the_customer_confirms_a_value_that_nobody_gave_whatever_it_is_said_to_r
     question = 'Get order (order id: "A-9")\nReply yes to go ahead.'
     assert chat.send("Where is my order?") == f"One moment.\n\n{question}"
     assert chat.state["moves"][-1]["category"] == "assumption_verification"
-    assert "was told by no customer message and no tool" in chat.prompts[1].complaint
+    assert "isn't in any customer message or tool result" in chat.prompts[1].complaint
     assert chat.calls == []
     chat.send("Yes")
     assert chat.results == ["A-9 is late"]
@@ -153,3 +153,11 @@ def test_questions_in_a_row_are_bounded_except_for_codes_own():
     assert questions_left == [2, 1, 2, 1, 0, 0, 0]  # the call in between ends the first row
     assert "2 questions in a row are enough" in chat.prompts[5].complaint
     assert Chat([say("I see.")], max_questions=0).send("Hm") == "I see."
+
+
+@pytest.mark.parametrize("options", [{"setting": "task"}, {"in_world": True}])
+def test_a_draft_is_written_only_in_a_chat_with_tools(options):
+    with pytest.raises(
+        errors.InputError, match='draft=True works only with setting="chat" and in_world=False'
+    ):
+        Speaker(brain(), Agent("Desk", "You help."), draft=True, **options)
