@@ -194,11 +194,7 @@ def get_schema(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
 
 
 def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
-    """Return a blueprint's answer and, in mode "cot", the free reasoning, from the JSON that a model wrote.
-
-    Raises:
-        ValidationError: The text isn't an answer in this mode.
-    """
+    """Return the answer and, in mode "cot", the free reasoning, from a model's JSON, or raise ValidationError."""
     form = _get_form(blueprint, mode)
     answer = blueprint.model_validate_json(text, context=form)
     if form.response_only:

@@ -21,24 +21,18 @@ _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 # What a model's class raises for a setting that it does not take; Pydantic's ValidationError is a ValueError.
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueError)
-# Base classes of connection errors in httpx, requests, botocore and OpenAI-like SDKs.
+# Base classes of connection errors in httpx, requests, botocore and OpenAI-like SDKs, and of errors in their streams.
 _LOST_CONNECTION_NAMES = frozenset(
     {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
+    | {"APIError", "EventStreamError", "ResponseError"}
 )
-_BROKEN_STREAM_NAMES = frozenset({"APIError", "EventStreamError", "ResponseError"})
 # Errors of httpx and requests for a URL that no request can be sent to.
 _BAD_URL_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
 # Their errors for a header that holds an empty key, or one with a line break.
 _BAD_HEADER_NAMES = frozenset({"LocalProtocolError", "InvalidHeader"})
 # What LangChain's OpenAI classes raise when the response of status 200 isn't a chat completion.
-_MALFORMED_RESPONSE_TYPES = (
-    ValueError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    TypeError,
-    JSONDecodeError,
-    ValidationError,
+_MALFORMED_RESPONSE_TYPES = frozenset(
+    {ValueError, KeyError, IndexError, AttributeError, TypeError, JSONDecodeError, ValidationError}
 )
 _MAX_DESCRIPTION = 600
 
@@ -121,12 +115,7 @@ class Failure:
 
 
 def classify_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
-    """Classify an exception of a model call.
-
-    Args:
-        error: What the call raised.
-        model: The model that was called, if it is known.
-    """
+    """Classify what a model call raised; the model, if it is known, tells more."""
     status = _get_http_status(error)
     cause_names = {type(cause).__name__ for cause in _list_causes(error)}
     if cause_names & _BAD_URL_NAMES:
@@ -145,9 +134,8 @@ def classify_failure(error: Exception, model: BaseChatModel | None = None) -> Fa
             maybe_unsupported=status in _NOT_SUPPORTED_STATUS,
             advice=_NAME_ADVICE if status == 404 else _SETTING_ADVICE,
         )
-    names = _list_class_names(error)
     is_lost = isinstance(error, ConnectionError | TimeoutError)
-    is_lost = is_lost or bool(names & (_LOST_CONNECTION_NAMES | _BROKEN_STREAM_NAMES))
+    is_lost = is_lost or not _LOST_CONNECTION_NAMES.isdisjoint(_list_class_names(error))
     return Failure(
         error,
         None,

@@ -104,15 +104,15 @@ class Reasoner:
 
     def _make_transports(self, config: RunnableConfig | None) -> list[Transport]:
         """Return what makes the calls of each model, in order; [] if some need a run's config and there is none."""
-        bare_models: list[BoundModel | None] = []
+        bound_models: list[BoundModel | None] = []
         for model in self.models:
-            bare_models.extend(unwrap_model(model, config))
+            bound_models.extend(unwrap_model(model, config))
         timeout, backoff = self.settings.timeout, self.settings.backoff
         transports: list[Transport] = []
-        for bare_model in bare_models:
-            if bare_model is None:
+        for bound_model in bound_models:
+            if bound_model is None:
                 return []
-            transports.append(Transport(bare_model, timeout=timeout, backoff=backoff))
+            transports.append(Transport(bound_model, timeout=timeout, backoff=backoff))
         return transports
 
     def ask(

@@ -47,11 +47,7 @@ class NotStrict(ValueError):
 
 
 def make_strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a JSON schema to the strict subset.
-
-    Raises:
-        NotStrict: The subset cannot express the schema.
-    """
+    """Convert a JSON schema to the strict subset; raises NotStrict if that cannot express it."""
     try:
         return _Conversion(schema).convert_root()
     except (AttributeError, TypeError) as error:

@@ -57,11 +57,7 @@ class ModelSession:
         return join_text_blocks(messages)
 
     def leave_out_refused_part(self, failure: Failure, *, is_streaming: bool) -> bool:
-        """Leave out, here and in later asks, the part of the request that the endpoint refuses.
-
-        Returns:
-            False if the failure doesn't name a part that can be left out.
-        """
+        """Leave out, here and in later asks, the part that the failure names; return False if it names none."""
         endpoint = self.transport.endpoint
         if failure.blames("temperature") and self.model is not self.transport.model:
             endpoint.takes_temperature = False
@@ -76,13 +72,10 @@ class ModelSession:
         return True
 
     def replace_refused_method(self, failure: Failure) -> Failure | None:
-        """Take another method after the endpoint refused this one.
+        """Take another method after a refusal; return the first method's failure if every method is rejected.
 
         If none is left, the last one that was answered at all is settled. If none was answered, the failure of the
         first one decides: a server's own error is worth waiting for, a rejected request is not.
-
-        Returns:
-            The failure of the first method, if the endpoint rejects the request by every method.
         """
         self._first_failure = self._first_failure or failure
         if self._other_methods:
@@ -97,11 +90,7 @@ class ModelSession:
         return None
 
     def replace_method(self) -> bool:
-        """Take another method, as this one's answer held no JSON object.
-
-        Returns:
-            False if none is left; then this one is settled.
-        """
+        """Take another method after an answer without JSON; if none is left, settle this one and return False."""
         self._answered_method = self.method
         if not self._other_methods:
             self.is_settled = True

@@ -54,11 +54,7 @@ class PromptTemplate:
         return type(self), self._arguments  # a compiled template cannot be sent to another process
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
-        """Render one block.
-
-        Raises:
-            PromptError: It names a value that is missing, or a value cannot be shown.
-        """
+        """Render one block; raises PromptError if it names a value that is missing, or that cannot be shown."""
         context = self._template.new_context(dict(values))
         context.blocks.update({name: list(renderers) for name, renderers in self._blocks.items()})
         render_block = self._blocks[block][0]

@@ -86,10 +86,8 @@ def write_reply(prompt: Prompt, missing: Sequence[Mapping[str, Any]] = ()) -> st
         elif not find_common(tools, QUOTED.sub("", action)):  # or else it is said after the call
             body.extend(QUOTED.findall(action))
     if missing:
-        phrases: dict[str, None] = {}
-        for entry in missing:
-            phrases[describe_argument(entry["argument"], entry.get("description"))] = None
-        body.append(f"Could you please tell me {' and '.join(phrases)}?")
+        phrases = [describe_argument(entry["argument"], entry.get("description")) for entry in missing]
+        body.append(f"Could you please tell me {' and '.join(dict.fromkeys(phrases))}?")
     elif not body and _has_question_below(prompt):
         body.append("Let me make sure that I have this right.")
     elif not body and not opening:
@@ -114,7 +112,6 @@ def _define_term(prompt: Prompt) -> list[str]:
     request = to_phrase(prompt.request)
     for term in prompt.get_entries("glossary"):
         name = str(term["name"])
-        for word in (name, *term.get("synonyms", ())):
-            if to_phrase(word) in request:
-                return [f"{name[:1].upper()}{name[1:]}: {term.get('description')}."]
+        if any(to_phrase(word) in request for word in [name, *term.get("synonyms", [])]):
+            return [f"{name[:1].upper()}{name[1:]}: {term.get('description')}."]
     return []

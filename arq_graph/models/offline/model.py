@@ -97,19 +97,14 @@ class _SchemaFiller:
         return definition
 
     def _choose_option(self, options: Sequence[Any], suggestion: Any) -> Any:
-        """Return the first option that accepts a suggestion, or else the one that shares most keys with it."""
+        """Return the first option that accepts a suggestion or has one of its keys, or else the first but null."""
+        keys = set(suggestion) if isinstance(suggestion, Mapping) else set()
         for option in options:
-            if self._accepts(option, suggestion):
-                return option
-
-        def count_common_keys(option: Mapping[str, Any]) -> int:
-            if not isinstance(suggestion, Mapping):
-                return 0
             properties = self._follow_reference(option).get("properties") or {}
-            return len(properties.keys() & suggestion.keys())
-
+            if keys & properties.keys() or self._accepts(option, suggestion):
+                return option
         not_null = [option for option in options if option.get("type") != "null"]
-        return max(not_null or options, key=count_common_keys)
+        return (not_null or options)[0]
 
     def _accepts(self, schema: Mapping[str, Any], value: Any) -> bool:
         return Draft202012Validator({"$defs": self._definitions} | dict(schema)).is_valid(value)
