@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from arq_graph.agent.modules import load
+from arq_graph.agent.modules import load_object
 from arq_graph.errors import SpecError, require_type
 from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
@@ -258,7 +258,7 @@ def load_rules(graph: MilestoneGraph) -> ObservationRules:
 def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
     """Import the function that a check names; a module beside the file is preferred to an installed one."""
     try:
-        function = load(name, Path(file).resolve().parent if file else None)
+        function = load_object(name, Path(file).resolve().parent if file else None)
     except SpecError as error:
         raise SpecError(f"`check` {error}", file=file, line=line) from error.__cause__
     if not callable(function):

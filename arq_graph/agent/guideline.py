@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from arq_graph.agent.mcp import load_mcp_tool
-from arq_graph.agent.modules import load
+from arq_graph.agent.modules import load_object
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.tool_file import load_described_tool
 from arq_graph.agent.tools import ToolLike, is_reserved_name, make_tool
@@ -39,7 +39,7 @@ def _check_id(id: str) -> str:
 def _read_condition(value: object, info: ValidationInfo) -> Condition:
     if isinstance(value, Mapping) and list(value) == ["function"]:
         folder = info.context.folder if info.context else None
-        value = load(str(value["function"]), folder)
+        value = load_object(str(value["function"]), folder)
     if not isinstance(value, str):
         if value is not None and not callable(value):
             raise ValueError(
@@ -67,7 +67,7 @@ def _read_tool(value: object, info: ValidationInfo) -> BaseTool:
         elif _TOOL_IN_FILE.search(value):
             tool = load_described_tool(value, folder)
         elif ":" in value:
-            tool = load(value, folder)
+            tool = load_object(value, folder)
         else:
             raise SpecError(f'must be "module:function" or "file.yaml:name", but is {value!r}')
     return make_tool(tool)

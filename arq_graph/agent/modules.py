@@ -27,7 +27,7 @@ _import_folders: set[Path] = set()
 _loaded: dict[int, tuple[object, str, Path | None]] = {}  # by identity: the object, its reference, its folder
 
 
-def load(reference: str, folder: Path | None = None) -> object:
+def load_object(reference: str, folder: Path | None = None) -> object:
     """Import the object that "module:function" names.
 
     Output that a module prints while it is imported goes to standard error.
@@ -48,7 +48,7 @@ def load(reference: str, folder: Path | None = None) -> object:
 
 
 def find_reference(value: object) -> tuple[str, Path | None] | None:
-    """Return the arguments with which `load` loaded an object, so that another process can load it too."""
+    """Return the arguments with which `load_object` loaded an object, so that another process can load it too."""
     entry = _loaded.get(id(value))
     return entry[1:] if entry else None
 
@@ -66,7 +66,7 @@ def get_import_folders() -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def allow_imports_from(folders: Iterable[Path]) -> Iterator[None]:
-    """Let the block import the modules that `load` imported from these folders in another process."""
+    """Let the block import the modules that `load_object` imported from these folders in another process."""
     with _IMPORT_LOCK, contextlib.ExitStack() as stack:
         for folder in filter(Path.is_dir, folders):
             _make_package(folder)

@@ -39,7 +39,7 @@ def make_spec_error(
     *,
     file_kind: str = "",
     source: str | None = None,
-    line_of: Callable[[Place], int] | None = None,
+    get_line: Callable[[Place], int] | None = None,
 ) -> SpecError:
     """Return one `SpecError` for everything that Pydantic found wrong.
 
@@ -49,7 +49,7 @@ def make_spec_error(
         values: The values that were validated.
         file_kind: The kind of file, such as "agent file".
         source: The name of the file; None for an object that is built in Python.
-        line_of: Returns the line of a place in the file; None for an object that is built in Python.
+        get_line: Returns the line of a place in the file; None for an object that is built in Python.
     """
     problems: dict[Place | str, tuple[Any, str]] = {}
     for detail in error.errors(include_url=False):
@@ -63,15 +63,15 @@ def make_spec_error(
         if key in problems:
             continue
         message = _describe(detail, place, model)
-        if line_of is None:
+        if get_line is None:
             separator = ": " if place else " "
             problems[key] = (None, f"{model.__name__}{separator}{message}")
         elif place:
-            problems[key] = (line_of(place), message)
+            problems[key] = (get_line(place), message)
         else:
             problems[key] = (1, f"the {file_kind} {message}")
     messages = list(problems.values())
-    if line_of is not None:
+    if get_line is not None:
         messages.sort()
     return SpecError.from_problems(messages, file=source)
 

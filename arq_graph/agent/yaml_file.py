@@ -66,7 +66,7 @@ def parse_model(text: str, model: type[M], *, file_kind: str = "file", source: s
             message = f"is not a valid {file_kind}: it looks like {_FILE_KINDS[keys[0]]}"
             raise SpecError(message, file=source) from None
         raise make_spec_error(
-            error, model, values, file_kind=file_kind, source=source, line_of=document.line_of
+            error, model, values, file_kind=file_kind, source=source, get_line=document.get_line
         ) from None
 
 
@@ -125,7 +125,7 @@ class Document:
             raise self._make_syntax_error(error) from None
         self.values: Any = self._read(root, ()) if root else {}
 
-    def line_of(self, place: Place) -> int:
+    def get_line(self, place: Place) -> int:
         """Return the line of a place, from 1; for a place that doesn't exist, the line of what encloses it."""
         while place not in self._lines:
             place = place[:-1]

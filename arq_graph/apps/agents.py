@@ -97,7 +97,7 @@ def create_guided_agent(
     if stream:
         revising = replace(revising, stream=True)
     matcher = matching.make_node(models["matcher"], agent, mode=mode, reads=channels)
-    actor = settings.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True)
+    strategy_node = settings.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True)
     reviser = revising.make_node(models["message"], agent, mode=mode)
     tracker = _make_tracker(agent, milestones, judge)
 
@@ -106,11 +106,11 @@ def create_guided_agent(
     if not agent.toolbox and isinstance(settings, ToolCalling):
         graph.add_matching(matcher)
     elif eager:
-        graph.add_eager_turn(matcher, actor, reviser, has_progress=tracker is not None)
+        graph.add_eager_turn(matcher, strategy_node, reviser, has_progress=tracker is not None)
     elif isinstance(settings, ToolCalling):
-        graph.add_rounds(matcher, actor)
+        graph.add_rounds(matcher, strategy_node)
     else:
-        graph.add_actions(matcher, settings.node_name, actor)
+        graph.add_actions(matcher, settings.node_name, strategy_node)
     if tracker is not None:
         graph.add_progress(tracker)
     return graph.compile()
@@ -148,12 +148,12 @@ def create_tool_agent(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
     channels = collect_channels(options.get("state_schema", AgentState))
-    actor = settings.make_node(model, agent, mode=mode, reads=channels, draft=False)
+    strategy_node = settings.make_node(model, agent, mode=mode, reads=channels, draft=False)
     graph = TurnGraph(agent, options)
     if isinstance(settings, ReSpAct):
-        graph.add_speaker(actor, settings)
+        graph.add_speaker(strategy_node, settings)
     else:
-        graph.add_strategy(settings.node_name, actor)
+        graph.add_strategy(settings.node_name, strategy_node)
     return graph.compile()
 
 

@@ -118,19 +118,19 @@ class TurnGraph:
         self._builder.add_conditional_edges("match_and_act_again", route)
         self._add_tools(["match_and_act_again"])
 
-    def add_actions(self, matcher: BlueprintNode[Any], name: str, strategy: Strategy) -> None:
+    def add_actions(self, matcher: BlueprintNode[Any], name: str, strategy_node: Strategy) -> None:
         """Take one action at a time, and match again after each result."""
         self.add_matching(matcher, name)
-        self._builder.add_node(name, strategy)
+        self._builder.add_node(name, strategy_node)
         self._builder.add_conditional_edges(name, route_calls(self._agent))
         if self._agent.toolbox:
             self._builder.add_node("match_again", matcher)
             self._builder.add_edge("match_again", name)
         self._add_tools(["match_again"])
 
-    def add_strategy(self, name: str, strategy: Strategy) -> None:
+    def add_strategy(self, name: str, strategy_node: Strategy) -> None:
         """Take one action at a time, without guidelines; the last words are the reply."""
-        self._builder.add_node(name, strategy)
+        self._builder.add_node(name, strategy_node)
         self._builder.add_edge(START, name)
         self._builder.add_conditional_edges(name, route_calls(self._agent, otherwise=END))
         self._add_tools([name])
@@ -214,7 +214,7 @@ def _guard_variables(app: CompiledStateGraph[Any, Any, Any, Any], settable: Sequ
         for name in variables or ():
             if name not in settable:
                 raise InputError(
-                    f"the variable {name!r} cannot be set by who calls the app{suggestion(str(name), settable)}: "
+                    f"the variable {name!r} cannot be set by callers of the app{suggestion(str(name), settable)}: "
                     "whoever builds the agent may declare it `settable`"
                 )
         return input

@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, suggestion
+from arq_graph.errors import InputError
 from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.guideline_matcher import KeepMatches
 from arq_graph.nodes.judgements import Judgement
@@ -238,8 +238,7 @@ def resolve_strategy(strategy: str | StrategySettings) -> StrategySettings:
         return strategy
     if strategy not in STRATEGIES:
         names = ", ".join(map(repr, STRATEGIES))
-        similar = suggestion(str(strategy), STRATEGIES)
         raise InputError(
-            f"strategy is {strategy!r}{similar}: give one of {names}, or settings such as PreAct(max_steps=4)"
+            f"strategy is {strategy!r}: give one of {names}, or settings such as PreAct(max_steps=4)"
         )
     return STRATEGIES[strategy]()

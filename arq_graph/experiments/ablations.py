@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from arq_graph.apps.settings import STRATEGIES, StrategyName
-from arq_graph.errors import InputError, suggestion
+from arq_graph.errors import InputError
 from arq_graph.nodes.agent_node import AgentNode
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
@@ -76,7 +76,7 @@ def list_ablations(selection: str) -> list[str]:
         for name, node in _get_step_nodes(reference).items():
             steps.setdefault(name, (reference, node))
     if step not in steps:
-        raise InputError(f"there is no step {step!r}{suggestion(step, steps)}; there are {', '.join(steps)}")
+        raise InputError(f"there is no step {step!r}; there are {', '.join(steps)}")
     reference, node = steps[step]
     selected: list[str] = []
     for part in filter(None, query_list.split(",")):
@@ -99,7 +99,6 @@ def _select_queries(part: str, step: str, node: type[AgentNode[Any]]) -> list[st
         reason = "part of its response. Its queries are"
     raise InputError(
         f"the step {step} cannot be asked without {part!r}, which is {reason}: {', '.join(queries)}"
-        f"{suggestion(part, queries)}"
     )
 
 

@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph.agent.environment import Environment
-from arq_graph.agent.modules import load
+from arq_graph.agent.modules import load_object
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.agents import create_guided_agent, create_tool_agent
@@ -234,7 +234,7 @@ def _load_reflexion(match: re.Match[str], folder: Path | None) -> Reflexion:
 
 def _load_object(name: str, folder: Path | None) -> object:
     try:
-        return load(name, folder)
+        return load_object(name, folder)
     except SpecError as error:
         raise InputError(f"the arm {error}") from error.__cause__
 

@@ -39,7 +39,7 @@ from typing import Any, Self, cast
 
 from pydantic import ConfigDict, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
-from arq_graph.agent.modules import load
+from arq_graph.agent.modules import load_object
 from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
@@ -80,7 +80,7 @@ class WorldEntry(Part):
         Raises:
             SpecError: The module has no such function, or the function does not take these arguments.
         """
-        world = cast(World, load(self.of, folder))
+        world = cast(World, load_object(self.of, folder))
         try:
             signature = inspect.signature(world)
             arguments = self.arguments

@@ -165,7 +165,7 @@ def _pickle(value: object) -> bytes:
         def reducer_override(self, value: Any) -> Any:
             reference = modules.find_reference(value)
             if reference is not None:
-                return modules.load, reference
+                return modules.load_object, reference
             if isinstance(value, Pregel):
                 return resolve_name, (_find_import_name(value),)
             if isinstance(value, BaseChatModel):

@@ -109,7 +109,7 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
     app.invoke({**says("Hello?"), "variables": {"since": 2021}}, thread())  # which leaves the other as it was
     shown = [asked.section("variables") for asked in get_prompts(model, "message")]
     assert ["gold" in str(variables) for variables in shown] == [True, True]
-    with pytest.raises(errors.InputError, match="'credit' cannot be set by who calls the app"):
+    with pytest.raises(errors.InputError, match="'credit' cannot be set by callers of the app"):
         app.invoke({**says("Hi"), "variables": {"credit": 10**9}}, thread())
     with pytest.raises(
         errors.InputError, match="`variables` must be a mapping of names to values, but is 'gold'"
@@ -168,7 +168,7 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
 @pytest.mark.parametrize(
     ("create", "options", "problem"),
     [
-        (create_guided_agent, {"strategy": "pre_act"}, "did you mean .*pre-act"),
+        (create_guided_agent, {"strategy": "pre_act"}, "'pre_act': give one of .*'pre-act'"),
         (create_guided_agent, {"model": None}, "openai:gpt-4o"),
         (create_guided_agent, {"model": {"matcher": brain()}}, "one for each of matcher, strategy, message"),
         (create_guided_agent, {"strategy": ReSpAct(setting="task")}, "create_respact_agent"),

@@ -221,7 +221,7 @@ def test_a_client_sets_settable_variables_and_nothing_else(url: str) -> None:
     state = customer.run(input={**hello, "variables": {"member_id": "N-7"}, **channels})
     assert (get_active(state), get_results(state)) == (["member", "notice"], [])
     assert state.get("agreements", []) == []
-    with pytest.raises(Exception, match="'credit' cannot be set by who calls the app"):
+    with pytest.raises(Exception, match="'credit' cannot be set by callers of the app"):
         customer.say("Hello?", variables={"credit": 500})
     (assistant,) = customer.client.assistants.search(graph_id="desk")
     schema = customer.client.assistants.get_schemas(assistant["assistant_id"])
