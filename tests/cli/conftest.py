@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.florist import AGENT, ARMS, SUITE
 from tests.cli.shop import clerk, make_endpoint_handler, options, write_shop
 from tests.reasoning.endpoint import Endpoint
 
@@ -84,3 +85,22 @@ def served(cli: Cli) -> Cli:
 def shop(folder: Path) -> Path:
     """The shop's agent file, with its tools, milestones and suite beside it."""
     return write_shop(folder)
+
+
+@pytest.fixture
+def suite(folder: Path) -> Path:
+    for name, text in {"agent.yaml": AGENT, "suite.yaml": SUITE, "arms.py": ARMS}.items():
+        (folder / name).write_text(text)
+    return folder / "suite.yaml"
+
+
+@pytest.fixture
+def run_experiment(cli, suite):
+    """Run an experiment on the florist's suite, offline."""
+
+    def run(*options: str | Path, record: str = "out", code: int = 0):
+        result = cli("experiment", suite, "--model", "offline", "--record", record, *options)
+        assert result.code == code, result.words
+        return result
+
+    return run

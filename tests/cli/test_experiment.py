@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,81 +10,7 @@ from typing import Any
 import pytest
 
 from arq_graph.milestones import suites
-
-AGENT = """
-name: Florist
-profile: You are a florist.
-guidelines:
-- {id: card, condition: the customer orders tulips, action: 'say "I recommend a card."'}
-- {id: roses, condition: the customer asks about roses, action: 'say "We have red roses."'}
-"""
-SUITE = """
-name: florist
-defaults: {agent: agent.yaml}
-scenarios:
-- name: tulips
-  twin: lilies
-  use_case: orders
-  probes: An order makes one of two guidelines active.
-  says: I would like to order tulips.
-  expect: {active: [card]}
-- name: lilies
-  use_case: questions
-  says: Do you have lilies?
-  expect: {active: [roses]}
-- name: roses
-  use_case: questions
-  says: Do you have roses?
-  expect: {says: [{pattern: "red roses"}], never: [card]}
-- name: politely
-  use_case: questions
-  says: And roses for tomorrow?
-  expect: {says: [{criterion: is polite}]}
-"""
-TULIPS = SUITE.partition("- name: lilies")[0].replace("  twin: lilies\n", "")
-ROSES = """
-- name: roses
-  says: Do you have roses?
-  expect: {says: [{pattern: "red roses"}]}
-"""
-ARMS = """
-from langchain_core.messages import AIMessage
-
-class Says:
-    def __init__(self, text):
-        self.text = text
-    def invoke(self, given, config=None):
-        return {"messages": [*given["messages"], AIMessage(self.text)]}
-
-def knows(scenario, agent, model, matcher_only):
-    return Says({"tulips": "active: card", "lilies": "active: roses"}.get(scenario.name, "We have red roses."))
-
-def speaks(scenario, agent, model):
-    return Says("We have red roses.")
-
-def guesses(scenario, agent, model, matcher_only):
-    return Says("active: card")
-"""
-BOTH = ("--arms", "arms:knows,arms:guesses")
-
-
-@pytest.fixture
-def suite(folder: Path) -> Path:
-    for name, text in {"agent.yaml": AGENT, "suite.yaml": SUITE, "arms.py": ARMS}.items():
-        (folder / name).write_text(text)
-    return folder / "suite.yaml"
-
-
-@pytest.fixture
-def run_experiment(cli, suite):
-    """Run an experiment on the florist's suite, offline."""
-
-    def run(*options: str | Path, record: str = "out", code: int = 0):
-        result = cli("experiment", suite, "--model", "offline", "--record", record, *options)
-        assert result.code == code, result.words
-        return result
-
-    return run
+from tests.cli.florist import AGENT, BOTH, ROSES, SUITE, TULIPS, read_table
 
 
 @pytest.fixture
@@ -95,19 +19,6 @@ def second_suite(folder: Path, suite: Path) -> Path:
     file = folder / "second.yaml"
     file.write_text(f"defaults: {{agent: agent.yaml, use_case: more}}\nscenarios:{ROSES}")
     return file
-
-
-def read_table(file: Path, title: str) -> dict[str, list[str]]:
-    """Return the rows of a table by name, without the column that counts the cases."""
-    for table in json.loads(file.read_text())["tables"]:
-        if table["title"] == title:
-            first = 1 if table["columns"][0] == "n" else 0
-            return {row["name"]: row["cells"][first:] for row in table["rows"]}
-    raise KeyError(title)
-
-
-def list_tables(file: Path) -> list[str]:
-    return [table["title"] for table in json.loads(file.read_text())["tables"]]
 
 
 def count_model_calls(file: Path) -> int:
@@ -243,98 +154,6 @@ def test_published_figures_stand_beside_a_whole_shipped_suite_with_the_same_user
     assert not has_published(own.name, "--arms", "arms:knows")
 
 
-def test_each_query_of_a_step_has_a_row_with_what_it_gains_and_costs(run_experiment, suite, folder):
-    suite.write_text(TULIPS + ROSES)
-    os.environ["COLUMNS"] = "80"
-    result = run_experiment("--ablate", "matcher:rationale,action", "--ablate", "message:insights")
-    assert re.search(r"^-insights +\+0 +1\.00 +\d+ +\d+ \(-\d+\)$", result.out, re.MULTILINE), "a cell breaks"
-    assert "of whole turns. Gain:" in result.words
-    figures = folder / "out" / "florist.json"
-    matcher_rows = read_table(figures, "arq without a query of matcher")
-    assert list(matcher_rows) == [
-        "arq",
-        "-condition_application_rationale",
-        "-guideline_previously_applied_rationale",
-        "-action",
-    ]
-    all_tokens = int(matcher_rows.pop("arq")[-1])
-    for query, (gain, p, _, tokens) in matcher_rows.items():
-        remaining, _, saved = tokens.partition(" ")
-        assert (gain.split()[0], p) == ("+0", "1.00"), query
-        assert int(remaining) < all_tokens, query
-        # Both figures are rounded.
-        assert abs(int(saved.strip("()")) - (int(remaining) - all_tokens)) <= 1, query
-    # A case that only the matcher answers measures nothing of another step.
-    message_rows = read_table(figures, "arq without a query of message")
-    assert matcher_rows["-action"][2] == "2"
-    assert message_rows["-insights"][2] == "1"
-    # Ablated arms are compared with `arq` alone, and have no columns of their own.
-    assert not [title for title in list_tables(figures) if "pairs" in title or "differ" in title]
-
-
-BLUEPRINTS = """
-from arq_graph import query
-from arq_graph.nodes import Judgement, MessageBlueprint
-
-class Cautious(Judgement):
-    evidence: str = query("Which words of the customer's show it?")
-
-class Polite(MessageBlueprint):
-    mood: str = query("How does the customer feel?")
-
-class Plain:
-    pass
-"""
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "problem"),
-    [
-        (
-            ("--ablate", "matcher:foo"),
-            1,
-            "the step matcher cannot be asked without 'foo', which is not one of its queries: condition,",
-        ),
-        (("--arms", ""), 2, "it is empty: name at least one"),
-        (("--arms", "foo"), 1, "there is no arm 'foo'; there are guided,"),
-        (("--blueprint", "Polite"), 1, "Polite"),
-        (("--blueprint", "own:Plain"), 1, "make it a subclass of MessageBlueprint or of Judgement"),
-        (("--max-cost", "1"), 2, "--max-cost needs --prices, such as --prices gpt-4o=2.5/10"),
-        (("--max-cost", "0", "--prices", "m=1/1"), 2, "and more than 0"),
-        (
-            ("--ablate", "matcher:condition", "household"),
-            1,
-            "this arm calls tools; react and respact act in it, and so do the arms of `--ablate speaker`",
-        ),
-        (("./suite.yaml",), 1, "two suites have the same name"),
-        (("guideline",), 1, "did you mean `guidelines`?"),
-    ],
-)
-def test_an_option_that_cannot_be_used_is_an_error_with_a_way_out(cli, suite, folder, options, code, problem):
-    (folder / "own.py").write_text(BLUEPRINTS)
-    result = cli("experiment", suite, "--model", "offline", *options)
-    assert result.code == code, result.words
-    assert problem in result.words
-    assert not (folder / "experiment").exists()
-
-
-def test_the_users_blueprints_are_arms(run_experiment, suite, folder):
-    suite.write_text(TULIPS + ROSES)
-    (folder / "own.py").write_text(BLUEPRINTS)
-    options = ("--blueprint", "own:Cautious", "--blueprint", "own:Polite")
-    run_experiment(*options)
-    figures = folder / "out" / "florist.json"
-    tokens = read_table(figures, "output tokens of a call")
-    usual, cautious, polite = map(int, tokens["matcher"])
-    assert cautious > usual == polite
-    usual, cautious, polite = map(int, tokens["message"])
-    assert polite > usual == cautious
-    assert "arq → own:Cautious" in read_table(figures, "arms in pairs")
-    (folder / "own.py").write_text(BLUEPRINTS.replace("How", "What"))
-    changed = run_experiment(*options, "--resume", code=1)
-    assert "the code of arms 'own:Cautious', 'own:Polite' changed since" in changed.words
-
-
 def test_a_changed_agent_or_expectation_is_reported_once_with_a_way_out(run_experiment, suite, folder):
     run_experiment(*BOTH)
     suite.write_text(SUITE.replace("red roses", "white roses"))
@@ -344,60 +163,6 @@ def test_a_changed_agent_or_expectation_is_reported_once_with_a_way_out(run_expe
     changed = run_experiment(*BOTH, "--resume", code=1)
     assert "another run: the agent's profile of 4 scenarios changed since." in changed.words
     assert "--replay" not in changed.words
-
-
-WORLD = """
-def order(flower: str):
-    "Order it."
-
-class Shop:
-    order = staticmethod(order)
-"""
-
-
-@pytest.mark.parametrize(
-    ("method", "problem", "way_out"),
-    [
-        (
-            "def order(self, flower: str): ...",
-            "the method of the world of scenario 'roses' is 'order', which cannot be a tool",
-            "A tool has a docstring",
-        ),
-        (
-            "def outcome(self): return 'well'",
-            "Shop.outcome() gave 'well' (line 7 of",
-            "return a dict of numbers and booleans",
-        ),
-        (
-            "def outcome(self): return {}['x']",
-            "error: Shop.outcome() fails with KeyError: 'x' (line 7 of",
-            "shop.py)",
-        ),
-        (
-            "def __init__(self): {}['x']",
-            "error: the world of scenario 'tulips' cannot be made: KeyError: 'x' (line 7 of",
-            "shop.py)",
-        ),
-    ],
-)
-def test_a_fault_of_a_world_is_reported_before_the_run(
-    run_experiment, suite, folder, method, problem, way_out
-):
-    (folder / "agent.yaml").write_text(AGENT + "tools: ['shop:order']\n")
-    (folder / "shop.py").write_text(f"{WORLD}    {method}\n")
-    suite.write_text(SUITE.replace("agent.yaml}", "agent.yaml, world: 'shop:Shop'}"))
-    result = run_experiment("--arms", "direct", code=1)
-    assert problem in result.words
-    assert way_out in result.words
-
-
-def test_cases_of_the_matcher_alone_are_left_out_where_an_arm_has_no_matcher(run_experiment):
-    result = run_experiment("--arms", "arms:knows,react", "--arms", "arms:speaks", "--runs", "2")
-    reason = "skipped 2 matcher-only scenarios of florist for all arms, which are compared on the same"
-    assert reason in result.words
-    assert "which guidelines are active, and react, arms:speaks cannot say that" in result.words
-    assert "12 conversations of florist" in result.words
-    assert "conversing: 11 of 12" in result.words, "a log reports each tenth"
 
 
 HOUSEHOLD = """
