@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import typer
+from typer import Exit
 
 from arq_graph.cli import options
 from arq_graph.cli.dialogue import Dialogue, DialogueOptions, open_dialogue
 from arq_graph.cli.exit_codes import INTERRUPTED
-from arq_graph.cli.explain import show_explanation
+from arq_graph.cli.explain import customer_view, reply_view, show_explanation, show_outcome
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.screen import (
     is_interactive,
@@ -23,7 +23,6 @@ from arq_graph.cli.screen import (
     show,
     show_error,
 )
-from arq_graph.cli.turn_view import customer_view, reply_view, show_outcome
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is saved."
@@ -100,7 +99,7 @@ def _read_line(dialogue: Dialogue) -> str:
     except KeyboardInterrupt:
         show("")
         dialogue.show_resume_command()
-        raise typer.Exit(INTERRUPTED) from None
+        raise Exit(INTERRUPTED) from None
 
 
 def _show_failure(error: ArqGraphError) -> None:

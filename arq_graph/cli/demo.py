@@ -21,12 +21,12 @@ from arq_graph.cli.evaluation import (
     show_conversations,
     show_evaluation,
 )
+from arq_graph.cli.explain import LEGEND, customer_view, show_outcome
 from arq_graph.cli.model_choice import OFFLINE, ModelChoice, choose_model
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.run import read_customer_messages
 from arq_graph.cli.screen import join_parts, safe_text, show, show_command, stdout_console
 from arq_graph.cli.threads import DEFAULT_FILE
-from arq_graph.cli.turn_view import LEGEND, customer_view, show_outcome
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
@@ -38,8 +38,7 @@ _PAGE = DEFAULT_FILE.with_name("demo.html")
 _TABLES = (CUSTOMERS_GOAL, BY_USER, PROGRESS)
 _FIGURES = (
     "A helpful customer says what is asked, a perturbed one doesn't have the ids at hand, an unhelpful one guesses "
-    "wrongly. "
-    "Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
+    "wrongly. Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
 )
 
 

@@ -46,7 +46,7 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 0 if a limit ended the run.
     """
-    models = evaluation.choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
+    models = evaluation.choose_models(model, model_arg, user_model, judge, votes, base_url)
     token_prices = evaluation.parse_prices(prices, max_cost)
     chosen_suite = evaluation.filter_scenarios({suite: Suite.from_yaml(suite)}, only or [])[suite]
     results = results or suite.with_name(f"{suite.stem}.results.jsonl")

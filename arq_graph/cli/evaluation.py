@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class EvaluationModels:
         return settings
 
 
-def choose_evaluation_models(
+def choose_models(
     model: str | None,
     model_args: Sequence[str] | None,
     user_model: str | None,
@@ -109,7 +109,7 @@ def filter_scenarios(suites: Mapping[Path, Suite], names: Sequence[str]) -> dict
     Raises:
         InputError: A name is neither a category nor a kind of user, or no scenario is left.
     """
-    scenarios = [scenario for suite in suites.values() for scenario in suite.scenarios]
+    scenarios = chain.from_iterable(suite.scenarios for suite in suites.values())
     use_cases = {scenario.use_case for scenario in scenarios if scenario.use_case}
     kinds = [name for name in names if name in KINDS and name not in use_cases]
     categories = [name for name in names if name not in kinds]
@@ -249,7 +249,7 @@ def require_complete(reports: Sequence[Report], resume_hint: str) -> None:
         Exit: Some conversations failed or ended in an error.
     """
     has_failed = any(report.failed for report in reports)
-    conversations = [conversation for report in reports for conversation in report.conversations]
+    conversations = list(chain.from_iterable(report.conversations for report in reports))
     if has_failed and not conversations:
         raise InputError("nothing could be measured")
     if not has_failed and not any(conversation.error for conversation in conversations):

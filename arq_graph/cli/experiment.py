@@ -115,7 +115,7 @@ def experiment(
         arm_names += blueprint
     chosen_suites = evaluation.filter_scenarios(whole_suites, only or [])
     if not replay:
-        models = evaluation.choose_evaluation_models(model, model_arg, user_model, judge, votes, base_url)
+        models = evaluation.choose_models(model, model_arg, user_model, judge, votes, base_url)
     trials = []
     for file, suite in chosen_suites.items():
         if replay:

@@ -83,11 +83,6 @@ def join_parts(*parts: str | Text) -> Text:
     return joined
 
 
-def heading(title: str, style: str = "bold") -> Text:
-    """Return the title of a section, below an empty line."""
-    return safe_text(f"\n{title}", style)
-
-
 def show(*parts: RenderableType, style: str = "") -> None:
     """Print parts of a result to standard output, one below the other; the style is that of plain texts."""
     console = stdout_console()
@@ -95,6 +90,11 @@ def show(*parts: RenderableType, style: str = "") -> None:
         if isinstance(part, str):
             part = safe_text(part, style)
         console.print(part)
+
+
+def show_heading(title: str, style: str = "bold") -> None:
+    """Print the title of a section, below an empty line."""
+    show("", title, style=style)
 
 
 def warning_text(message: str) -> Text:
