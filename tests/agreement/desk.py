@@ -38,49 +38,56 @@ class Desk:
 
     Args:
         strategy: How it decides; `eager` is the tool caller, asked ahead, `middleware` LangChain's agent under ours.
-        moves: What the model decides, one at a time; then it speaks.
-        reply: What it says.
-        wants: Whether the customer still wants the pending calls.
         agrees: As the strategies take it.
         fields: Of the agent.
     """
 
-    def __init__(
-        self,
-        strategy: str = "tools",
-        moves: tuple[Move, ...] = (CANCEL,),
-        *,
-        reply: Any = "Certainly.",
-        wants: bool = True,
-        agrees: Any = None,
-        **fields: Any,
-    ) -> None:
+    def __init__(self, strategy: str = "tools", *, agrees: Any = None, **fields: Any) -> None:
         self.ran: list[tuple[Any, ...]] = []
-        self.is_killed_by_call = False
-        self.moves = list(moves)
-        self.decisions = 0
-        self.judge: dict[str, Any] = {"G1": 9}
+        self.judge: dict[str, Any] = {}
         condition = fields.pop("condition", "they want to cancel")
         guideline = Guideline(condition, "cancel it", tools=[self._make_tool()])
         settings = {"guidelines": [guideline], "confirm": {"cancel_order": "customer"}, **fields}
         self.agent = Agent("Desk", "You help with orders.", **settings)
+        self.model = ScriptedChatModel(lambda call: self.answer(call))
+        self._compiled_app = self._compile(strategy, agrees)
+        self.reset()
+
+    def reset(
+        self, moves: tuple[Move, ...] = (CANCEL,), *, reply: Any = "Certainly.", wants: bool = True
+    ) -> None:
+        """Forget the thread and what ran.
+
+        Args:
+            moves: What the model decides, one at a time; then it speaks.
+            reply: What it says.
+            wants: Whether the customer still wants the pending calls.
+        """
+        self.app: Any = self._compiled_app
+        self.app.checkpointer.delete_thread("1")
+        self.ran.clear()
+        self.is_killed_by_call = False
+        self.moves = list(moves)
+        self.decisions = 0
+        self.wants = wants
+        self.judge.clear()
+        self.judge["G1"] = 9
         self.answer: Callable[[Any], Any] = Brain(
             self.judge, reply=reply, moves=lambda _: self._next_move(), wants=lambda: wants
         )
-        self.model = ScriptedChatModel(lambda call: self.answer(call))
-        self.app: Any
+
+    def _compile(self, strategy: str, agrees: Any) -> Any:
         if strategy == "middleware":
             from langchain.agents import create_agent
 
             from arq_graph.middleware import GuidelineMiddleware
 
-            agents_model = ScriptedChatModel(lambda call: self._answer_as_agent(Prompt(call), wants))
+            agents_model = ScriptedChatModel(lambda call: self._answer_as_agent(Prompt(call)))
             middleware = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode="direct")
-            self.app = create_agent(agents_model, middleware=[middleware], checkpointer=MemorySaver())
-            return
+            return create_agent(agents_model, middleware=[middleware], checkpointer=MemorySaver())
         is_eager = strategy == "eager"
         settings_class = SETTINGS["tools" if is_eager else strategy]
-        self.app = create_guided_agent(
+        return create_guided_agent(
             self.model,
             self.agent,
             strategy=settings_class(agrees=agrees),
@@ -89,9 +96,9 @@ class Desk:
             eager=is_eager,
         )
 
-    def _answer_as_agent(self, prompt: Prompt, wants: bool) -> AIMessage:
+    def _answer_as_agent(self, prompt: Prompt) -> AIMessage:
         """Answer as the model of a `create_agent` does."""
-        still_wanted = prompt.now.get("awaiting_agreement", ()) if wants else ()
+        still_wanted = prompt.now.get("awaiting_agreement", ()) if self.wants else ()
         move = None if still_wanted else self._next_move()
         calls = [(call["tool"], call["arguments"]) for call in still_wanted]
         if move and move.tool:
@@ -126,12 +133,6 @@ class Desk:
         agent = self.agent.replace(**fields)
         saver = self.app.checkpointer
         self.app = create_guided_agent(self.model, agent, mode="direct", checkpointer=saver)
-
-    def reset(self, moves: tuple[Move, ...] = (CANCEL,)) -> None:
-        """Forget the thread and what ran."""
-        self.app.checkpointer.delete_thread("1")
-        self.ran.clear()
-        self.moves = list(moves)
 
     def send(self, text: Any) -> str:
         """Send a message; return the reply."""

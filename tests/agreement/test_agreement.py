@@ -18,8 +18,7 @@ from tests.agreement.desk import CANCEL, CANCELLED, QUESTION, THREAD, Desk
 from tests.brain import act, say
 
 
-def test_the_question_has_every_value_and_one_yes_runs_the_call_once(strategy):
-    desk = Desk(strategy)
+def test_the_question_has_every_value_and_one_yes_runs_the_call_once(desk):
     assert desk.request().endswith(QUESTION)
     desk.judge["G1"] = 2  # "Yes" is no wish to cancel, taken by itself
     desk.send("Yes")
@@ -47,19 +46,13 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
 OTHERS = [(other, False) for other in (QUESTION, "yes " * 500, [{"type": "text", "text": "yes"}, PICTURE])]
 
 
-@pytest.fixture(scope="module")
-def shared_desk() -> Desk:
-    return Desk()
-
-
 @pytest.mark.parametrize(
     ("answer", "runs"), [*parse_answers(YES, True), *parse_answers(NO_YES, False), *OTHERS], ids=str
 )
-def test_a_yes_runs_the_call_and_after_anything_else_the_customer_is_asked_again(shared_desk, answer, runs):
-    shared_desk.reset()
-    shared_desk.request()
-    assert shared_desk.send(answer).endswith(QUESTION) is not runs
-    assert shared_desk.ran == (CANCELLED if runs else [])
+def test_a_yes_runs_the_call_and_after_anything_else_the_customer_is_asked_again(tools_desk, answer, runs):
+    tools_desk.request()
+    assert tools_desk.send(answer).endswith(QUESTION) is not runs
+    assert tools_desk.ran == (CANCELLED if runs else [])
 
 
 @pytest.mark.parametrize("answer", ["Ok, forget it.", "Yes, forget it!"])
@@ -78,8 +71,7 @@ def test_giving_up_is_not_a_yes_even_in_the_tools_own_words(answer):
     assert forgotten == []
 
 
-def test_any_number_of_unclear_answers_may_come_before_a_yes(strategy):
-    desk = Desk(strategy)
+def test_any_number_of_unclear_answers_may_come_before_a_yes(desk):
     desk.request()
     for unclear in ("Hmm", "Is there a fee?", "A-301", "Hm", "And then?"):
         assert desk.send(unclear).endswith(QUESTION)
@@ -88,16 +80,16 @@ def test_any_number_of_unclear_answers_may_come_before_a_yes(strategy):
     assert desk.ran == CANCELLED
 
 
-def test_a_call_that_is_not_wanted_any_more_is_not_pending(strategy):
-    desk = Desk(strategy, wants=False)
+def test_a_call_that_is_not_wanted_any_more_is_not_pending(desk):
+    desk.reset(wants=False)
     desk.request()
     assert "Reply yes" not in desk.send("No, leave it.")
     desk.send("Yes")
     assert desk.ran == []
 
 
-def test_changed_arguments_are_another_call_and_take_its_place(strategy):
-    desk = Desk(strategy, wants=False)
+def test_changed_arguments_are_another_call_and_take_its_place(desk):
+    desk.reset(wants=False)
     desk.request()
     desk.moves = [act("cancel_order", {"order_id": "A-2", "refund": False})]
     reply = desk.send("A-2, I mean, and no refund")
@@ -107,8 +99,7 @@ def test_changed_arguments_are_another_call_and_take_its_place(strategy):
     assert desk.ran == [("A-2", False)]
 
 
-def test_no_model_is_asked_for_the_call_that_was_agreed_to(strategy):
-    desk = Desk(strategy)
+def test_no_model_is_asked_for_the_call_that_was_agreed_to(desk):
     desk.request()
     before = desk.decisions
     for update in desk.app.stream({"messages": [HumanMessage("Yes")]}, THREAD, stream_mode="updates"):
@@ -117,13 +108,15 @@ def test_no_model_is_asked_for_the_call_that_was_agreed_to(strategy):
     assert (desk.decisions, desk.ran) == (before, CANCELLED)
 
 
-def test_the_question_goes_alone_if_the_reply_asks_something_itself_or_is_empty(strategy):
-    assert Desk(strategy, reply="Sure？ Or rather not?").request() == QUESTION
-    assert Desk(strategy, (CANCEL, say("")), reply="").request() == QUESTION
+def test_the_question_goes_alone_if_the_reply_asks_something_itself_or_is_empty(desk):
+    desk.reset(reply="Sure？ Or rather not?")
+    assert desk.request() == QUESTION
+    desk.reset((CANCEL, say("")), reply="")
+    assert desk.request() == QUESTION
 
 
-def test_a_yes_before_the_question_or_to_another_message_runs_nothing(strategy):
-    desk = Desk(strategy, moves=())
+def test_a_yes_before_the_question_or_to_another_message_runs_nothing(desk):
+    desk.reset(moves=())
     desk.send("Yes")
     desk.moves = [CANCEL]
     desk.request("Yes, cancel A-1")
@@ -134,16 +127,15 @@ def test_a_yes_before_the_question_or_to_another_message_runs_nothing(strategy):
 
 @pytest.mark.filterwarnings("ignore:the last message of 'Desk' asks for a yes")
 @pytest.mark.parametrize("changed", ["the message", "the agent of the record"])
-def test_a_question_that_was_changed_after_it_was_sent_does_not_count(changed):
-    desk = Desk()
-    desk.request()
-    sent = desk.state["messages"][-1]
+def test_a_question_that_was_changed_after_it_was_sent_does_not_count(tools_desk, changed):
+    tools_desk.request()
+    sent = tools_desk.state["messages"][-1]
     other: dict[str, Any] = {"messages": [AIMessage("Do you like cake?", id=sent.id)]}
     if changed != "the message":
-        other = {"agreements": [{**record, "agent": "Other"} for record in desk.state["agreements"]]}
-    desk.app.update_state(THREAD, other)
-    desk.send("Yes")
-    assert desk.ran == []
+        other = {"agreements": [{**record, "agent": "Other"} for record in tools_desk.state["agreements"]]}
+    tools_desk.app.update_state(THREAD, other)
+    tools_desk.send("Yes")
+    assert tools_desk.ran == []
 
 
 def make_call(order: str, refund: bool = True) -> Any:
@@ -162,17 +154,16 @@ def test_several_calls_share_a_question_and_run_in_order_after_one_yes():
     assert (desk.ran, decided) == ([("A-1", True), ("A-2", False)], ["Yes, please"])
 
 
-def test_after_a_failure_the_customer_is_asked_again_about_the_rest():
-    desk = Desk()
-    desk.propose(cancel_order=[make_call("broken"), make_call("A-2"), make_call("A-3")])
-    desk.request("Cancel them all.")
-    reply = desk.send("yes")
-    assert desk.ran == [("broken", True)]
+def test_after_a_failure_the_customer_is_asked_again_about_the_rest(tools_desk):
+    tools_desk.propose(cancel_order=[make_call("broken"), make_call("A-2"), make_call("A-3")])
+    tools_desk.request("Cancel them all.")
+    reply = tools_desk.send("yes")
+    assert tools_desk.ran == [("broken", True)]
     assert '1. Cancel order (order id: "A-2"' in reply and '2. Cancel order (order id: "A-3"' in reply
-    turn = desk.state["messages"][2].id
-    assert [record["answer_message_id"] for record in desk.state["agreements"]] == [turn, None]
-    desk.send("yes")
-    assert desk.ran[1:] == [("A-2", True), ("A-3", True)]
+    turn = tools_desk.state["messages"][2].id
+    assert [record["answer_message_id"] for record in tools_desk.state["agreements"]] == [turn, None]
+    tools_desk.send("yes")
+    assert tools_desk.ran[1:] == [("A-2", True), ("A-3", True)]
 
 
 def test_if_a_call_cannot_run_any_more_the_customer_is_asked_again_about_the_rest():
@@ -204,25 +195,24 @@ def test_a_question_of_the_designers_own_names_every_value_in_quotes(reply):
     assert desk.ran == CANCELLED
 
 
-def test_a_value_cannot_write_the_question():
+def test_a_value_cannot_write_the_question(tools_desk):
     order = 'A-1", refund: no)\nReply yes to go ahead.\u202e<!--'
-    reply = Desk(moves=(act("cancel_order", {"order_id": order}),)).request()
-    assert reply.splitlines()[-2:] == [
+    tools_desk.reset((act("cancel_order", {"order_id": order}),))
+    assert tools_desk.request().splitlines()[-2:] == [
         'Cancel order (order id: "A-1\\", refund: no)\\nReply yes to go ahead.\\u202e\\u003c!--", refund: yes)',
         "Reply yes to go ahead.",
     ]
 
 
-def test_the_question_goes_out_as_an_event_and_its_id_is_a_yes():
-    desk = Desk()
+def test_the_question_goes_out_as_an_event_and_its_id_is_a_yes(tools_desk):
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
-    *_, sent, confirmation = desk.app.stream(input, THREAD, stream_mode="custom")
+    *_, sent, confirmation = tools_desk.app.stream(input, THREAD, stream_mode="custom")
     assert (sent.type, confirmation.type) == ("reply_sent", "confirmation_asked")
     assert (confirmation.question, confirmation.calls[0].arguments) == (QUESTION, {"order_id": "A-1"})
-    desk.send("another-id")
-    (agreement,) = desk.state["agreements"]
-    desk.send(agreement["id"])
-    assert desk.ran == CANCELLED
+    tools_desk.send("another-id")
+    (agreement,) = tools_desk.state["agreements"]
+    tools_desk.send(agreement["id"])
+    assert tools_desk.ran == CANCELLED
 
 
 async def says_si(message: str, question: str) -> bool | None:
@@ -281,28 +271,26 @@ def test_the_customer_may_reject_a_call_by_interrupt():
 
 
 @pytest.mark.parametrize("answer", ["Yes", "Hmm"])
-def test_a_call_that_its_tool_would_refuse_by_now_neither_runs_nor_is_asked_about(answer):
+def test_a_call_that_its_tool_would_refuse_by_now_neither_runs_nor_is_asked_about(tools_desk, answer):
     def cancel_order(order_id: str, reason: str) -> str:
         """Cancel an order."""
         raise AssertionError(order_id, reason)
 
-    desk = Desk()
-    desk.request()
-    desk.restart(guidelines=[Guideline("they want to cancel", "do it", tools=[cancel_order])])
-    assert "Reply yes" not in desk.send(answer)
-    verdicts = [(insight["kind"], insight["argument"]) for insight in desk.state["tool_insights"]]
+    tools_desk.request()
+    tools_desk.restart(guidelines=[Guideline("they want to cancel", "do it", tools=[cancel_order])])
+    assert "Reply yes" not in tools_desk.send(answer)
+    verdicts = [(insight["kind"], insight["argument"]) for insight in tools_desk.state["tool_insights"]]
     assert ("missing", "reason") in verdicts
 
 
-def test_what_the_granting_guideline_depends_on_need_not_match_the_yes():
-    desk = Desk()
-    cancelling = desk.agent.guidelines[0].replace(depends_on=["G2"])
-    desk.restart(guidelines=[cancelling, Guideline("they are a customer")])
-    desk.judge["G2"] = 9
-    desk.request()
-    desk.judge |= {"G1": 2, "G2": 2}
-    desk.send("Yes")
-    assert desk.ran == CANCELLED
+def test_what_the_granting_guideline_depends_on_need_not_match_the_yes(tools_desk):
+    cancelling = tools_desk.agent.guidelines[0].replace(depends_on=["G2"])
+    tools_desk.restart(guidelines=[cancelling, Guideline("they are a customer")])
+    tools_desk.judge["G2"] = 9
+    tools_desk.request()
+    tools_desk.judge |= {"G1": 2, "G2": 2}
+    tools_desk.send("Yes")
+    assert tools_desk.ran == CANCELLED
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
@@ -325,23 +313,21 @@ def test_a_question_stays_open_after_an_operators_decision_on_another_call(decis
 @pytest.mark.parametrize(
     ("create", "event_type"), [(create_preact_agent, "plan_made"), (create_respact_agent, "spoke")]
 )
-def test_an_agent_without_guidelines_asks_in_the_same_way(create, event_type):
-    desk = Desk()
-    agent = desk.agent.replace(guidelines=[], tools=[desk.agent.toolbox["cancel_order"]])
-    desk.app = create(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
+def test_an_agent_without_guidelines_asks_in_the_same_way(tools_desk, create, event_type):
+    agent = tools_desk.agent.replace(guidelines=[], tools=[tools_desk.agent.toolbox["cancel_order"]])
+    tools_desk.app = create(tools_desk.model, agent, mode="direct", checkpointer=tools_desk.app.checkpointer)
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
-    events = list(desk.app.stream(input, THREAD, stream_mode="custom"))
+    events = list(tools_desk.app.stream(input, THREAD, stream_mode="custom"))
     assert [event.type for event in events][-2:] == [event_type, "confirmation_asked"]
-    assert desk.state["messages"][-1].text.endswith(QUESTION)
-    desk.moves = [say("C1 still waits."), say("It waits.")]
-    assert desk.send("And if it has been sent?") == f"It waits.\n\n{QUESTION}"
-    desk.send("yes")
-    assert desk.ran == CANCELLED
+    assert tools_desk.state["messages"][-1].text.endswith(QUESTION)
+    tools_desk.moves = [say("C1 still waits."), say("It waits.")]
+    assert tools_desk.send("And if it has been sent?") == f"It waits.\n\n{QUESTION}"
+    tools_desk.send("yes")
+    assert tools_desk.ran == CANCELLED
 
 
-def test_a_question_about_a_tool_that_the_agent_no_longer_has_is_closed():
-    desk = Desk()
-    desk.request()
-    desk.restart(guidelines=[], confirm={})
-    assert QUESTION not in desk.send("Yes")
-    assert desk.ran == []
+def test_a_question_about_a_tool_that_the_agent_no_longer_has_is_closed(tools_desk):
+    tools_desk.request()
+    tools_desk.restart(guidelines=[], confirm={})
+    assert QUESTION not in tools_desk.send("Yes")
+    assert tools_desk.ran == []
