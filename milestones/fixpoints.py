@@ -39,8 +39,8 @@ class IndexedGraph:
         self.requires_all = [milestone.requires == "all" for milestone in graph.milestones]
         self.is_derived = [milestone.is_derived for milestone in graph.milestones]
         self.holds = [milestone.holds for milestone in graph.milestones]
-        self.dependencies = [self._number_all(graph.predecessors(name)) for name in self.names]
-        self.dependents = [self._number_all(graph.successors(name)) for name in self.names]
+        self.dependencies = [self._number_all(graph.pred[name]) for name in self.names]
+        self.dependents = [self._number_all(graph.succ[name]) for name in self.names]
         # 0.1 is a tenth, not the binary number next to it.
         fractions = [Fraction(str(milestone.step)) for milestone in graph.milestones]
         self.unit = reduce(lcm, [fraction.denominator for fraction in fractions])

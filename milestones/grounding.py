@@ -36,7 +36,7 @@ class Grounding:
         self._pending_texts: list[str] = []
         self._words = " "
         self._squeezed = ""
-        self._numbers: set[str] = set()
+        self._tokens: set[str] = set()
         self._days: set[str] = set()
 
     def add_event(self, event: Event) -> None:
@@ -58,7 +58,7 @@ class Grounding:
     def _is_grounded(self, value: str | float) -> bool:
         self._index_pending_texts()
         if not isinstance(value, str):
-            return _normalize_number(str(value)) in self._numbers
+            return _normalize_number(str(value)) in self._tokens
         text = _fold(value)
         tokens = _tokenize(text)
         if not tokens or f" {' '.join(tokens)} " in self._words:
@@ -75,7 +75,7 @@ class Grounding:
             self._words += " ".join(tokens) + " "
             # A mark between two utterances keeps the end of one from running into the next.
             self._squeezed += "|" + _SEPARATORS.sub("", text)
-            self._numbers.update(token for token in tokens if token[0].isdigit())
+            self._tokens.update(tokens)
             self._days.update(digits.lstrip("0") for digits in _DIGITS.findall(text))
         self._pending_texts.clear()
 
@@ -89,11 +89,9 @@ def find_invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]
     grounding = Grounding()
     invented_arguments: dict[int, tuple[str, ...]] = {}
     for number, event in transcript.enumerate_events():
-        if isinstance(event, Call):
-            if paths := grounding.find_invented_arguments(event):
-                invented_arguments[number] = paths
-        else:
-            grounding.add_event(event)
+        grounding.add_event(event)
+        if isinstance(event, Call) and (paths := grounding.find_invented_arguments(event)):
+            invented_arguments[number] = paths
     return invented_arguments
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ class _Observer:
 
     def __init__(self, graph: MilestoneGraph, transcript: Transcript, schemas: Mapping[str, Schema]) -> None:
         self.rules = load_rules(graph)
-        self.observed: dict[str, set[int]] = {}
+        self.observed: dict[str, set[int]] = defaultdict(set)
         self.forbidden: list[ForbiddenEvent] = []
         self.unanswered_calls: dict[int, Call] = {}
         self._graph = graph
@@ -105,7 +106,7 @@ class _Observer:
         self._grounding = Grounding() if graph.grounded else None
         self._ungrounded_calls: set[int] = set()
         # For each rule, by its identity, the exceptions (by index) that have let a call through.
-        self._used_exceptions: dict[int, set[int]] = {}
+        self._used_exceptions: dict[int, set[int]] = defaultdict(set)
         self._number = 0
 
     def process(self, event: Event) -> None:
@@ -136,7 +137,7 @@ class _Observer:
     def _is_forbidden(self, rule: Forbidden, call: Call) -> bool:
         if not all_hold(rule.arguments, call.arguments):
             return False
-        used = self._used_exceptions.setdefault(id(rule), set())
+        used = self._used_exceptions[id(rule)]
         for index, arguments in enumerate(rule.unless):
             if index not in used and all_hold(arguments, call.arguments):
                 used.add(index)
@@ -174,7 +175,7 @@ class _Observer:
         if isinstance(rule, Forbidden):
             self.forbidden.append(ForbiddenEvent(number, rule))
         else:
-            self.observed.setdefault(rule.name, set()).add(number)
+            self.observed[rule.name].add(number)
 
     def _run_check(
         self, rule: Milestone | Forbidden | None, check: Callable[..., bool], *arguments: Any
@@ -183,23 +184,21 @@ class _Observer:
         try:
             return check(*arguments)
         except Exception as error:  # a pattern that doesn't finish, or whatever a function raises
-            message = f"the check of {_describe_rule(rule)} fails at event {self._number}"
+            place = f"event {self._number}"
             if self._transcript.id:
-                message += f" of conversation {self._transcript.id}"
-            if isinstance(error, TimeoutError):
-                message += f": {error}"
-            else:
-                message += f": {type(error).__name__}: {error}"
-            line = rule.line if rule else None
+                place += f" of conversation {self._transcript.id}"
+            problem = str(error)
+            if not isinstance(error, TimeoutError):
+                problem = f"{type(error).__name__}: {error}"
+            name, line = "`failed_if`", None
+            if rule is not None:
+                name, line = _describe_rule(rule), rule.line
+            message = f"the check of {name} fails at {place}: {problem}"
             raise SpecError(message, file=self._graph.file, line=line) from error
 
 
-def _describe_rule(rule: Milestone | Forbidden | None) -> str:
-    if rule is None:
-        return "`failed_if`"
-    if isinstance(rule, Forbidden):
-        return "`forbidden`"
-    return f"milestone {rule.name!r}"
+def _describe_rule(rule: Milestone | Forbidden) -> str:
+    return "`forbidden`" if isinstance(rule, Forbidden) else f"milestone {rule.name!r}"
 
 
 class ObservationRules:
@@ -214,14 +213,14 @@ class ObservationRules:
     """
 
     def __init__(self, graph: MilestoneGraph) -> None:
-        self.milestones_by_tool: dict[str, list[Milestone]] = {}
-        self.forbidden_by_tool: dict[str, list[Forbidden]] = {}
-        self.patterns_by_speaker: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = {}
+        self.milestones_by_tool: dict[str, list[Milestone]] = defaultdict(list)
+        self.forbidden_by_tool: dict[str, list[Forbidden]] = defaultdict(list)
+        self.patterns_by_speaker: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = defaultdict(list)
         self.functions: list[tuple[Milestone, EventCheck]] = []
         self.undecided: list[str] = []
         for rule in graph.forbidden:
             if rule.tool is not None:
-                self.forbidden_by_tool.setdefault(rule.tool, []).append(rule)
+                self.forbidden_by_tool[rule.tool].append(rule)
             elif rule.pattern is not None:
                 self._add_pattern(rule, rule.pattern, rule.said_by)
         for milestone in graph.milestones:
@@ -230,7 +229,7 @@ class ObservationRules:
 
     def _add_milestone(self, graph: MilestoneGraph, milestone: Milestone) -> None:
         if milestone.type == "FC":
-            self.milestones_by_tool.setdefault(milestone.tool_name, []).append(milestone)
+            self.milestones_by_tool[milestone.tool_name].append(milestone)
         elif milestone.check is None:
             self.undecided.append(milestone.name)
         elif isinstance(milestone.check, PatternCheck):
@@ -241,9 +240,9 @@ class ObservationRules:
 
     def _add_pattern(self, rule: Milestone | Forbidden, pattern: Pattern, said_by: str | None) -> None:
         # What the system says is never searched.
-        speakers = ("user", "agent", "tool") if said_by is None else (said_by,)
-        for speaker in speakers:
-            self.patterns_by_speaker.setdefault(speaker, []).append((rule, pattern))
+        for speaker in ("user", "agent", "tool"):
+            if said_by in (None, speaker):
+                self.patterns_by_speaker[speaker].append((rule, pattern))
 
 
 def load_rules(graph: MilestoneGraph) -> ObservationRules:
