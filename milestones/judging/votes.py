@@ -109,14 +109,17 @@ class VoteTally:
     def _find_judged_call(self, milestone: Milestone, achieved: bool | None, step: int | None) -> int | None:
         """Return the call that a vote is about; None for all calls."""
         calls = self._get_calls(milestone)
-        call = None if step is None else find_call(self.transcript, step)
-        if achieved:
-            return calls[0] if call is None else call
+        if achieved and step is None:
+            return calls[0]
+        if achieved is None or step is None:
+            return None
+        call = find_call(self.transcript, step)
         is_only_call = (call,) == calls
-        return None if achieved is None or is_only_call else call
+        return None if is_only_call and not achieved else call
 
     def _elect(self, milestone: Milestone, votes: Sequence[CheckedVote]) -> Judgement:
-        counts = Counter((vote.verdict.achieved, vote.verdict.event) for vote in votes)
+        verdicts = [vote.verdict for vote in votes]
+        counts = Counter((verdict.achieved, verdict.event) for verdict in verdicts)
         ((winner, count),) = counts.most_common(1)
         agreement = {milestone.name: count / len(votes)}
         remarks = []
@@ -127,7 +130,6 @@ class VoteTally:
         if 2 * count <= len(votes):
             remarks.append(Remark(milestone.name, f"undecided: no majority among {len(votes)} votes"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
-        verdicts = [vote.verdict for vote in votes]
         verdict = next(verdict for verdict in verdicts if (verdict.achieved, verdict.event) == winner)
         winning_verdicts = [verdict]
         if verdict.achieved and verdict.event is not None:

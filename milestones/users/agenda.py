@@ -202,7 +202,7 @@ class AgendaUser:
         intent = self._progress.intent
         if any(measure_overlap(offer, question) == 1 for offer in intent.refuses):
             return False
-        wishes = " ".join((intent.request, self._progress.wish, *intent.accepts))
+        wishes = f"{intent.request} {self._progress.wish} {' '.join(intent.accepts)}"
         if any(measure_overlap(word, question) == 1 for word in _select_long_words(wishes)):
             return True
         return any(fact.is_in(question) for fact in self._progress.facts)
@@ -240,14 +240,13 @@ class AgendaUser:
 
     def _list_scripted_answers(self) -> list[tuple[str, float, _Reply]]:
         """Return topics, the share of their words that a text must have, and the reply to each."""
-        intent = self._progress.intent
         answers = []
-        for other_intent in (intent, *self.spec.intents):
-            for topic, text in other_intent.answers.items():
+        for intent in (self._progress.intent, *self.spec.intents):
+            for topic, text in intent.answers.items():
                 answers.append((topic, 0.6, _Reply("answer", text)))
-        for offer in intent.accepts:
+        for offer in self._progress.intent.accepts:
             answers.append((offer, 1.0, _Reply("yes", f"I accept the {offer}.")))
-        for offer in intent.refuses:
+        for offer in self._progress.intent.refuses:
             answers.append((offer, 1.0, _Reply("no")))
         return answers
 
@@ -302,8 +301,8 @@ class AgendaUser:
             if value is None:
                 return VAGUE
         elif self.spec.kind == "perturbed" and is_withheld_if_perturbed(fact):
-            value = strip_numbers(fact.value) if self._is_guide else ""
-            if not value:
+            value = strip_numbers(fact.value)
+            if not (self._is_guide and value):
                 return f"I do not have the {fact.label} at hand."
         if isinstance(value, bool):
             answer = "yes" if value else "no"
@@ -312,14 +311,14 @@ class AgendaUser:
 
     def _wrap_in_persona_line(self, moment: str, text: str) -> str:
         lines = self._persona.lines.get(moment) or find_persona("plain").lines[moment]
-        line = self._draw("line", moment).choice(lines)
+        line = self._draw(f"line/{moment}").choice(lines)
         if "{said}" in line:
             return line.replace("{said}", text)
         return f"{line} {text}".strip()
 
-    def _draw(self, *purpose: object) -> Random:
+    def _draw(self, purpose: str) -> Random:
         """Return the source of chance for one purpose in this turn, independent of all others."""
-        return Random("/".join(map(str, (self._seed, *purpose, self._turn))))
+        return Random(f"{self._seed}/{purpose}/{self._turn}")
 
 
 def _join_replies(replies: Iterable[_Reply | None]) -> _Reply | None:

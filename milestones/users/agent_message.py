@@ -15,6 +15,7 @@ IDENTIFIER_WORDS = frozenset(("id", "number", "no", "code", "reference"))
 """Words that may stand for each other: an order's id is asked for as its number."""
 
 MAX_CHARACTERS = 20_000
+_EQUAL_WORDS = {"true": {"true", "yes"}, "false": {"false", "no"}}
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟])\s*|\n+")
 _FAILURE = re.compile(r"cannot|can't|could not|unable|not (?:possible|found|understand)", re.IGNORECASE)
 _OFFER_OF_MORE = re.compile(r"(?:any|some)thing else", re.IGNORECASE)
@@ -117,7 +118,9 @@ def find_requested_facts(text: str, facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the facts that a text names, or has other words for; else those that it half names."""
     named_facts, half_named_facts = [], []
     for fact in facts:
-        share = max(measure_overlap(phrase, text) for phrase in (fact.label, *fact.asked_as))
+        share = measure_overlap(fact.label, text)
+        for phrase in fact.asked_as:
+            share = max(share, measure_overlap(phrase, text))
         if share == 1:
             named_facts.append(fact)
         elif share >= 0.5:
@@ -139,6 +142,4 @@ def find_other_values(text: str, fact: Fact) -> set[str]:
     label = r"[\s_]+".join(split_into_words(fact.name))
     quoted_values = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text)
     values = {quoted.strip('"') for quoted in quoted_values}
-    if fact.is_yes_or_no:
-        values -= {"true", "yes"} if fact.value else {"false", "no"}
-    return values
+    return values - _EQUAL_WORDS.get(value, set())

@@ -95,7 +95,8 @@ def make_wrong_value(value: Value, seed: object, facts: Sequence[Fact]) -> Value
     if isinstance(value, bool):
         return not value
     chance = Random(f"{seed}/{value}")
-    true_values = {_normalize(str(fact.value)) for fact in facts} | {_normalize(str(value))}
+    true_values = {_normalize(str(fact.value)) for fact in facts}
+    true_values.add(_normalize(str(value)))
     for _ in range(20):
         candidate = _vary(value, chance)
         if candidate is not None and _normalize(str(candidate)) not in true_values:

@@ -128,12 +128,13 @@ class SimulatedUser:
         now: dict[str, Any] = {"message_number": self._turn}
         if deviation in _INSTRUCTIONS:
             now["this_time"] = _INSTRUCTIONS[deviation]
+        speakers = {"user": "you", "agent": "agent"}
         talk = []
         for message in messages[-MAX_MESSAGES:]:
-            if message.speaker != "system":
-                speaker = "you" if message.speaker == "user" else "agent"
+            if message.speaker in speakers:
                 # The end of a long message says what it asks for.
-                talk.append({"from": speaker, "text": message.text[-MAX_MESSAGE_CHARACTERS:]})
+                text = message.text[-MAX_MESSAGE_CHARACTERS:]
+                talk.append({"from": speakers[message.speaker], "text": text})
         tail = self._template.render("tail", {"talk": talk, "now": now, "opening": not talk})
         return [SystemMessage(self._head), HumanMessage(tail)]
 

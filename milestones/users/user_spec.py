@@ -136,17 +136,18 @@ class UserSpec(Part):
     @property
     def facts(self) -> tuple[Fact, ...]:
         """All that the user knows, those of slots with the same name included."""
-        facts: dict[Fact, None] = {}
-        for values in (self.knowledge, *(intent.slots for intent in self.intents)):
-            for name, value in values.items():
-                facts[Fact(name, value, self.asked_as.get(name, ()))] = None
-        return tuple(facts)
+        values = list(self.knowledge.items())
+        for intent in self.intents:
+            values.extend(intent.slots.items())
+        return tuple(Fact(name, value, self.asked_as.get(name, ())) for name, value in dict.fromkeys(values))
 
     def draw_deviation(self, seed: int, turn: int) -> Deviation | None:
         """Return how a turn departs from the happy path; the first one only through the recogniser of speech."""
-        kinds: tuple[Deviation, ...] = get_args(Deviation) if turn > 1 else ("asr",)
-        for kind in kinds:
-            if Random(f"{seed}/deviation/{kind}/{turn}").random() < self.deviations.get(kind, 0.0):
+        kind: Deviation
+        for kind in get_args(Deviation):
+            is_possible = turn > 1 or kind == "asr"
+            share = self.deviations.get(kind, 0.0)
+            if is_possible and Random(f"{seed}/deviation/{kind}/{turn}").random() < share:
                 return kind
         return None
 
