@@ -123,6 +123,7 @@ def _has_constraint_keys(data: Any) -> bool:
 
 def all_hold(constraints: Mapping[str, Constraint], arguments: Mapping[str, Any]) -> bool:
     """Return whether each constraint holds of the argument that it is for."""
-    return all(
-        constraint.holds(name in arguments, arguments.get(name)) for name, constraint in constraints.items()
-    )
+    for name, constraint in constraints.items():
+        if not constraint.holds(name in arguments, arguments.get(name)):
+            return False
+    return True

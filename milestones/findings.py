@@ -20,13 +20,9 @@ MAX_NAMES_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong or doubtful.
+    """One thing that is wrong or doubtful, and what to do; with the milestone it is about and its line from 1, if any.
 
-    Args:
-        severity: `error`: nothing can be measured on the graph; `warning`: it may not mean what it says.
-        message: What it is, and what to do.
-        milestone: The milestone it is about, if it is about one.
-        line: Its line in the file, from 1, if the graph came from a file.
+    `error`: nothing can be measured on the graph; `warning`: it may not mean what it says.
     """
 
     severity: Literal["error", "warning"]
@@ -54,13 +50,9 @@ class Findings(tuple[Finding, ...]):
 
 
 def check_milestones(graph: MilestoneGraph, tools: Any = None) -> Findings:
-    """Return everything that is wrong with a milestone graph, and everything that is doubtful.
+    """Return everything that is wrong with a milestone graph, and everything that is doubtful. Cost O(E log V).
 
-    Cost O(E log V).
-
-    Args:
-        graph: The milestones.
-        tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
+    `tools` are the agent's: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
     findings = _find_errors(graph)
     findings.extend(_find_doubts(graph))
@@ -186,10 +178,7 @@ def find_tool_mismatches(
 ) -> Iterator[tuple[Place, str]]:
     """Yield where a described call doesn't fit the agent's tools, and why: a tool or an argument that isn't there.
 
-    Args:
-        schemas: The JSON schema of each tool's arguments; None: any tool and any argument may be there.
-        tool: The name of the tool that is called.
-        argument_names: The arguments that it is called with.
+    `schemas` are those of each tool's arguments; None: any tool and any argument may be there.
     """
     if schemas is None:
         return

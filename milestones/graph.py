@@ -151,11 +151,7 @@ class MilestoneGraph(_DiGraph):
         return self.generated_by is not None and self.reviewed is None
 
     def get_milestone(self, name: str) -> Milestone:
-        """Return the milestone of that name.
-
-        Raises:
-            KeyError: There is no such milestone.
-        """
+        """Return the milestone of that name; a KeyError says that there is none."""
         milestone: Milestone = self.nodes[name]["milestone"]
         return milestone
 

@@ -60,9 +60,7 @@ def read_milestones(path: str | Path, *, check: bool = True) -> MilestoneGraph:
 def parse_milestones(text: str, *, file: str | None = None) -> MilestoneGraph:
     """Parse the text of a milestone file; `check_milestones` tells what is wrong with the graph.
 
-    Args:
-        text: The YAML.
-        file: The file it came from, for messages and for functions in modules beside it.
+    `file` is the file it came from, for messages and for functions in modules beside it.
 
     Raises:
         SpecError: The text isn't YAML, or not a list of milestones; the line is named.

@@ -26,12 +26,7 @@ _PLAIN = str.maketrans("\u00a0\u202f\u2011", "  -")
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenEvent:
-    """An event that must not happen, and did.
-
-    Args:
-        event: The event's number, from 1.
-        rule: The rule that forbids it.
-    """
+    """An event that must not happen, and did: its number, from 1, and the rule that forbids it."""
 
     event: int
     rule: Forbidden
@@ -246,11 +241,7 @@ class ObservationRules:
 
 
 def load_rules(graph: MilestoneGraph) -> ObservationRules:
-    """Return the graph's rules; the functions that its checks name are imported the first time.
-
-    Raises:
-        SpecError: A function can't be loaded; file and line are named.
-    """
+    """Return the graph's rules. If a function that a check names can't be loaded, a SpecError names file and line."""
     return graph.compute_once(ObservationRules)
 
 

@@ -118,7 +118,6 @@ def _get_argument_schema(tool: Any) -> Schema | None:
     else:
         # LangChain's `tool_call_schema` leaves out the arguments that it injects itself.
         schema = getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None)
-    make_schema = getattr(schema, "model_json_schema", None)
-    if callable(make_schema):
-        schema = make_schema()
+    if hasattr(schema, "model_json_schema"):
+        schema = schema.model_json_schema()
     return schema if isinstance(schema, Mapping) else None

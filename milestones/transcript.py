@@ -17,13 +17,7 @@ MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of the user, the agent or the system.
-
-    Args:
-        speaker: Who said it.
-        text: The text.
-        step: Its position in the record: the message's index from 0, or the record's own step name.
-    """
+    """A message; `step` is its position in the record: its index from 0, or the record's own step name."""
 
     speaker: Speaker
     text: str

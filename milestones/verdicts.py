@@ -60,11 +60,7 @@ def find_objection(
 ) -> str:
     """Return why a verdict doesn't count; empty if it does, or if it decides nothing.
 
-    Args:
-        graph: The milestones.
-        transcript: The conversation that was judged.
-        verdict: The verdict.
-        calls: For an FC, the event numbers of its calls that code observed.
+    `calls` are, for an FC, the event numbers of its calls that code observed.
 
     Raises:
         InputError: The verdict is about a milestone that isn't in the graph.

@@ -124,15 +124,14 @@ def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneG
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
     reasoner = make_reasoner(model, "author", timeout=TIMEOUT_SECONDS)
     answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
-    measurable_drafts = [draft for draft in drafts if not draft.errors]
-    if not measurable_drafts:
+    draft = next((draft for draft in reversed(drafts) if not draft.errors), None)
+    if draft is None:
         errors = "; ".join(error.message for error in drafts[-1].errors[:MAX_COMPLAINTS])
         raise UnsatisfiedError(
             f"author: no draft is a graph that can be measured on; the last: {errors}. Take another model, or "
             "look at the texts in .attempts.",
             answer.attempts,
         )
-    draft = measurable_drafts[-1]
     for doubt in draft.doubts:
         warnings.warn(f"the generated graph: {doubt.message}", stacklevel=2)
     return MilestoneGraph(draft.milestones, generated_by=get_model_name(model))

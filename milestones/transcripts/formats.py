@@ -29,12 +29,9 @@ MAX_KEYS_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A record from which no transcript can be read.
+    """A record from which no transcript can be read, with its index from 0; None: the rest of the file can't be read.
 
-    Args:
-        index: Its position, from 0; None if the rest of the file can't be read.
-        error: What is wrong with it, with file and index.
-        source: The file that it was read from, if any.
+    The error names file and index; `source` is the file that it was read from, if any.
     """
 
     index: int | None
@@ -185,13 +182,12 @@ def _describe_unknown_format(record: Any) -> str:
     items = messages.get_message_list(record)
     if items is not None and not items:
         return "the conversation is empty: its list of messages holds none"
+    description = type(record).__name__
     if isinstance(record, Mapping):
         keys = ", ".join(map(repr, list(record)[:MAX_KEYS_SHOWN])) or "(none)"
         description = f"an object with the keys {keys}"
     elif items:
         description = f"a list of {type(items[0]).__name__}"
-    else:
-        description = type(record).__name__
     return (
         f"unknown format: {description}; known are chat messages of OpenAI and LangChain (a list, or an object with "
         "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`), and Glaive texts (`chat`)"

@@ -35,12 +35,9 @@ MAX_ERROR = 500
 
 @dataclass(frozen=True)
 class TurnEvaluation:
-    """The actions of an agent at every step.
+    """The actions of an agent at every step in the order of the dataset, and the records that could not be read.
 
-    Args:
-        outcomes: One a step, in the order of the dataset.
-        broken: The records that could not be read.
-        resumed: The number of outcomes that an earlier run had stored in `results`.
+    `resumed` is the number of outcomes that an earlier run had stored in `results`.
     """
 
     outcomes: tuple[StepOutcome, ...]
@@ -84,9 +81,6 @@ async def aevaluate_turns(
         depends_on: Anything else that the outcomes depend on, by its name in messages, such as the agent's file.
         on_step: Called with each `StepOutcome` as it comes, first those of an earlier run.
         concurrency: The number of steps that are asked at once, 1 or more.
-
-    Returns:
-        The outcomes, in the order of the dataset.
 
     Raises:
         InputError: The agent can't be asked, the dataset cannot be read, or `results` holds another run.

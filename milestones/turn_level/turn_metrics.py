@@ -30,9 +30,8 @@ class StepOutcome(Record):
         id: The conversation's id.
         step: The number of the step in its conversation, from 1.
         truth: The action that was taken.
-        predicted: The action that the agent takes; None where it raised.
+        predicted: The action that the agent takes; None where it raised `error`.
         similarity: The similarity of the answers, 0 to 1; None unless both actions are final answers.
-        error: The error that the agent raised.
     """
 
     model_config = ConfigDict(extra="ignore")  # a stored outcome holds its computed fields, too
@@ -92,14 +91,11 @@ class Share(Record):
 
 
 class PrecisionRecall(Record):
-    """Precision and recall of one kind of action.
+    """Precision and recall of one kind of action; of the predicted actions, the correct ones are right.
 
     Args:
-        correct: The number of predicted ones that are right.
-        predicted: The number of predicted ones: the n of the precision.
-        actual: The number of true ones: the n of the recall.
         precision: correct / predicted; None if nothing was predicted.
-        recall: correct / actual; None if there are no true ones.
+        recall: correct / actual, the number of true ones; None if there are none.
         f1: 2 · correct / (predicted + actual), their harmonic mean; None if both are 0.
     """
 
@@ -123,8 +119,6 @@ class TurnMetrics(Record):
     """Turn-level evaluation, Pre-Act 4.2 and Table 2: the figures over all steps, each with its n.
 
     Args:
-        steps: The number of steps.
-        conversations: The number of conversations.
         action_recall: Steps whose predicted action is the right one (`StepOutcome.matched`), of all steps; those
             on which the agent raised are among them, and not right.
         tool_calls: Over single calls. Correct are those whose tool is called in the true step, each true call
@@ -152,7 +146,10 @@ def compute_turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
     """Return the figures over compared steps. Cost O(steps)."""
     correct_calls = predicted_calls = actual_calls = 0
     correct_answers = predicted_answers = actual_answers = 0
+    parameters: list[bool] = []
+    similarities: list[float] = []
     mistakes: Counter[tuple[str, str]] = Counter()
+    errors = 0
     for outcome in outcomes:
         truth, predicted = outcome.truth, outcome.predicted or Action()
         correct_calls += (truth.tools & predicted.tools).total()
@@ -161,14 +158,18 @@ def compute_turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
         correct_answers += truth.kind == predicted.kind == "answer"
         predicted_answers += predicted.kind == "answer"
         actual_answers += truth.kind == "answer"
-        if not outcome.matched:
-            predicted_label = outcome.predicted.label if outcome.predicted else "error"
-            mistakes[truth.label, predicted_label] += 1
+        if outcome.parameters is not None:
+            parameters.append(outcome.parameters)
+        if outcome.similarity is not None:
+            similarities.append(outcome.similarity)
+        if outcome.predicted is None:
+            errors += 1
+            mistakes[truth.label, "error"] += 1
+        elif not outcome.matched:
+            mistakes[truth.label, predicted.label] += 1
     mistaken = []
     for (label, predicted_label), count in sorted(mistakes.items(), key=lambda item: (-item[1], item[0])):
         mistaken.append(Mistaken(truth=label, predicted=predicted_label, count=count))
-    parameters = [outcome.parameters for outcome in outcomes if outcome.parameters is not None]
-    similarities = [outcome.similarity for outcome in outcomes if outcome.similarity is not None]
     return TurnMetrics(
         steps=len(outcomes),
         conversations=len({outcome.id for outcome in outcomes}),
@@ -178,7 +179,7 @@ def compute_turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
         parameter_match=_count_share(parameters),
         similarity=Mean(n=len(similarities), mean=_divide(fsum(similarities), len(similarities))),
         mistaken=tuple(mistaken),
-        errors=sum(outcome.error is not None for outcome in outcomes),
+        errors=errors,
     )
 
 

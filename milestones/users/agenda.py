@@ -81,10 +81,6 @@ class AgendaUser:
     understand, it says so, twice in a row; then it leaves. For lifelike talk there is `SimulatedUser`.
 
     An object is one conversation: make another for the next.
-
-    Args:
-        spec: The specification of the user.
-        seed: The seed of its random choices.
     """
 
     def __init__(self, spec: UserSpec, *, seed: int) -> None:

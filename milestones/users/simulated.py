@@ -83,15 +83,9 @@ class SimulatedUser:
     again, and code takes out what is still there. Which turns deviate is drawn by code from the seed; errors of
     speech recognition are made by code.
 
-    An object is one conversation: make another for the next.
-
-    Args:
-        spec: The specification of the user.
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
-        seed: The seed of all random choices but the model's own.
-
-    Raises:
-        InputError: `model` isn't a chat model, a model string or a `Reasoner`.
+    An object is one conversation: make another for the next. `model` is a chat model, a model string such as
+    `openai:gpt-4o`, or a `Reasoner` set up by you (else an InputError is raised); `seed` is that of all random choices
+    but the model's own.
     """
 
     def __init__(self, spec: UserSpec, model: ModelLike, *, seed: int) -> None:
@@ -104,11 +98,7 @@ class SimulatedUser:
         self._turn = 0
 
     async def aspeak(self, messages: Sequence[Message]) -> str | None:
-        """Return what the user says next; see `User`.
-
-        Raises:
-            ReasoningError: The model gave no answer.
-        """
+        """Return what the user says next; see `User`. If the model gave no answer, a ReasoningError is raised."""
         self._turn += 1
         deviation = self.spec.draw_deviation(self._seed, self._turn)
         prompt = self._build_prompt(messages, deviation)

@@ -156,11 +156,7 @@ class User(Protocol):
     """A user of one conversation. Each conversation needs one of its own."""
 
     async def aspeak(self, messages: Sequence[Message]) -> str | None:
-        """Return what the user says next; None once it has nothing left to say.
-
-        Args:
-            messages: The messages of user and agent so far, oldest first; empty for the opening.
-        """
+        """Return what the user says next to the messages so far, oldest first; None once it has nothing left to say."""
         ...
 
 
