@@ -123,7 +123,6 @@ def _has_constraint_keys(data: Any) -> bool:
 
 def all_hold(constraints: Mapping[str, Constraint], arguments: Mapping[str, Any]) -> bool:
     """Return whether each constraint holds of the argument that it is for."""
-    for name, constraint in constraints.items():
-        if not constraint.holds(name in arguments, arguments.get(name)):
-            return False
-    return True
+    return all(
+        constraint.holds(name in arguments, arguments.get(name)) for name, constraint in constraints.items()
+    )
