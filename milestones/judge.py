@@ -17,7 +17,7 @@ from arq_graph.milestones.verdicts import Verdict
 
 
 class Remark(NamedTuple):
-    """A note that something of a judgement on a milestone did not count, or is missing."""
+    """A note on a milestone: a part of its judgement did not count, or is missing."""
 
     milestone: str
     text: str
@@ -74,8 +74,8 @@ class JudgeError(InputError):
 def select_milestones_to_judge(graph: MilestoneGraph, observations: Observations) -> tuple[Milestone, ...]:
     """Return the milestones on which a verdict can matter, in the graph's order. Cost O(E log V + observations).
 
-    They are the NFCs that nothing decided and the FCs whose calls may be vetoed, as far as they could be
-    reached at all: what is out of reach even if all that is undecided were observed changes no measure.
+    They are the undecided NFCs and the FCs whose calls may be vetoed, unless they could not be reached even if all
+    undecided milestones were observed: those change no measure.
     """
     # An FC is reachable only if code saw a call of it.
     reachable = reach(graph, observations, optimistic=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 import regex  # type: ignore[import-untyped]
@@ -55,10 +56,17 @@ class Verdict:
     reason: str = ""
 
 
+class Objection(NamedTuple):
+    """The reason why a verdict doesn't count, and the part of its evidence that is wrong."""
+
+    part: Literal["step", "quote"]
+    text: str
+
+
 def find_objection(
     graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, calls: Collection[int]
-) -> str:
-    """Return why a verdict doesn't count; empty if it does, or if it decides nothing.
+) -> Objection | None:
+    """Return why a verdict doesn't count; None if it does, or if it decides nothing.
 
     `calls` are, for an FC, the event numbers of its calls that code observed.
 
@@ -72,47 +80,49 @@ def find_objection(
         )
     milestone = graph.get_milestone(verdict.milestone)
     if verdict.achieved is None:
-        return ""
+        return None
     if milestone.is_derived:
-        return "it follows from its dependencies: no judge decides it"
+        return Objection("step", "it follows from its dependencies: no judge decides it")
     if milestone.type == "FC":
         return _find_objection_to_call(transcript, verdict, calls)
     if milestone.check is not None:
-        return "its `check:` decides it: no judge does"
+        return Objection("step", "its `check:` decides it: no judge does")
     if verdict.achieved is False:
-        return ""
+        return None
     return _find_objection_to_evidence(transcript, verdict)
 
 
-def _find_objection_to_evidence(transcript: Transcript, verdict: Verdict) -> str:
+def _find_objection_to_evidence(transcript: Transcript, verdict: Verdict) -> Objection | None:
     if verdict.event is None:
-        return "no step is named"
+        return Objection("step", "no step is named")
     if not 1 <= verdict.event <= len(transcript):
-        return f"there is no step {verdict.event}: the conversation has {len(transcript)}"
+        return Objection("step", f"there is no step {verdict.event}: the conversation has {len(transcript)}")
     if verdict.event <= transcript.history_length:
-        return f"step {verdict.event} came before the part that is judged"
+        return Objection("step", f"step {verdict.event} came before the part that is judged")
     text = transcript.events[verdict.event - 1].text
     if not contains_quote(text, verdict.quote):
-        return f"the quote is not in step {verdict.event}: {_abbreviate(verdict.quote)}"
+        return Objection("quote", f"the quote is not in step {verdict.event}: {_abbreviate(verdict.quote)}")
     # A few letters stand in almost any text.
     if _is_short(verdict.quote) and _keep_letters(verdict.quote) != _keep_letters(text):
-        return f"the quote is too little to show anything: {_abbreviate(verdict.quote)}"
-    return ""
+        return Objection("quote", f"the quote is too little to show anything: {_abbreviate(verdict.quote)}")
+    return None
 
 
-def _find_objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
+def _find_objection_to_call(
+    transcript: Transcript, verdict: Verdict, calls: Collection[int]
+) -> Objection | None:
     if not calls and not verdict.achieved:
-        return ""
+        return None
     if not calls:
-        return "code saw no genuine call of it: a judge grants none"
+        return Objection("step", "code saw no genuine call of it: a judge grants none")
     if verdict.event is not None and find_call(transcript, verdict.event) not in calls:
-        return f"step {verdict.event} is no call of it that counts"
+        return Objection("step", f"step {verdict.event} is no call of it that counts")
     if verdict.achieved or not verdict.quote.strip():
-        return ""
+        return None
     # Evidence against a call may be anywhere: in the request, in an earlier result, in the reply.
     if any(contains_quote(event.text, verdict.quote) for event in transcript.events):
-        return ""
-    return f"the quote is nowhere in the conversation: {_abbreviate(verdict.quote)}"
+        return None
+    return Objection("quote", f"the quote is nowhere in the conversation: {_abbreviate(verdict.quote)}")
 
 
 def apply_verdicts(
@@ -132,8 +142,8 @@ def apply_verdicts(
     for verdict in verdicts:
         name = verdict.milestone
         # The calls as code saw them: a veto before this verdict doesn't make them calls that code did not see.
-        if reason := find_objection(graph, transcript, verdict, observations.events.get(name, ())):
-            objections.append((verdict, reason))
+        if objection := find_objection(graph, transcript, verdict, observations.events.get(name, ())):
+            objections.append((verdict, objection.text))
         elif verdict.achieved is None:
             continue
         elif graph.get_milestone(name).type == "NFC":

@@ -1,1 +1,1 @@
-"""Judges: who decides what code cannot see, and who may take away what it saw."""
+"""LLM judges: they decide milestones that code can't check, and veto calls."""

@@ -12,7 +12,7 @@ from pydantic import create_model
 from arq_graph.errors import require_count
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judge import Judgement
-from arq_graph.milestones.judging.votes import VoteTally
+from arq_graph.milestones.judging.votes import VoteCounter
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone, MilestoneType
 from arq_graph.milestones.tool_schemas import get_tool_definitions
@@ -92,22 +92,21 @@ class LLMJudge:
     """A chat model that judges the milestones which code cannot decide, and may veto calls.
 
     It sees the agent's instructions and tools, the milestones, what code observed, and the conversation as
-    numbered steps. A verdict counts as far as code finds its evidence: if a quote isn't in the step it names, or
+    numbered steps. A verdict counts only if code finds its evidence: if a quote isn't in the step it names, or
     the step doesn't exist, the model is asked once more; after that the milestone stays undecided, with a remark.
-    The judge grants no call that code did not see. For an FC it names the first genuine call, which vetoes those
-    before it, or says that none is. For an NFC it names the first step that comes after its dependencies.
+    For an FC the judge names the first genuine call, which vetoes those before it, or says that none is genuine; it
+    can't add a call that code did not see. For an NFC it names the first step that comes after its dependencies.
 
-    One conversation costs at most `votes` × batches asks, in parallel, each with at most the reasoner's
+    Each vote on up to 8 milestones is one question, all in parallel, each with at most the reasoner's
     `max_attempts` + 1 answers. The prompt's head does not depend on the conversation, unless its record brings
     the instructions and tools.
 
     Args:
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Unless that
-            says otherwise, the mode is `arq`, and the temperature, unless the model has one, 0 with one vote and 0.7
-            with several.
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Defaults: the mode
+            `arq`, and the model's own temperature, or else 0 with one vote and 0.7 with several.
         tools: The agent's tools, which the judge sees; None: those that the transcript brings.
-        votes: How often each milestone is asked about. The verdict is what more than half of the votes say, step
-            included; where there is no such majority it stays undecided. A vote that fails is left out.
+        votes: How often each milestone is asked about. The verdict, step included, is that of more than half of the
+            votes; without such a majority the milestone stays undecided. A vote that fails is left out.
         instructions: The agent's instructions; None: those that the transcript brings.
 
     Raises:
@@ -133,51 +132,53 @@ class LLMJudge:
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
         """Judge one conversation in which code observed `observations`; raises what `score` raises."""
-        tally = VoteTally(graph, transcript, observations)
-        return tally.count(self.reasoner.ask_all(self._make_questions(tally)))
+        counter = VoteCounter(graph, transcript, observations)
+        return counter.count(self.reasoner.ask_all(self._make_questions(counter)))
 
     async def ajudge(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
         """Judge one conversation without blocking."""
-        tally = VoteTally(graph, transcript, observations)
-        return tally.count(await self.reasoner.aask_all(self._make_questions(tally)))
+        counter = VoteCounter(graph, transcript, observations)
+        return counter.count(await self.reasoner.aask_all(self._make_questions(counter)))
 
-    def _make_questions(self, tally: VoteTally) -> list[Question[Any]]:
-        """Return a question about each batch for each vote, the votes on one batch in a row."""
-        head = SystemMessage(self._render_head(tally))
-        ids, transcript = tally.ids, tally.transcript
-        seen = {id: list(tally.observations.events.get(name, ())) for name, id in ids.items()}
+    def _make_questions(self, counter: VoteCounter) -> list[Question[Any]]:
+        """Return a question about each batch for each vote; all votes on a batch follow each other."""
+        head = SystemMessage(self._render_head(counter))
+        ids, transcript = counter.ids, counter.transcript
+        seen = {id: list(counter.observations.events.get(name, ())) for name, id in ids.items()}
         steps = _format_steps(transcript)
         candidates = min(MAX_CANDIDATES, self.reasoner.settings.max_candidates)
         questions: list[Question[Any]] = []
-        for number, batch in enumerate(tally.batches, start=1):
+        for number, batch in enumerate(counter.batches, start=1):
             judged_ids = [ids[milestone.name] for milestone in batch]
             blueprint = _make_batch_blueprint(tuple(judged_ids), tuple(milestone.type for milestone in batch))
-            check = partial(tally.find_complaints, batch)
-            for vote in range(1, self.votes + 1):
+            check = partial(counter.find_complaints, batch)
+            for vote_number in range(1, self.votes + 1):
                 task: dict[str, Any] = {"judge": judged_ids}
                 if self.votes > 1:
                     # If a cache stands before the model, votes on the same text would all be one vote.
-                    task["vote"] = vote
+                    task["vote"] = vote_number
                 if transcript.history_length:
                     task["from_step"] = transcript.history_length + 1
                 tail = self.template.render("tail", {"seen": _drop_empty(seen), "now": task})
-                name = f"batch-{number}-vote-{vote}"
+                name = f"batch-{number}-vote-{vote_number}"
                 prompt = [head, HumanMessage(steps + tail)]
                 questions.append(Question(blueprint, prompt, check, name, candidates))
         return questions
 
-    def _render_head(self, tally: VoteTally) -> str:
+    def _render_head(self, counter: VoteCounter) -> str:
         instructions, tools = self.instructions, self.tools
         if instructions is None:
-            instructions = tally.transcript.instructions
+            instructions = counter.transcript.instructions
         if tools is None:
-            tools = get_tool_definitions(tally.transcript.tools)
+            tools = get_tool_definitions(counter.transcript.tools)
         variables = {
             "instructions": instructions,
             "tools": list(map(_describe_tool, tools)),
-            "milestones": [_describe_milestone(milestone, tally.ids) for milestone in tally.graph.milestones],
+            "milestones": [
+                _describe_milestone(milestone, counter.ids) for milestone in counter.graph.milestones
+            ],
         }
         return self.template.render("head", variables)
 

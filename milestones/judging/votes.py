@@ -14,7 +14,7 @@ from arq_graph.milestones.judge import Judgement, Remark, select_milestones_to_j
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.verdicts import Verdict, find_call, find_objection
+from arq_graph.milestones.verdicts import Objection, Verdict, find_call, find_objection
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ
 
@@ -22,18 +22,19 @@ MILESTONES_PER_CALL = 8
 MAX_ERROR_LENGTH = 300
 
 Batch = Sequence[Milestone]
-Vote = Answer[Any] | ReasoningError
+VoteResult = Answer[Any] | ReasoningError
+"""A model's answer about a batch of milestones, or the error for which it is missing."""
 
 
 class CheckedVote(NamedTuple):
-    """A vote on one milestone: undecided if its evidence doesn't hold, and then with the objection."""
+    """A vote on one milestone; if there is an objection to its evidence, it leaves the milestone undecided."""
 
     verdict: Verdict
-    objection: str
+    objection: Objection | None
 
 
 @dataclass(frozen=True)
-class VoteTally:
+class VoteCounter:
     """Checks and counts the votes on one conversation; an answer has a field for each milestone, named by its id."""
 
     graph: MilestoneGraph
@@ -52,32 +53,32 @@ class VoteTally:
         starts = range(0, len(milestones), MILESTONES_PER_CALL)
         return [milestones[start : start + MILESTONES_PER_CALL] for start in starts]
 
-    def count(self, votes: Sequence[Vote]) -> Judgement:
-        """Return what more than half of the votes say on each milestone; those on one batch stand in a row.
+    def count(self, results: Sequence[VoteResult]) -> Judgement:
+        """Return what more than half of the votes say on each milestone; all votes on a batch follow each other.
 
         Raises:
             ReasoningError: All votes on a batch failed; it is the error of the first.
         """
         judgement = Judgement()
-        votes_per_batch = len(votes) // max(len(self.batches), 1)
+        vote_count = len(results) // max(len(self.batches), 1)
         for number, batch in enumerate(self.batches):
-            first = number * votes_per_batch
-            judgement += self._count_batch(batch, votes[first : first + votes_per_batch])
+            first = number * vote_count
+            judgement += self._count_batch(batch, results[first : first + vote_count])
         return judgement
 
-    def _count_batch(self, batch: Batch, votes: Sequence[Vote]) -> Judgement:
-        answers = [vote.value for vote in votes if isinstance(vote, Answer)]
-        errors = [vote for vote in votes if isinstance(vote, ReasoningError)]
+    def _count_batch(self, batch: Batch, results: Sequence[VoteResult]) -> Judgement:
+        answers = [result.value for result in results if isinstance(result, Answer)]
+        errors = [result for result in results if isinstance(result, ReasoningError)]
         if not answers:
             raise errors[0]
         judgement = Judgement()
         for milestone in batch:
             if errors:
                 error = f"{type(errors[0]).__name__}: {str(errors[0])[:MAX_ERROR_LENGTH]}"
-                text = f"{len(errors)} of {len(votes)} votes are missing: {error}"
+                text = f"{len(errors)} of {len(results)} votes are missing: {error}"
                 judgement += Judgement(remarks=(Remark(milestone.name, text),))
             judgement += self._elect(milestone, [self._check_vote(milestone, answer) for answer in answers])
-        if len(votes) == 1:
+        if len(results) == 1:
             return replace(judgement, agreement={})
         return judgement
 
@@ -86,9 +87,8 @@ class VoteTally:
         complaints = []
         for milestone in batch:
             if objection := self._check_vote(milestone, answer).objection:
-                field = "quote" if "quote" in objection else "step"
-                place = f"{self.ids[milestone.name]}.{field}"
-                message = f"{objection}; correct it, or say null"
+                place = f"{self.ids[milestone.name]}.{objection.part}"
+                message = f"{objection.text}; correct it, or say null"
                 complaints.append(Complaint(type(answer).__name__, place, message))
         return complaints
 
@@ -114,8 +114,9 @@ class VoteTally:
         if achieved is None or step is None:
             return None
         call = find_call(self.transcript, step)
-        is_only_call = (call,) == calls
-        return None if is_only_call and not achieved else call
+        if not achieved and calls == (call,):
+            return None  # to deny the only call and to deny all calls is the same vote
+        return call
 
     def _elect(self, milestone: Milestone, votes: Sequence[CheckedVote]) -> Judgement:
         verdicts = [vote.verdict for vote in votes]
@@ -126,7 +127,7 @@ class VoteTally:
         prefix = "a vote is not counted" if len(votes) > 1 else "not counted"
         for objection in dict.fromkeys(vote.objection for vote in votes):
             if objection:
-                remarks.append(Remark(milestone.name, f"{prefix}: {objection}"))
+                remarks.append(Remark(milestone.name, f"{prefix}: {objection.text}"))
         if 2 * count <= len(votes):
             remarks.append(Remark(milestone.name, f"undecided: no majority among {len(votes)} votes"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
