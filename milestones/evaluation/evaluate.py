@@ -162,7 +162,8 @@ def _check_limits(max_calls: int | None, max_cost: float | None, prices: Prices)
                 "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: the price of a million input and output tokens"
             )
     for model, price in prices.items():
-        if len(price) != 2 or not all(map(_is_amount, price)):
+        is_pair = isinstance(price, tuple | list) and len(price) == 2
+        if not is_pair or not all(map(_is_amount, price)):
             raise InputError(
                 f"prices[{model!r}] is {price!r}: it must be two numbers from 0 on, the price of a million input and "
                 "output tokens"

@@ -15,13 +15,12 @@ from arq_graph.milestones.concurrency import run_concurrently
 from arq_graph.milestones.evaluation.conversation_runner import ConversationRunner, make_broken_conversation
 from arq_graph.milestones.evaluation.results import (
     ConversationResult,
-    Outcome,
     make_entry,
     parse_stored_conversations,
 )
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import WorkerDiedError, WorkerPool
-from arq_graph.milestones.reports.records import ConversationRecord
+from arq_graph.milestones.reports.records import ConversationRecord, Outcome
 from arq_graph.milestones.store import RunStore
 
 OnConversation = Callable[[PlannedConversation, Outcome], None]

@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.milestones.evaluation.suite import PlannedConversation
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
+from arq_graph.milestones.reports.records import ConversationRecord, Outcome
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
 _MESSAGE_FIELDS = ("role", "tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
-
-Outcome = ConversationRecord | BrokenConversation
 
 
 class StoredConversation(BaseModel):

@@ -175,6 +175,7 @@ def require_unique_names(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...
 
 
 _files_being_read: ContextVar[tuple[Path, ...]] = ContextVar("arq_graph_suite_files", default=())
+"""The suite files that include the one that is read now, from the outermost, and that file itself."""
 
 
 class _ScenarioLoader:
@@ -206,21 +207,21 @@ class _ScenarioLoader:
 
     def _load_included(self) -> list[Scenario]:
         scenarios: list[Scenario] = []
-        files = (*_files_being_read.get(), self.path)
-        token = _files_being_read.set(files)
-        for index, name in enumerate(self.file.include):
-            place = ("include", index)
-            if (self.folder / name).resolve() in files:
-                problem = f"names {name!r}, which is this file or includes it; leave it out"
-                self._add_errors(place, make_validation_error(((), problem)))
-                continue
-            try:
-                included_file = read_model(self.folder / name, SuiteFile, file_kind="suite file")
-                scenarios += included_file.all_scenarios
-            except SpecError as error:
-                self._add_errors(place, error)
-        _files_being_read.reset(token)
+        token = _files_being_read.set((*_files_being_read.get(), self.path))
+        try:
+            for index, name in enumerate(self.file.include):
+                try:
+                    scenarios += self._read_included(self.folder / name)
+                except SpecError as error:
+                    self._add_errors(("include", index), error)
+        finally:
+            _files_being_read.reset(token)
         return scenarios
+
+    def _read_included(self, file: Path) -> tuple[Scenario, ...]:
+        if file.resolve() in _files_being_read.get():
+            raise SpecError(f"names {file.name!r}, which is this file or includes it; leave it out")
+        return read_model(file, SuiteFile, file_kind="suite file").all_scenarios
 
     def _load_entry(self, entry: ScenarioEntry, place: Place) -> None:
         fields = _merge_defaults(self.file.defaults, entry)
@@ -239,8 +240,8 @@ class _ScenarioLoader:
             try:
                 fields[key] = load_field()
             except (SpecError, ValidationError) as error:
-                is_own = key in entry.model_fields_set
-                self._add_errors((*place, key) if is_own else ("defaults", key), error)
+                owner = place if key in entry.model_fields_set else ("defaults",)
+                self._add_errors((*owner, key), error)
         if len(self.problems) > problems_before:
             return
         try:

@@ -208,6 +208,9 @@ class BrokenConversation(Record):
     ended: Ended | None = None
 
 
+Outcome = ConversationRecord | BrokenConversation
+
+
 class GraphRecord(Record):
     """A milestone graph without its rules; `reviewed` is None unless the graph was generated."""
 

@@ -30,6 +30,7 @@ from arq_graph.milestones.reports.graph_registry import (
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
+    Outcome,
     make_conversation_record,
 )
 from arq_graph.milestones.reports.report import Report
@@ -41,14 +42,13 @@ from arq_graph.milestones.transcripts.formats import BrokenRecord
 
 CONCURRENCY = 8
 MAX_UNREACHED = 3
-"""The number of conversations in a row whose judge is not reached that ends a run: the others would fare no better."""
+"""The run ends after so many conversations in a row in which the judge's model was unreachable."""
 
 
 class UnansweredConversation(BrokenConversation):
     """A conversation about which the judge gave no answer; it is worth another try."""
 
 
-Outcome = ConversationRecord | BrokenConversation
 OnOutcome = Callable[[Outcome], None]
 
 
@@ -181,11 +181,11 @@ def score_transcripts(
         transcripts: The conversations, as `read_transcripts` yields them; memory holds as many as are scored at once.
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
             those that each transcript brings.
-        judge: Decides what code cannot; None: such milestones stay undecided.
+        judge: Judges milestones that code can't check. Without one they stay undecided.
         concurrency: The number that is scored at once, from 1, while a judge waits for its model.
         results: A JSON Lines file to which each score is written as it comes. Conversations of the same run that it
             holds are not scored again. None: scores are not stored.
-        depends_on: Anything else that the scores depend on, by its name in messages, such as the judge's model.
+        depends_on: Anything else that the scores depend on, such as the judge's model, by the name that errors show.
 
     Raises:
         SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.

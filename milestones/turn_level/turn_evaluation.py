@@ -78,7 +78,7 @@ async def aevaluate_turns(
         limit: The number of steps at most, from the first; None: all.
         results: A JSON Lines file in which each outcome is stored as it comes. Steps that it holds from the same run
             are not asked again, unless they ended in an error. None: outcomes are not stored.
-        depends_on: Anything else that the outcomes depend on, by its name in messages, such as the agent's file.
+        depends_on: Anything else that the outcomes depend on, such as the agent's file, by the name that errors show.
         on_step: Called with each `StepOutcome` as it comes, first those of an earlier run.
         concurrency: The number of steps that are asked at once, 1 or more.
 

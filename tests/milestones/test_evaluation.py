@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
@@ -21,11 +21,13 @@ from arq_graph.milestones import (
     aevaluate,
     converse,
     evaluate,
+    read_transcripts,
 )
 from tests.milestones.evaluated import (
     Answers,
     Says,
     buyer,
+    deed,
     fail_to_connect,
     lamp,
     shop_agent,
@@ -94,6 +96,31 @@ def test_a_judge_sees_the_agents_instructions_and_tools():
     agent = shop_agent(guidelines=[Guideline("they are sad", "cheer them up"), Guideline("they ask", None)])
     evaluate(suite(agent=agent), {"app": Answers(buyer)}, judge=judge)
     assert seen == [("A shop.\n\n- when they are sad: cheer them up", ["buy", "find"])]
+
+
+def test_what_is_measured_is_what_is_stored_with_the_history(tmp_path: Path):
+    measured = []
+
+    def judge(graph: Any, transcript: Transcript, observations: Any) -> Any:
+        measured.append(transcript)
+        return []
+
+    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
+        return [*deed("find", 1), ChatMessage("It is red.", role="assistant"), AIMessage("Anything else?")]
+
+    history = [{"user": "Hello."}, {"call": "find", "result": {"lamps": 2}}, {"agent": "There are two."}]
+    settings: dict[str, Any] = {"user": None, "says": "Which?", "history": history, "agent": shop_agent()}
+    evaluate(suite(**settings), {"app": Answers(answer)}, judge=judge, results=tmp_path / "results.jsonl")
+    (stored,) = read_transcripts(tmp_path / "results.jsonl")
+    assert isinstance(stored, Transcript)
+    assert (
+        (stored.events, stored.history_length) == (measured[0].events, measured[0].history_length) != ((), 0)
+    )
+    assert (stored.id, stored.task, stored.use_case) == (
+        measured[0].id,
+        measured[0].task,
+        measured[0].use_case,
+    )
 
 
 class TriesAgain:
