@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, suggestion
 from arq_graph.reasoning.blueprint import B
 from arq_graph.reasoning.queries import Form, get_queries
 from arq_graph.reasoning.schema import AnswerJsonSchema
@@ -44,7 +44,9 @@ class ResponseOnly:
         fields = find_fields(*blueprints)
         queries = [name for name, is_query in fields.items() if is_query]
         for name in sorted(set(self.without).difference(queries)):
-            reason = "is part of the response" if name in fields else "isn't one of their queries"
+            reason = "is part of the response"
+            if name not in fields:
+                reason = f"isn't one of their queries{suggestion(name, queries)}"
             owners = ", ".join(blueprint.__name__ for blueprint in blueprints)
             raise InputError(
                 f"{owners} cannot be asked without {name!r}, which {reason}. What can be left out: "

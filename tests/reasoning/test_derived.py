@@ -101,7 +101,7 @@ def test_an_answer_holds_its_response_and_must_not_answer_queries_that_were_left
     ("name", "message"),
     [
         ("dish", "'dish', which is part of the response"),
-        ("whi", "isn't one of their queries"),
+        ("whi", "did you mean `why`?"),
     ],
 )
 def test_only_queries_can_be_left_out(name, message):
