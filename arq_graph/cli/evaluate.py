@@ -72,7 +72,7 @@ def evaluate(
             on_conversation=on_conversation,
         )
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
-    tables = list(build_tables(report, ablated=evaluation.describe_ablations(loaded_arms), timed=True))
+    tables = build_tables(report, ablated=evaluation.describe_ablations(loaded_arms), timed=True)
     tables += evaluation.make_exception_tables(report, results)
     transcripts = evaluation.read_reported_transcripts(report, results)
     write_outputs(report, json, html, transcripts, tables, title="Evaluation")

@@ -104,7 +104,7 @@ def score(
         warn("nothing could be scored: the judge gave no answer")
         raise Exit(NO_ANSWER)
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
-    tables = list(build_tables(report))
+    tables = build_tables(report)
     write_outputs(report, json, html, _read_scored(files, run), tables)
     if run.store is not None and not unanswered:
         run.store.remove()

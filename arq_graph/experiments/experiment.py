@@ -65,7 +65,7 @@ class Experiment(Record):
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The tables of the papers, with our figures."""
-        tables = list(build_tables(self.report, ablated=self.ablated))
+        tables = build_tables(self.report, ablated=self.ablated)
         if self.turns:
             tables.append(_make_turn_table(self.turns))
         if self.has_published:

@@ -130,14 +130,16 @@ def compare(a: Report, b: Report) -> Comparison:
         b: The other one, of the same conversations; what only one of them has is left out.
     """
     runs_a, runs_b = _number_runs(a.conversations), _number_runs(b.conversations)
-    pairs = []
+    pairs, only_a = [], []
     for run, record in runs_a.items():
         if run in runs_b:
             pairs.append(Pair(record.independent_task or (run.use_case, run.name), record, runs_b[run]))
+        else:
+            only_a.append(str(run))
     return Comparison(
         conversations_a=len(a.conversations),
         conversations_b=len(b.conversations),
-        only_a=tuple(str(run) for run in runs_a if run not in runs_b),
+        only_a=tuple(only_a),
         only_b=tuple(str(run) for run in runs_b if run not in runs_a),
         broken_a=len(a.failed),
         broken_b=len(b.failed),

@@ -37,30 +37,29 @@ def format_difference(difference: Difference, a: str, b: str, *, is_rate: bool =
     }
 
 
-def build_pair_tables(
+def build_pair_table(
     arms: RecordsByArm, title: str, figure: Literal["goal_completion", "progress_rate"]
-) -> Iterator[Table]:
-    """Yield the table of the differences between each two arms, if there are two."""
+) -> Table:
+    """Return the table of the differences between each two arms; it is empty for one arm."""
     is_rate = figure == "progress_rate"
     rows = {}
     for (a, b), group in compare_arms(arms, combinations(arms, 2)).items():
         rows[f"{a} → {b}"] = format_difference(getattr(group, figure), a, b, is_rate=is_rate)
     unit = "of the progress rate" if is_rate else "of goal completion in points"
     note = f"Differences {unit}, with 95% intervals; p is corrected for the number of pairs (Holm)."
-    if rows:
-        yield make_table(title, DIFFERENCE, rows, [note])
+    return make_table(title, DIFFERENCE, rows, [note])
 
 
 def build_category_tables(arms: RecordsByArm) -> Iterator[Table]:
     """Yield the categories in which two arms differ, beginning with the largest difference."""
     for a, b in combinations(arms, 2):
         categories = compare_use_cases(pair_runs(arms[a], arms[b]))
+        if len(categories) < 2:
+            continue
         differences = {}
         for name, group in categories.items():
             if group.goal_completion.difference:
                 differences[name] = group.goal_completion
-        if not differences or len(categories) < 2:
-            continue
         rows = {}
         for name in sorted(differences, key=lambda name: -abs(differences[name].difference or 0)):
             rows[name] = format_difference(differences[name], a, b)

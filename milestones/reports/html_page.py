@@ -39,7 +39,9 @@ _MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", 
 _OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds"}
 
 # Characters that could end a script element or begin another, and line ends that older JavaScript refuses in a text.
-_SCRIPT_ESCAPES = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+_SCRIPT_ESCAPES = str.maketrans(
+    {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
+)
 
 
 def write_html(
@@ -70,7 +72,7 @@ def write_html(
     for transcript in transcripts:
         words.add(transcript)
     if tables is None:
-        tables = list(build_tables(report))
+        tables = build_tables(report)
     style = _read_page_file("style.css")
     modules = "\n".join(map(_read_page_file, _SCRIPTS))
     script = f'"use strict";\n(function () {{\n{modules}\n}})();'
@@ -252,7 +254,7 @@ class _DrawnGraph:
             "reviewed": self._record.reviewed,
             "conversations": self._statuses.total(),
             "completed": self._statuses["completed"],
-            "layers": 1 + max((layer for layer, _ in points), default=0),
+            "layers": 1 + max(points, default=(0, 0))[0],
             "breadth": max((place for _, place in points), default=0.0),
             "milestones": milestones,
             "edges": edges,

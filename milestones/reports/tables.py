@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import TypeVar
@@ -12,7 +12,7 @@ from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.comparison_tables import (
     build_ablation_tables,
     build_category_tables,
-    build_pair_tables,
+    build_pair_table,
     filter_records,
     find_reference_arms,
 )
@@ -87,8 +87,8 @@ _MEANS = {
 
 def build_tables(
     report: Report, *, ablated: Mapping[str, str] | None = None, timed: bool = False
-) -> Iterator[Table]:
-    """Yield the tables of a report, without those that would be empty.
+) -> list[Table]:
+    """Return the tables of a report, without those that would be empty.
 
     Args:
         report: The report.
@@ -109,8 +109,8 @@ def build_tables(
     tables = [
         _make_customers_goal_table(arms),
         _make_completion_table(arms, report.summary.overall.nothing_to_complete),
-        _make_split_table("goal completion by category", arms, "use_case"),
-        _make_split_table(BY_USER, arms, "user"),
+        _make_group_table("goal completion by category", arms, "use_case"),
+        _make_group_table(BY_USER, arms, "user"),
         make_table(PROGRESS, arms, _group_rows(conversations, format_progress, "use_case", "user")),
         _make_pass_hat_k_table(summaries),
         _make_stops_table(conversations),
@@ -120,14 +120,12 @@ def build_tables(
         _make_output_tokens_table(arms),
         _make_means_table(summaries, timed),
     ]
-    for table in tables:
-        if table.rows:
-            yield table
-    yield from build_ablation_tables(all_arms, reference_arms, ablated or {})
-    yield from build_pair_tables(arms, "arms in pairs", "goal_completion")
-    yield from build_category_tables(arms)
+    tables.extend(build_ablation_tables(all_arms, reference_arms, ablated or {}))
+    tables.append(build_pair_table(arms, "arms in pairs", "goal_completion"))
+    tables.extend(build_category_tables(arms))
     if any(conversations.values()):
-        yield from build_pair_tables(conversations, "arms in pairs, progress rate", "progress_rate")
+        tables.append(build_pair_table(conversations, "arms in pairs, progress rate", "progress_rate"))
+    return [table for table in tables if table.rows]
 
 
 def _make_customers_goal_table(arms: RecordsByArm) -> Table:
@@ -146,7 +144,7 @@ def _make_completion_table(arms: RecordsByArm, nothing_to_complete: int) -> Tabl
     return make_table("goal completion", arms, rows, notes)
 
 
-def _make_split_table(title: str, arms: RecordsByArm, field: str) -> Table:
+def _make_group_table(title: str, arms: RecordsByArm, field: str) -> Table:
     """Return a table of goal completion by the value of a field, which is empty if there are fewer than two."""
     rows = _group_rows(arms, format_goal_completed, field)
     if len(rows) == 1:
@@ -155,7 +153,7 @@ def _make_split_table(title: str, arms: RecordsByArm, field: str) -> Table:
 
 
 def _group_rows(arms: RecordsByArm, format_cell: FormatCell, *fields: str) -> dict[str, Cells]:
-    """Return a row for each value of these fields of a record, of which a field has several, and one for all."""
+    """Return a row for each value of these fields of a record, if a field has several, and a row for all records."""
     rows: dict[str, Cells] = {}
     for field in fields:
         groups: dict[str, dict[str, Records]] = {}
@@ -265,9 +263,7 @@ def _make_moves_table(arms: RecordsByArm) -> Table:
     rows = _make_rows(arms, _compute_move_shares, format_percent, _MOVES)
     if "think" not in rows:
         rows.clear()
-    trials = _make_rows(arms, _average_trials, partial(format_number, form=".1f"))
-    if any(record.trials > 1 for records in arms.values() for record in records):
-        rows |= trials
+    rows |= _make_rows(arms, _average_trials, _format_trials)
     return make_table("moves", arms, rows, [_MOVES_NOTE])
 
 
@@ -281,7 +277,13 @@ def _compute_move_shares(records: Records) -> dict[str, float]:
 
 
 def _average_trials(records: Records) -> dict[str, float]:
-    return {"trials": clipped_mean([record.trials for record in records])}
+    """Return the mean of trials; nothing if each task was tried once."""
+    mean = clipped_mean([record.trials for record in records])
+    return {"trials": mean} if mean > 1 else {}
+
+
+def _format_trials(mean: float | None) -> str:
+    return format_number(mean or 1, ".1f")
 
 
 def _make_output_tokens_table(arms: RecordsByArm) -> Table:
