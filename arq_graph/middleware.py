@@ -48,9 +48,9 @@ _CHANNELS = collect_channels(AgentState)
 
 
 def _hide_from_input(channel_type: Any) -> Any:
-    """Return the type of a channel that whoever calls the agent cannot write."""
+    """Return the type of a channel that callers of the agent cannot write."""
     parts: tuple[Any, ...] = (channel_type, OmitFromInput)
-    parts += getattr(channel_type, "__metadata__", ())  # a reducer has to stand last
+    parts += getattr(channel_type, "__metadata__", ())  # a reducer has to be last
     return Annotated[parts]
 
 
@@ -63,7 +63,7 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
 
     `create_agent(model, middleware=[GuidelineMiddleware(model, agent)])` is all it takes: the middleware brings the
     specification's tools with it. Other tools, the system prompt and other middleware keep working as before. List it
-    behind those that change messages, the prompt or the model, so that it sees what they have made of a request.
+    after those that change messages, the prompt or the model, so that it sees the request as they leave it.
 
     Args:
         model: The model that matches and revises: a chat model, a model string such as `openai:gpt-4o`, a `Reasoner`,
@@ -106,9 +106,8 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         self._approval = CallApprover(agent)
         self.tools = []
         for tool in agent.toolbox.values():
-            if (
-                tool.return_direct
-            ):  # its result would be sent in the place of a reply that follows the guidelines
+            # Otherwise a result would be sent instead of a reply that follows the guidelines.
+            if tool.return_direct:
                 tool = tool.model_copy(update={"return_direct": False})
             self.tools.append(tool)
 

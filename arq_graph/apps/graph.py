@@ -47,7 +47,7 @@ class GraphOptions(TypedDict, total=False):
 
 
 class TurnGraph:
-    """The graph of a turn: nodes are wired into it, and at last it is compiled.
+    """The graph of a turn: its nodes and edges are added step by step, and then it is compiled.
 
     Args:
         agent: The specification.
@@ -66,7 +66,7 @@ class TurnGraph:
         )
 
     def compile(self) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Compile the graph; unless the input has a schema of its own, it can set no variable that is not settable."""
+        """Compile the graph; without an input schema of its own, callers can only set variables that are `settable`."""
         compile_options: dict[str, Any] = dict(self._options)
         for schema in ("state_schema", "context_schema", "input_schema", "output_schema"):
             compile_options.pop(schema, None)
@@ -93,7 +93,7 @@ class TurnGraph:
         self._builder.add_node("call_tools", caller)
         self._builder.add_node("match_again", matcher)
         self._builder.add_node("call_tools_again", caller)
-        # Waits for both: an edge behind one of them would not see what the other wrote.
+        # Waits for both: an edge from one of them would not see what the other wrote.
         self._builder.add_node("next_round", lambda _: {})
         self._builder.add_edge(["match_again", "call_tools_again"], "next_round")
         self._builder.add_conditional_edges("call_tools", route_calls(self._agent))
@@ -189,7 +189,7 @@ class TurnGraph:
         return [variable.name for variable in self._agent.variables if variable.settable]
 
     def _create_input_schema(self, state_schema: type[Any]) -> type[Any]:
-        """Return a schema of the messages, and of the variables that whoever calls the app may set."""
+        """Return a schema of the messages, and of the variables that callers of the app may set."""
         channels = get_type_hints(state_schema, include_extras=True)
         fields: dict[str, Any] = {"messages": channels["messages"]}
         if settable := self._settable_variables:

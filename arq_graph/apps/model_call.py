@@ -1,4 +1,4 @@
-"""The model of an agent of `create_agent` as a strategy, whose calls pass the gate like those of any other."""
+"""The model of an agent of `create_agent` as a strategy: its calls pass the gate like those of any other."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class ModelCall(Strategy):
         calls = checked.allowed_calls
         to_confirm = self._merge_calls_to_confirm(checked, unconfirmed, agreement_outcome)
         if to_confirm and response.structured_response is not None:
-            # Code's question stands in the place of the structured answer.
+            # Code's question replaces the structured answer.
             calls = []
             response = replace(response, result=[checked.message], structured_response=None)
         runs = [verdict for verdict in checked.verdicts if verdict.kind == "run"]
@@ -133,7 +133,7 @@ class ModelCall(Strategy):
     def _build_request(
         self, gate: Gate, agreement_outcome: AgreementOutcome, verdicts: Sequence[ToolVerdict]
     ) -> ModelRequest[Any]:
-        """Offer the tools that may be called now, and put the rules behind the caller's prompt."""
+        """Offer the tools that may be called now, and append the rules to the caller's prompt."""
         pending = agreement_outcome.pending.values()
         offered = set(gate.granted) | {call.tool for call in pending}
         rules = self._render_rules(gate, agreement_outcome, verdicts, offered)

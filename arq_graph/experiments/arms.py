@@ -48,7 +48,7 @@ def load_arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]
     Args:
         names: Each one of `ARMS`; `arq -QUERY`, which is `arq` without a query; or `module:function`, a function of
             `(scenario, agent, model)` that makes an app, an app itself, or a blueprint with which `arq` is asked: a
-            subclass of `MessageBlueprint` or `Judgement`. With `+reflexion` behind it, a function's app tries again
+            subclass of `MessageBlueprint` or `Judgement`. With `+reflexion` after it, a function's app tries again
             after a failure, up to 3 times in all, or as often as `+reflexion:10` says.
         folder: Where modules are looked for before `sys.path`.
 
@@ -82,7 +82,7 @@ class GuidedArm:
         response_only: Whether code reads the response of an answer alone, so that the modes differ only in what the
             model is asked to write. As the agent ships, code checks the queries of mode `arq`, too.
         without: Queries that are left out.
-        blueprint: A subclass of `MessageBlueprint` or of `Judgement` that is asked in the place of the shipped one.
+        blueprint: A subclass of `MessageBlueprint` or of `Judgement` that replaces the shipped one.
     """
 
     mode: Mode = "arq"

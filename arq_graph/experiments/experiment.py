@@ -52,8 +52,8 @@ class Experiment(Record):
         report: What was measured in its conversations.
         turns: By arm, the figures over the suite's gold turns; empty where it has none.
         ablated: By arm that leaves queries out, the step that they are left out of.
-        has_published: Whether the papers' figures stand beside ours: those of a shipped suite, all of it, or all its
-            scenarios with the kinds of users that were played, helpful ones among them.
+        has_published: Whether the tables show the papers' figures: for a shipped suite, if no scenario with helpful
+            users, or with other kinds that were played, was left out.
     """
 
     suite: str
@@ -114,8 +114,8 @@ async def arun_experiment(
 ) -> Experiment:
     """Try arms on a suite: on its conversations by `aevaluate`, and on its gold turns by `aevaluate_turns`.
 
-    Gold conversations stand in the folder `gold` beside the suite, in a file named after the file of their agent.
-    Under a limit they are left out.
+    Gold conversations are in the folder `gold` beside the suite, in a file named after the file of their agent. Under a
+    limit they are left out.
 
     Args:
         file: The suite's file.

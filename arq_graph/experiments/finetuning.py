@@ -53,7 +53,7 @@ class TurnExamples(Record):
         lines: The lines that a planner reads.
         reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
         rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the
-            answer stands under `unfilled` instead, so that nothing is trained on it.
+            answer is under `unfilled` instead, so that nothing is trained on it.
         left_out: Why there are no rows.
     """
 
@@ -67,7 +67,7 @@ class TurnExamples(Record):
 
 
 class PlannerTrainer:
-    """A planner whose model gives the answers that it is told to, so that its prompts are those of a real run."""
+    """A planner whose model gives prepared answers, so that its prompts are those of a real run."""
 
     def __init__(self, planner_class: type[ReActPlanner | PreActPlanner], agent: Agent) -> None:
         self._answer = ""
@@ -143,7 +143,7 @@ def make_finetuning_examples(
     Args:
         transcripts: A file that `read_transcripts` reads, a transcript, or transcripts.
         stage: 1: ReAct, with thoughts that the record tells. 2: Pre-Act, with plans whose reasons it does not tell.
-        agent: The agent whose instructions and tools stand in the prompts, as `move_guidelines_to_profile` gives them,
+        agent: The agent whose instructions and tools the prompts show, as `move_guidelines_to_profile` gives them,
             because no record tells which guidelines were active; results of other agents are left out. None: those of
             each record.
         tools: The tools, where the records do not bring them: OpenAI definitions, LangChain tools, or schemas by name.

@@ -25,7 +25,7 @@ from arq_graph.reasoning.conversation import Conversation, Line
 from arq_graph.reasoning.sections import as_json
 
 UNFILLED = "[to be filled in]"
-"""What stands where a person or a model has to write a reason."""
+"""Replaces a reason that a person or a model has to write."""
 
 MAX_RESULT_LENGTH = 200
 """Characters of a result that the description of earlier steps quotes."""
@@ -85,7 +85,7 @@ class RecordedTurn:
             self.answer = ""
 
     def start_next(self, customer_message: BaseMessage) -> RecordedTurn:
-        """Return the next turn, to whose history this one belongs."""
+        """Return the next turn, whose history includes this one."""
         history = self.list_messages()
         history.extend(self.later_system_messages)
         history.append(customer_message)
@@ -95,9 +95,9 @@ class RecordedTurn:
 def split_turns(transcript: Transcript) -> Iterator[RecordedTurn]:
     """Yield the turns of a conversation in which its agent did something.
 
-    Text before a call stands beside it, and several messages after the last call are one answer. A malformed call is
-    left out with its result. What the agent says before the customer does, or what the conversation began with, is
-    history alone.
+    Text before a call is kept beside it, and several messages after the last call are one answer. A malformed call is
+    left out with its result. What the agent says before the customer does, and the transcript's own history, are only
+    history.
     """
     messages = list(convert_events_to_messages(transcript.events))
     earlier_events = transcript.events[: transcript.history_length]

@@ -1,4 +1,4 @@
-"""The figures of the papers, and tables in which they stand beneath ours."""
+"""The figures of the papers, and tables that show them beneath ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PublishedFigures(Record):
         source: The paper, its table, and how the figures were measured.
         variant: The model or setting that they are of, where a table has several.
         not_comparable: Why ours cannot be compared with them, such as a fine-tuned model; None: for orientation.
-        user_kind: The one kind of users that they are of; they stand only beside figures of the same.
+        user_kind: The one kind of users that they are of; they are shown only beside figures of the same kind.
         rows: The figures.
     """
 
