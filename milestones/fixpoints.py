@@ -42,9 +42,9 @@ class IndexedGraph:
         self.dependencies = [self._number_all(graph.pred[name]) for name in self.names]
         self.dependents = [self._number_all(graph.succ[name]) for name in self.names]
         # 0.1 is a tenth, not the binary number next to it.
-        fractions = [Fraction(str(milestone.step)) for milestone in graph.milestones]
+        fractions = [Fraction(str(milestone.length)) for milestone in graph.milestones]
         self.unit = reduce(lcm, [fraction.denominator for fraction in fractions])
-        self.steps = [int(fraction * self.unit) for fraction in fractions]
+        self.lengths = [int(fraction * self.unit) for fraction in fractions]
         self.depths = compute_needs(self, {self.start})
         self.end_needs_nothing = find_reach_events(self, {}, 0)[self.end] < NEVER
 
@@ -87,15 +87,15 @@ def find_reach_events(
 def compute_needs(graph: IndexedGraph, reached: Collection[int]) -> list[Whole]:
     """Return need(x | R) of each milestone: the distance still to go to reach it, once those in R are reached.
 
-    0 where x is in R. Otherwise step(x), 0 for joins and the weight for all others, plus the smallest need of
+    0 where x is in R. Otherwise length(x), 0 for joins and the weight for all others, plus the smallest need of
     its dependencies; or, where all are required, plus the largest need among those not in R and 1 for each
     further one not in R. The least fixpoint; `NEVER` where there is none (a cycle cannot reach itself).
     Cost O(E log V).
     """
-    steps, requires_all, dependencies = graph.steps, graph.requires_all, graph.dependencies
+    lengths, requires_all, dependencies = graph.lengths, graph.requires_all, graph.dependencies
 
     def compute_need(number: int, need_of_dependency: Whole) -> Whole:
-        need = steps[number] + need_of_dependency
+        need = lengths[number] + need_of_dependency
         if requires_all[number]:
             missing = sum(dependency not in reached for dependency in dependencies[number])
             need += max(missing - 1, 0) * graph.unit
@@ -147,7 +147,7 @@ def compute_left(graph: IndexedGraph, reached: Collection[int], needs: list[Whol
     """Return left(x | R) of each milestone: the distance from it to End, once those in R are reached.
 
     0 for End. Otherwise the minimum, over the w that depend on x, of cost(x, w) + left(w | R), where the cost
-    is 0 if w is in R, step(w) for an alternative, and for a w that requires all its need with x counted as reached:
+    is 0 if w is in R, length(w) for an alternative, and for a w that requires all its need with x counted as reached:
     each need(y | R) is taken as it stands under R alone. `NEVER` where no road leads to End. Cost O(E log V).
     """
     left: list[Whole] = [NEVER] * len(graph.names)
@@ -172,15 +172,15 @@ def _compute_costs(
     dependencies = graph.dependencies[number]
     if number in reached:
         return [0] * len(dependencies)
-    step = graph.steps[number]
+    length = graph.lengths[number]
     if not graph.requires_all[number]:
-        return [step] * len(dependencies)
+        return [length] * len(dependencies)
     missing_needs = sorted(needs[dependency] for dependency in dependencies if dependency not in reached)
     costs: list[Whole] = []
     for dependency in dependencies:
         is_missing = dependency not in reached
         others = len(missing_needs) - is_missing
-        cost: Whole = step
+        cost: Whole = length
         if others > 0:
             own_need_is_largest = is_missing and needs[dependency] == missing_needs[-1]
             largest = missing_needs[-2] if own_need_is_largest else missing_needs[-1]

@@ -208,8 +208,8 @@ class Milestone(Entry):
         return self.type == "NFC" and self.check is None and not self.is_derived
 
     @property
-    def step(self) -> float:
-        """Its share of the way: its weight; 0 for Start and the joins, which nobody has to do."""
+    def length(self) -> float:
+        """The length that it adds to a road: its weight; 0 for Start and the joins, which nobody has to do."""
         if self.type == "Aggregator" or self.name == START:
             return 0
         return self.weight

@@ -94,7 +94,7 @@ class Score:
         """
         if self.progress_range is None:
             return None
-        steps = [milestone.name for milestone in self._graph.milestones if milestone.step > 0]
+        steps = [milestone.name for milestone in self._graph.milestones if milestone.length > 0]
         return sum(name in self.reached for name in steps) / len(steps)
 
     @cached_property
