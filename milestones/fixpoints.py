@@ -97,8 +97,8 @@ def compute_needs(graph: IndexedGraph, reached: Collection[int]) -> list[Whole]:
     def compute_need(number: int, need_of_dependency: Whole) -> Whole:
         need = lengths[number] + need_of_dependency
         if requires_all[number]:
-            missing = sum(dependency not in reached for dependency in dependencies[number])
-            need += max(missing - 1, 0) * graph.unit
+            missing = set(dependencies[number]).difference(reached)
+            need += max(len(missing) - 1, 0) * graph.unit
         return need
 
     return _solve_least_fixpoint(graph, reached, compute_need)

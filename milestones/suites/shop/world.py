@@ -59,7 +59,8 @@ class Wanted(Part):
         """Return, for each thing that is wanted, if a purchase covers it."""
         picked_values = [value.casefold() for value in picked.values()]
         checks = list(map(product.has, self.attributes))
-        checks.extend(option.casefold() in picked_values for option in self.options)
+        for option in self.options:
+            checks.append(option.casefold() in picked_values)
         if self.price is not None:
             checks.append(product.price <= self.price)
         return checks

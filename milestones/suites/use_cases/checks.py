@@ -55,7 +55,7 @@ def tells_expected_time(event: Event, earlier: Sequence[Event]) -> bool:
     """Return True if the customer hears the day, or an hour, at which something is expected."""
     expected = _find_in_results(earlier, r"expected\W+([^\"']+)")
     reply = _agent_text(event).casefold()
-    return any(part.casefold() in reply for part in re.findall(r"\w+day|\d\d:\d\d", expected))
+    return any(part in reply for part in re.findall(r"\w+day|\d\d:\d\d", expected.casefold()))
 
 
 def tells_booked_time(event: Event, earlier: Sequence[Event]) -> bool:

@@ -81,7 +81,8 @@ class _Desk:
 def _list_words(record: Record) -> list[str]:
     """Return the words by which a customer may identify a record: its articles, title, sender, branch or area."""
     parts = [line["item"] for line in record.get("lines", ())]
-    parts.extend(record.get(key, "") for key in ("title", "sender", "branch", "area"))
+    for key in ("title", "sender", "branch", "area"):
+        parts.append(record.get(key, ""))
     return split_into_words(" ".join(parts))
 
 
