@@ -1,7 +1,7 @@
-"""Reasoning steps as LangGraph nodes, to add to any `StateGraph`.
+"""Reasoning steps as LangGraph nodes, to add to any `StateGraph`: `arq_graph.nodes` is this folder.
 
-The public names stand once, in `__init__.pyi`: type checkers read that list, and at run time each name loads its
-module when it is first used.
+The public names are listed in `__init__.pyi`: type checkers read that list, and at run time each name loads its module
+when it is first used.
 """
 
 import lazy_loader

@@ -8,6 +8,7 @@ interrupts inside a shared `ToolNode` race for the response.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -80,7 +81,7 @@ class CallApprover(Node):
         try:
             response: HITLResponse = interrupt(self._make_request(calls), response_schema=response_type)
         except ValidationError as error:
-            raise InputError(f"the answer does not fit: {describe_first_error(error)}") from error
+            raise InputError(f"invalid response: {describe_first_error(error)}") from error
         return self._apply_decisions(state, calls, response.decisions)
 
     def _make_request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
@@ -99,18 +100,18 @@ class CallApprover(Node):
     def _check_response(self, calls: Sequence[ToolCall], response: HITLResponse) -> HITLResponse:
         if len(response.decisions) != len(calls):
             count = len(response.decisions)
-            raise ValueError(f"{len(calls)} calls wait for a decision each, got {count}")
+            raise ValueError(f"expected {len(calls)} decisions, got {count}")
         for number, (call, decision) in enumerate(zip(calls, response.decisions, strict=True)):
             if problem := self._find_problem(call["name"], decision):
                 raise ValueError(f"decisions[{number}] on {call['name']!r}: {problem}")
         return response
 
-    def _find_problem(self, name: str, decision: Decision) -> str:
-        """Return what is wrong with a decision; empty if nothing is."""
+    def _find_problem(self, name: str, decision: Decision) -> str | None:
+        """Return what is wrong with a decision; None if nothing is."""
         if decision.type == "respond" and decision.message is None:
-            return '"respond" needs "message", which is taken for the tool\'s result'
+            return '"respond" needs "message", which becomes the tool\'s result'
         if decision.type != "edit":
-            return ""
+            return None
         edited = decision.edited_action
         if edited is None or edited.name != name:
             example = f'{{"name": "{name}", "args": {{…}}}}'
@@ -119,7 +120,7 @@ class CallApprover(Node):
         for problem in self._tools[name].validate(edited.args):
             place = problem.argument.name if problem.argument else "args"
             problems.append(f"{place}: {problem.message or problem.kind}")
-        return "; ".join(problems)
+        return "; ".join(problems) or None
 
     def _apply_decisions(
         self, state: StateView, calls: Sequence[ToolCall], decisions: Sequence[Decision]
@@ -154,15 +155,17 @@ class CallApprover(Node):
             )
         if edited_arguments:
             messages.insert(0, _edit_calls(state, edited_arguments))
-        if open_agreement := find_answered_question(state):
-            agreements.insert(0, open_agreement[0])  # what the customer was asked stays open
-        return {self.messages_key: messages, **merge_agreements(state, *agreements)}
+        if answered_question := find_answered_question(state):
+            # What the customer was asked stays open: `merge_agreements` drops older records that it isn't given.
+            agreements.insert(0, answered_question[0])
+        return merge_agreements(state, *agreements) | {self.messages_key: messages}
 
 
 def _edit_calls(state: StateView, edited_arguments: Mapping[str | None, dict[str, Any]]) -> AIMessage:
     """Return the last message with calls, with other arguments for the calls with these ids."""
-    with_calls = [m for m in state.messages if isinstance(m, AIMessage) and m.tool_calls]
-    tool_calls: list[ToolCall] = []
-    for call in with_calls[-1].tool_calls:
-        tool_calls.append({**call, "args": edited_arguments.get(call["id"], call["args"])})
-    return with_calls[-1].model_copy(update={"tool_calls": tool_calls})
+    messages_with_calls = [m for m in state.messages if isinstance(m, AIMessage) and m.tool_calls]
+    last = messages_with_calls[-1]
+    tool_calls = deepcopy(last.tool_calls)
+    for call in tool_calls:
+        call["args"] = edited_arguments.get(call["id"], call["args"])
+    return last.model_copy(update={"tool_calls": tool_calls})

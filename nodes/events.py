@@ -58,9 +58,15 @@ class Thought(Event):
 class Spoke(Event):
     """The speaker said something.
 
-    `category` is one of the six of ReSpAct's Table 5, `dialogue_act` the act that it was limited to, if acts are given.
-    It `asks` the customer something, `waits` for an answer, or is the `draft` of a reply. `decisions` are about the
-    arguments that it asks for and the calls that were refused before it; `faults` couldn't be corrected in time.
+    Args:
+        text: The utterance.
+        category: One of the six categories of ReSpAct's Table 5.
+        dialogue_act: The act that it is, if acts are given.
+        asks: True if it asks the customer something.
+        waits: True if the task waits for an answer.
+        draft: True if it is the draft of a reply.
+        decisions: Verdicts on the arguments that it asks for, and on the calls that were refused before it.
+        faults: The faults that remained after the last candidate.
     """
 
     type: Literal["spoke"] = "spoke"

@@ -47,7 +47,7 @@ def make_tool_message(
 
 
 def read_note(message: BaseMessage, key: str) -> Mapping[str, Any]:
-    """Return what arq_graph noted in a message's metadata; an empty mapping for anything else that stands there."""
+    """Return what arq_graph noted in a message's metadata; or an empty mapping if the value isn't one of ours."""
     note = message.response_metadata.get(key)
     return note if isinstance(note, Mapping) else {}
 
@@ -68,17 +68,21 @@ def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     return []
 
 
-def answer_abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) -> list[BaseMessage]:
+def answer_abandoned_calls(
+    messages: Sequence[AnyMessage], current_turn_tools: Container[str] = ()
+) -> list[BaseMessage]:
     """Return the update that gives a result to every call of an unfinished earlier turn; empty if there are none.
 
     A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call
     lacks a result, so each such call gets one, directly after the results that its message already has. So does a
-    call of this turn that lacks an id or is to one of `tools`: the step that decides on calls runs before they are
-    made, so it came with the input, or a crash has left it.
+    call of this turn that lacks an id or is to one of `current_turn_tools`: the step that decides on calls runs before
+    they are made, so it came with the input, or a crash has left it.
     """
     answered_ids = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    customer_positions = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    turn_start = customer_positions[-1] if customer_positions else 0
+    turn_start = 0
+    for position, message in enumerate(messages):
+        if isinstance(message, HumanMessage):
+            turn_start = position
     history: list[BaseMessage] = []
     missing_results: list[BaseMessage] = []
     for position, message in enumerate(messages):
@@ -89,7 +93,7 @@ def answer_abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str]
         if not isinstance(message, AIMessage):
             continue
         for call in message.tool_calls:
-            is_abandoned = position < turn_start or call["name"] in tools or not call["id"]
+            is_abandoned = position < turn_start or call["name"] in current_turn_tools or not call["id"]
             if is_abandoned and (call["id"] or "") not in answered_ids:
                 missing_results.append(make_tool_message(call, ABANDONED))
     history.extend(missing_results)

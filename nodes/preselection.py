@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from functools import partial
 from heapq import nlargest
 from math import inf, log
@@ -102,7 +101,10 @@ class _SpellingIndex:
                 positions[run].append(position)
         # A run in more than a tenth of many texts says little, and would cost the most.
         max_texts = max(10, len(texts) // 10)
-        self._positions = {run: found for run, found in positions.items() if len(found) <= max_texts}
+        self._positions: dict[str, list[int]] = {}
+        for run, text_positions in positions.items():
+            if len(text_positions) <= max_texts:
+                self._positions[run] = text_positions
         self._size = len(texts)
 
     def score(self, query: str) -> list[float]:
@@ -137,9 +139,8 @@ class _EmbeddingIndex:
 
     def score(self, query: str) -> list[float]:
         try:
-            if (
-                self._vectors is None
-            ):  # without a lock, which would block all turns behind one call that hangs
+            # Without a lock, which would block all turns behind one call that hangs.
+            if self._vectors is None:
                 vectors = self._embeddings.embed_documents(self._texts)
                 self._vectors = self._normalize(vectors, len(self._texts))
             query_vectors = [self._embeddings.embed_query(query)]
@@ -161,17 +162,18 @@ class _EmbeddingIndex:
         Raises:
             ModelRequestError: They aren't `count` vectors of one width, or one of them has no direction.
         """
-        problem = "of several lengths, or no numbers"
-        with suppress(TypeError, ValueError):  # which numpy raises for anything but a matrix of numbers
+        expected = f"shape ({count}, {width or 'n'}), and no length of 0, inf or nan"
+        source = f"matcher: the vectors that {type(self._embeddings).__name__} returned"
+        advice = f"They must have the {expected}. Check the embedding model."
+        try:
             matrix = self._numpy.asarray(vectors, "float32")
             lengths = self._numpy.linalg.norm(matrix, axis=-1, keepdims=True)
-            has_right_shape = matrix.shape == (count, width or matrix.shape[-1])
-            if has_right_shape and lengths.all() and self._numpy.isfinite(lengths).all():
-                return matrix / lengths
-            problem = (
-                f"of the shape {matrix.shape} and of lengths from {lengths.min():g} to {lengths.max():g}"
+        except (TypeError, ValueError):  # which numpy raises for anything but a matrix of numbers
+            raise ModelRequestError(f"{source} have different lengths or aren't numbers. {advice}") from None
+        has_right_shape = matrix.shape == (count, width or matrix.shape[-1])
+        if not (has_right_shape and lengths.all() and self._numpy.isfinite(lengths).all()):
+            raise ModelRequestError(
+                f"{source} have the shape {matrix.shape} and lengths from {lengths.min():g} to {lengths.max():g}. "
+                f"{advice}"
             )
-        raise ModelRequestError(
-            f"matcher: the vectors that {type(self._embeddings).__name__} returned are {problem}. They must have the "
-            f"shape ({count}, {width or 'n'}), and no length of 0, inf or nan. Check the embedding model."
-        )
+        return matrix / lengths

@@ -63,8 +63,7 @@ class ProgressTracker(Node):
         """Measure the conversation so far."""
         state = StateView(input, self.messages_key, agent=self._agent)
         transcript = read_transcript(state.messages)
-        result = score(self.graph, transcript, tools=self._tools, judge=self._judge)
-        return self._make_update(state, result)
+        return self._make_update(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
@@ -103,7 +102,7 @@ def make_progress_record(graph: MilestoneGraph, result: Score, turn: str = "") -
 
 
 def _is_same_progress(progress: Progress, previous: Progress | None) -> bool:
-    """Compare what two records say, not when and by whom they were written."""
+    """Return whether two records say the same, whenever and by whomever they were written."""
     if previous is None:
         return False
     unset = {"agent": "", "message_hash": "", "turn": ""}

@@ -1,4 +1,4 @@
-"""Streaming the reply while it is written: sentence by sentence, each checked before it goes out."""
+"""Streaming the reply while it is written: sentence by sentence, each checked before it is sent."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SENTENCE_END = regex.compile(
     r"[.!?][^\w\s]{0,9}\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1
 )
 _MAX_UNSENT = 240
-"""Characters without a sentence's end after which whole words go out."""
+"""Characters without a sentence's end after which whole words are sent."""
 
 
 @dataclass
 class ReplyStream:
     """Writes a partial answer's last revision to `stream_mode="custom"` as it grows.
 
-    As soon as a revision holds something that must not show, nothing more of it goes out; the end of what is checked
-    may still be missing. An empty content stands for the draft.
+    Once a revision has something that must not show, the rest of it is withheld. The text may be incomplete when it is
+    checked. An empty content stands for the draft.
     """
 
     state: StateView

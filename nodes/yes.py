@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from arq_graph.reasoning.sections import normalize_text
 
 MAX_WORDS = 20
-"""How many words an answer may have to count as a yes."""
+"""The most words that an answer may have to count as a yes."""
 
 _SKIN_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
@@ -25,9 +25,9 @@ Phrases = Mapping[tuple[str, ...], str]
 def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     """Return whether a customer's messages together are a yes.
 
-    They hold text alone and no question mark, and fall wholly into listed phrases, one of them a yes. "Ok" counts only
-    with something beside it. Beside a yes, the first word of one of the `tools` may stand with "it": "ok, yes, cancel
-    it please".
+    They are one if they have only text, no question mark, and consist entirely of listed phrases, at least one of which
+    is a yes. "Ok" counts only together with another phrase. Next to a yes, the first word of a tool's name with "it" is
+    allowed, too: "ok, yes, cancel it please".
     """
     words: list[str] = []
     for message in answers:
@@ -41,10 +41,10 @@ def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     phrases: dict[tuple[str, ...], str] = {}
     for tool in tools:
         if first_word := _FIRST_WORD.search(tool):
-            phrases[(*_split_words(first_word[0]), "it")] = "deed"
+            phrases[(*_split_words(first_word[0]), "it")] = "action"
     phrases.update(_load_phrases())
     for kinds in _parse_phrases(words, phrases):
-        is_confirmed_ok = "ok" in kinds and ("please" in kinds or "deed" in kinds)
+        is_confirmed_ok = "ok" in kinds and ("please" in kinds or "action" in kinds)
         if ("yes" in kinds or is_confirmed_ok) and "never" not in kinds:
             return True
     return False
@@ -81,16 +81,17 @@ def _load_phrases() -> Phrases:
     import yaml  # here, so that importing this module stays quick
 
     phrases_by_kind = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    kinds: dict[tuple[str, ...], str] = {}
+    kind_by_phrase: dict[tuple[str, ...], str] = {}
     for phrases in phrases_by_kind.pop("yes").values():  # one list per language
-        kinds.update((tuple(_split_words(phrase)), "yes") for phrase in phrases)
+        kind_by_phrase.update((tuple(_split_words(phrase)), "yes") for phrase in phrases)
     for kind, phrases in phrases_by_kind.items():
-        kinds.update((tuple(_split_words(phrase)), kind) for phrase in phrases)
-    return kinds
+        kind_by_phrase.update((tuple(_split_words(phrase)), kind) for phrase in phrases)
+    return kind_by_phrase
 
 
 def _parse_phrases(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]]:
-    """Return, for every way to split the words wholly into phrases, the kinds of these phrases."""
+    """Return, for every way to split the words entirely into phrases, the kinds of these phrases."""
+    # kinds_up_to[n] has the kinds of phrases in every split of the first n words.
     kinds_up_to: list[set[frozenset[str]]] = [set() for _ in range(len(words) + 1)]
     kinds_up_to[0].add(frozenset())
     for start, kinds_before in enumerate(kinds_up_to):

@@ -14,9 +14,9 @@ from pydantic import StringConstraints, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, StateView
-from arq_graph.nodes.messages import find_unanswered_calls
+from arq_graph.nodes.messages import find_unanswered_calls, read_note
 from arq_graph.nodes.speaking.move_schema import ACT
-from arq_graph.nodes.speaking.speech import ANSWERS, read_speech_note
+from arq_graph.nodes.speaking.speech import ANSWERS, SPEECH
 from arq_graph.nodes.tool_node import route_calls
 
 CustomerAnswer: Any = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
@@ -44,7 +44,7 @@ class Listener(Node):
         if utterance is None:
             return {}
         request = {"type": "speak", "text": utterance.text}
-        note = read_speech_note(utterance)
+        note = read_note(utterance, SPEECH)
         for label in ("category", "dialogue_act"):
             if note.get(label):
                 request[label] = note[label]
@@ -52,7 +52,7 @@ class Listener(Node):
             answer = interrupt(request, response_schema=CustomerAnswer)
         except ValidationError as error:
             raise InputError(
-                f"the customer's answer must be a text that says something: {error.errors()[0]['msg']}; resume again "
+                f"the customer's answer must be a non-blank string: {error.errors()[0]['msg']}; resume again "
                 'with Command(resume="…")'
             ) from error
         metadata = {ANSWERS: utterance.id or ""}
@@ -60,11 +60,16 @@ class Listener(Node):
 
 
 def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequence[str] | list[Send]]:
-    """Return the router behind a speaker: to `approve`, for an operator, to `tools`, the world's `act`, or `listen`.
+    """Return the router after a speaker, to one of these nodes.
+
+    - `approve`: an operator has to approve a call.
+    - `tools`: there are calls of tools.
+    - `act`: there is an action in a world.
+    - `listen`: an utterance waits for an answer.
 
     Args:
         agent: The specification.
-        otherwise: Where to go behind an utterance that waits for no answer.
+        otherwise: Where to go after an utterance that waits for no answer.
     """
     route_call = route_calls(agent, otherwise=otherwise)
 
@@ -83,6 +88,6 @@ def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequen
 def _find_open_utterance(messages: Sequence[AnyMessage]) -> AIMessage | None:
     """Return the last message if it is an utterance that waits for an answer."""
     last = messages[-1] if messages else None
-    if isinstance(last, AIMessage) and read_speech_note(last).get("waits"):
+    if isinstance(last, AIMessage) and read_note(last, SPEECH).get("waits"):
         return last
     return None

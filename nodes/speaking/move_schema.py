@@ -49,7 +49,7 @@ class WorldAction(ARQ):
 
 
 class HalfRequest(ARQ, ABC):
-    """Whether there is a request yet; asked where a policy rests on it."""
+    """The query about an unfinished request; asked if a policy depends on it."""
 
     half_request: bool = respond(
         "Does the customer's last message break off, so that what they want is only half said?"

@@ -1,6 +1,6 @@
 """Policies: rules of asking, confirming and declining, each of which can be switched on (ReSpAct, Appendix E.2).
 
-A rule stands in the prompt, for the model to follow. The model answers what needs language with its move. Code checks
+The prompt states a rule for the model to follow, and the model answers with its move what needs language. Code checks
 every move for what it can see: too many results or none, values that nobody gave, facts and promises without a source,
 tools that a state requires or forbids.
 """
@@ -30,9 +30,8 @@ class Policy(Part):
             called now isn't required.
         forbids: A function of the state, sync or async, that names the tools that may not be called.
 
-    The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `moves`) is empty
-    until something is written to it, `variables` holds the agent's own values until then; any other channel is missing
-    until then: `.get`.
+    The state is a dict. Until something is written to them, channels of lists and dicts (`guideline_matches`,
+    `tool_insights`, `moves`) are empty and `variables` holds the agent's defaults; use `.get` for any other channel.
 
     Raises:
         SpecError: A value doesn't fit its field.
@@ -74,9 +73,7 @@ POLICIES: Mapping[str, Policy] = {name: Policy(name, rule) for name, rule in _RU
 
 
 def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
-    """Return the policies that are switched on, by name, from names of shipped ones and policies of one's own.
-
-    None stands for all shipped ones.
+    """Return the policies that are switched on, by name, from names of shipped ones and your own policies; None: all.
 
     Raises:
         InputError: A name isn't a shipped policy's.

@@ -39,8 +39,8 @@ ANSWERS = "answers"
 def classify_speech(speech: Any, *, asks: bool, confirms: bool) -> SpeechCategory:
     """Return the category of an utterance; where several fit, the first (ReSpAct, Table 5).
 
-    `speech` is what the model said of it, None for code's own words; `confirms` says that code asks for confirmation
-    below it.
+    `speech` holds the model's answers about the utterance, None for code's own words; `confirms` is True if code asks
+    for confirmation below it.
     """
     if speech is None:
         return "assumption_verification" if confirms else "alternative_suggestion"
@@ -53,11 +53,6 @@ def classify_speech(speech: Any, *, asks: bool, confirms: bool) -> SpeechCategor
     if not asks:
         return "status_update"
     return "clarification_request" if speech.offers_choice else "probing_question"
-
-
-def read_speech_note(message: BaseMessage) -> Mapping[str, Any]:
-    """Return what the speaker noted about an utterance; an empty mapping for a message that it did not send."""
-    return read_note(message, SPEECH)
 
 
 def find_task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
@@ -76,7 +71,7 @@ def find_recent_questions(messages: Sequence[BaseMessage]) -> list[str]:
         if isinstance(message, ToolMessage):
             break
         if isinstance(message, AIMessage) and message.text:
-            asks = read_speech_note(message).get("asks") or has_question_mark(message.text)
+            asks = read_note(message, SPEECH).get("asks") or has_question_mark(message.text)
             if not asks:
                 break
             questions.append(message.text)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolCall
+from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
@@ -20,10 +20,10 @@ from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.reasoning.sections import clean
 
 MAX_SHOWN_ACTIONS = 60
-"""How many of a world's actions a refusal lists."""
+"""The most actions of a world that a refusal lists."""
 
 History = tuple[tuple[str, str], ...]
-"""The actions that were possible, each with what it showed."""
+"""The valid actions so far, each with its observation."""
 
 
 class WorldActor(Node):
@@ -47,7 +47,7 @@ class WorldActor(Node):
         self.environment = environment
         self.agent = agent
         self._lock = Lock()
-        self._steps: History | None = None  # None while the state of the world isn't known
+        self._history: History | None = None  # None while the state of the world isn't known
         self._beginning = ""
         self.declare_channels({"messages": list[AnyMessage], **get_channel_types("world")})
 
@@ -66,20 +66,20 @@ class WorldActor(Node):
         return update
 
     def _act(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
-        steps: History = ()
-        refused_count = 0
+        history: History = ()
+        invalid_count = 0
         if previous := state.read_record("world", WorldStatus):
-            steps, refused_count = previous.steps, previous.invalid
+            history, invalid_count = previous.steps, previous.invalid
         with self._lock:
-            self._restore(steps)
+            self._restore(history)
             observations = [self._take_action(str(call["args"].get("action", ""))) for call in calls]
-            refused_count += sum(not observation.valid for observation in observations)
-            status = self._describe_world(state.turn_id, refused_count)
+            invalid_count += sum(not observation.valid for observation in observations)
+            status = self._describe_world(state.turn_id, invalid_count)
         update: Update = {"world": state.replace_records("world", [status])}
-        results = []
+        results: list[ToolMessage] = []
         for call, observation in zip(calls, observations, strict=True):
-            outcome: Any = "success" if observation.valid else "error"
-            result = make_tool_message(call, clean(observation.text), outcome)
+            status_text: Any = "success" if observation.valid else "error"
+            result = make_tool_message(call, clean(observation.text), status_text)
             results.append(result)
             event = ToolCalled(
                 tool=ACT,
@@ -93,20 +93,21 @@ class WorldActor(Node):
             update["messages"] = results
         return update
 
-    def _restore(self, steps: History) -> None:
-        """Bring the world into the state that these steps lead to."""
-        if self._steps == steps:
+    def _restore(self, history: History) -> None:
+        """Bring the world into the state that these actions lead to."""
+        if self._history == history:
             return
-        self._steps = None
-        self._beginning = clean(self._call_world("reset", str))
-        for number, (action, expected) in enumerate(steps, start=1):
-            observed = clean(self._call_world("step", Observation, action).text)
+        self._history = None
+        beginning = self.environment.reset()
+        self._beginning = clean(self._check_returned("reset", beginning, str))
+        for number, (action, expected) in enumerate(history, start=1):
+            observed = clean(self._perform(action).text)
             if observed != expected:
                 raise StateError(
-                    f"the world does not repeat itself: action {number} ({action!r}) showed {expected[:80]!r}, and now "
-                    f"{observed[:80]!r}; give a world that does the same for the same actions"
+                    f"replaying the actions gave another result: action {number} ({action!r}) showed "
+                    f"{expected[:80]!r}, and now {observed[:80]!r}. Use a deterministic environment."
                 )
-        self._steps = steps
+        self._history = history
 
     def _take_action(self, action: str) -> Observation:
         """Take an action if it is possible; one that isn't changes nothing."""
@@ -114,31 +115,39 @@ class WorldActor(Node):
         if allowed is not None and action not in allowed:
             possible = ", ".join(allowed[:MAX_SHOWN_ACTIONS]) or "nothing"
             return Observation(f"this cannot be done now; what can: {possible}", valid=False)
-        steps = self._steps or ()
-        self._steps = None
-        observation: Observation = self._call_world("step", Observation, action)
+        history = self._history or ()
+        self._history = None  # if the action raises, the world's state isn't known
+        observation = self._perform(action)
         if observation.valid:
-            steps = (*steps, (clean(action), clean(observation.text)))
-        self._steps = steps
+            history = (*history, (clean(action), clean(observation.text)))
+        self._history = history
         return observation
 
-    def _describe_world(self, turn: str, invalid: int) -> WorldStatus:
-        world = self.environment
-        actions = None if world.done else world.actions()
+    def _describe_world(self, turn_id: str, invalid_count: int) -> WorldStatus:
+        actions: tuple[str, ...] | None = None
+        possible_actions = None if self.environment.done else self.environment.actions()
+        if possible_actions is not None:
+            actions = tuple(map(clean, possible_actions))
         return WorldStatus(
-            turn=turn,
+            turn=turn_id,
             beginning=self._beginning,
-            actions=None if actions is None else tuple(map(clean, actions)),
-            done=world.done,
-            score=world.score,
-            steps=self._steps or (),
-            invalid=invalid,
+            actions=actions,
+            done=self.environment.done,
+            score=self.environment.score,
+            steps=self._history or (),
+            invalid=invalid_count,
         )
 
-    def _call_world(self, name: str, result_type: type[Any], *arguments: str) -> Any:
-        method = getattr(self.environment, name)
-        world = type(self.environment).__qualname__
-        description = f"what {world}.{name}() returned{describe_location(method)}"
+    def _perform(self, action: str) -> Observation:
+        observation: Observation = self._check_returned("step", self.environment.step(action), Observation)
+        return observation
+
+    def _check_returned(self, name: str, value: Any, expected: type[Any]) -> Any:
+        method = f"{type(self.environment).__qualname__}.{name}()"
+        location = describe_location(getattr(self.environment, name))
         return require_type(
-            description, method(*arguments), result_type, f"it must be of the type {result_type.__name__}"
+            f"what {method} returned{location}",
+            value,
+            expected,
+            f"it must be of the type {expected.__name__}",
         )

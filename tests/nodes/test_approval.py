@@ -107,7 +107,7 @@ def test_calls_that_need_no_approval_wait_for_the_others_and_a_response_is_the_r
 
 
 BAD = [
-    ({"decisions": [APPROVE]}, "2 calls wait for a decision each, got 1"),
+    ({"decisions": [APPROVE]}, "expected 2 decisions, got 1"),
     ({"decisions": [APPROVE, edit(ORDERS[1], name="look")]}, "may change no more than args"),
     ({"decisions": [APPROVE, edit({"euros": 1})]}, r"decisions\[1\].*order_id"),
     ({"decisions": [edit({"order_id": "A-1", "euros": "many"}), APPROVE]}, r"decisions\[0\].*euros"),
@@ -115,7 +115,7 @@ BAD = [
     ({"decisions": [{"type": "edit"}, APPROVE]}, '"edit" needs "edited_action"'),
     ({"decisions": [{"type": "respond"}, APPROVE]}, "message"),
     ({"decisions": [{"type": "perhaps"}, APPROVE]}, "decisions.0.type"),
-    (True, "does not fit"),
+    (True, "invalid response"),
 ]
 
 

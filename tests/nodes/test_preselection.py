@@ -293,9 +293,9 @@ ROWS = [[1.0, 2.0]] * 12
 @pytest.mark.parametrize(
     ("documents", "query", "problem"),
     [
-        ([*ROWS[1:], [float("nan"), 1]], [1, 1], r"the shape \(12, 2\) and of lengths from nan to nan"),
+        ([*ROWS[1:], [float("nan"), 1]], [1, 1], r"the shape \(12, 2\) and lengths from nan to nan"),
         (ROWS[1:], [1, 1], r"the shape \(11, 2\) .*\. They must have the shape \(12, n\)"),
-        ([*ROWS[1:], [1.0]], [1, 1], "several lengths, or no numbers"),
+        ([*ROWS[1:], [1.0]], [1, 1], "different lengths or aren't numbers"),
         (ROWS, [1, 1, 1], r"the shape \(1, 3\) .*\. They must have the shape \(1, 2\)"),
     ],
 )
@@ -304,7 +304,7 @@ def test_unusable_vectors_stop_the_turn_and_are_asked_again_in_the_next(document
     model = brain()
     node = make_matcher(model, make_desk(), embeddings=embeddings)
     with pytest.raises(
-        errors.ModelRequestError, match=f"the vectors that FixedEmbeddings returned are .*{problem}"
+        errors.ModelRequestError, match=f"the vectors that FixedEmbeddings returned have .*{problem}"
     ):
         run_pass(node, customer("Vouchers?"))
     embeddings.documents, embeddings.query = ROWS, [1, 1]

@@ -54,7 +54,7 @@ def test_its_nodes_declare_the_channels_that_a_graph_lacks():
 def test_an_answer_that_says_nothing_can_be_given_again(answer):
     chat = task([ask("Which order?"), DONE])
     chat.send("Look it up.")
-    with pytest.raises(errors.InputError, match="a text that says something"):
+    with pytest.raises(errors.InputError, match="a non-blank string"):
         chat.answer(answer)
     assert chat.answer("A-1") == "All is done."
 
