@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.nodes.judgements import Application, GuidelineJudgement
+from arq_graph.nodes.judgement_schema import Application, GuidelineJudgement
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.tool_caller import make_tool_blueprint

@@ -5,8 +5,8 @@ from .approval import CallApprover as CallApprover
 from .blueprint_node import BlueprintNode as BlueprintNode
 from .gate import get_active_guidelines as get_active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
-from .judgements import ConditionJudgement as ConditionJudgement
-from .judgements import Judgement as Judgement
+from .judgement_schema import ConditionJudgement as ConditionJudgement
+from .judgement_schema import Judgement as Judgement
 from .message_reviser import MessageReviser as MessageReviser
 from .message_schema import MessageBlueprint as MessageBlueprint
 from .parallel import Parallel as Parallel

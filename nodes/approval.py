@@ -69,7 +69,7 @@ class CallApprover(Node):
         self.messages_key = messages_key
         names = agent.get_confirmed_tools("operator", "interrupt")
         self._tools = {name: ToolSchema(agent.toolbox[name]) for name in names}
-        self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("agreements")})
+        self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("agreements"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for a person's decisions, or apply them."""
@@ -118,8 +118,7 @@ class CallApprover(Node):
             return f'"edit" needs "edited_action": {example}; it may change no more than args'
         problems = []
         for problem in self._tools[name].validate(edited.args):
-            place = problem.argument.name if problem.argument else "args"
-            problems.append(f"{place}: {problem.message or problem.kind}")
+            problems.append(f"{problem.argument_name or 'args'}: {problem.message or problem.kind}")
         return "; ".join(problems) or None
 
     def _apply_decisions(

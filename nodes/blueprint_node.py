@@ -18,7 +18,7 @@ from arq_graph.models.resolve import get_model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
-from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.conversation import Conversation, Line
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
@@ -134,7 +134,7 @@ class BlueprintNode(Node, Generic[B]):
         self._max_history_tokens = require_count(
             "max_history_tokens", max_history_tokens, minimum=MIN_HISTORY_TOKENS
         )
-        self.declare_channels({**self.channels, messages_key: list[AnyMessage]})
+        self.declare_channels(self.channels | {messages_key: list[AnyMessage]})
 
     @classmethod
     def list_blueprints(cls, custom: type[ARQ] | None = None) -> list[type[ARQ]]:
@@ -227,8 +227,10 @@ class BlueprintNode(Node, Generic[B]):
         Raises:
             InputError: The customer's last message has an attachment that the model can't be shown, and has no reply.
         """
-        spoken = [line for line in state.conversation.lines if line.speaker in ("customer", "agent")]
-        last = spoken[-1] if spoken else None
+        last: Line | None = None
+        for line in state.conversation.lines:
+            if line.speaker in ("customer", "agent"):
+                last = line
         if last and last.speaker == "customer" and last.unsupported_attachments:
             raise InputError(
                 f"{self.name}: {last.id} comes with a block of the kind {last.unsupported_attachments[0]!r}, which "
@@ -257,8 +259,9 @@ class BlueprintNode(Node, Generic[B]):
         content: list[str | dict[str, Any]] = [{"type": "text", "text": opening}]
         content.extend(conversation.blocks)
         content.append({"type": "text", "text": closing})
-        system = SystemMessage(self.head if head is None else head)
-        return [system, HumanMessage(content)]
+        if head is None:
+            head = self.head
+        return [SystemMessage(head), HumanMessage(content)]
 
 
 def run_requests(requests: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
-from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict
+from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict, VerdictKind
 from arq_graph.errors import StateError, describe_first_error
 from arq_graph.nodes.events import Event
 from arq_graph.nodes.messages import format_message_name, iterate_back_to_customer
@@ -122,11 +122,9 @@ class StateView:
 
     def read_record(self, channel: str, record_type: type[R]) -> R | None:
         """Return the agent's own record in a channel with one for each agent, or else one that names no agent."""
-        rows = self._rows(channel)
-        own_rows = [row for row in rows if row["agent"] == self.agent]
-        unnamed_rows = [row for row in rows if row["agent"] == ""]
-        usable_rows = own_rows or unnamed_rows
-        return _parse_record(channel, record_type, usable_rows[-1]) if usable_rows else None
+        newest_rows = {row["agent"]: row for row in self._rows(channel)}
+        row = newest_rows.get(self.agent) or newest_rows.get("")
+        return _parse_record(channel, record_type, row) if row else None
 
     def read_mapping(self, channel: str) -> dict[str, Any]:
         """Return the dict in a channel; an empty one if nothing was written to it."""
@@ -201,7 +199,12 @@ def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:
     The one exception to the rule that records of other turns are ignored. Requests of earlier turns have expired.
     """
     verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.conversation.answered_turn_id)
-    return [verdict for verdict in verdicts if verdict.kind in ("missing", "invalid", "confirm")]
+    return select_verdicts(verdicts, "missing", "invalid", "confirm")
+
+
+def select_verdicts(verdicts: Iterable[ToolVerdict], *kinds: VerdictKind) -> list[ToolVerdict]:
+    """Return the verdicts of these kinds."""
+    return [verdict for verdict in verdicts if verdict.kind in kinds]
 
 
 def count_tool_rounds(state: StateView) -> int:

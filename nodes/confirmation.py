@@ -237,7 +237,7 @@ class AgreementOutcome:
             {"id": id, "tool": call.tool, "arguments": call.arguments} for id, call in self.pending.items()
         ]
 
-    def select_still_wanted(self, answer: Any) -> list[PendingCall]:
+    def select_wanted_calls(self, answer: Any) -> list[PendingCall]:
         """Return the pending calls that the customer still wants, by a model's answer."""
         ids = getattr(answer, "still_wanted", None) or ()
         return [call for id, call in self.pending.items() if id in ids]

@@ -13,7 +13,7 @@ from langchain_core.messages import ToolMessage
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
-from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.channels import StateView, select_verdicts
 from arq_graph.nodes.judgements import MAX_SCORE
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.speaking.policies import Policy
@@ -69,7 +69,7 @@ class Gate:
     def previous_calls(self) -> tuple[ToolVerdict, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
         verdicts = self.state.read_turn_records("tool_insights", ToolVerdict, self.state.turn_id)
-        return tuple(verdict for verdict in verdicts if verdict.kind == "run")
+        return tuple(select_verdicts(verdicts, "run"))
 
     @cached_property
     def failed_results(self) -> tuple[Line, ...]:
@@ -172,12 +172,15 @@ class Gate:
         """
         if granted_by is None:
             granted_by = self.granted.get(tool.name, ())
+        name, description = None, tool.base_tool.description
+        if argument:
+            name, description = argument.name, argument.description
         return ToolVerdict(
             turn=self.state.turn_id,
             tool=tool.name,
             kind=kind,
-            argument=argument.name if argument else None,
-            description=argument.description if argument else tool.base_tool.description,
+            argument=name,
+            description=description,
             problem=problem,
             arguments=dict(arguments),
             rationale=rationale,
@@ -199,8 +202,9 @@ class Gate:
             return None
         last = same_results[-1]
         if last in self.failed_results:
-            is_first_retry = is_justified is None and len(same_results) == 1  # as after a time-out
-            return None if is_first_retry else f"the same call has failed already in this turn ({last.id})"
+            if is_justified is None and len(same_results) == 1:
+                return None  # a first retry, as after a time-out
+            return f"the same call has failed already in this turn ({last.id})"
         if is_justified is None and last is not self.state.conversation.current_turn_results[-1]:
             return None  # another call was made since, and may have changed what it returns
         return f"the same call was already made in this turn ({last.id})"
@@ -263,9 +267,8 @@ def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
     scores: dict[str, int] = {}
     matches = state.current_turn_matches
     if matches:
-        known_ids = {guideline.id for guideline in agent.guidelines}
         for match in matches:
-            if match.active and match.guideline in known_ids:
+            if match.active and match.guideline in agent.relations.by_id:
                 scores[match.guideline] = match.score or MAX_SCORE
         return scores
     for guideline in agent.guidelines:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from math import ceil
+from functools import partial
 from typing import Any, Literal, Unpack
 
 from langchain_core.embeddings import Embeddings
@@ -13,24 +12,24 @@ from langchain_core.embeddings import Embeddings
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import InputError, ReasoningError, SpecError, require_choice, require_count
-from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state, describe_guideline
+from arq_graph.errors import InputError, ReasoningError, SpecError, require_choice
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state
 from arq_graph.nodes.blueprint_node import NodeRequests, QuestionBatch, UserFunction
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.events import GuidelinesMatched
+from arq_graph.nodes.guideline_batches import Batch, group_guidelines, is_decided_by_code
+from arq_graph.nodes.judgement_schema import Judgement, make_batch_blueprint
 from arq_graph.nodes.judgements import (
-    Judgement,
     apply_relations,
     compact_matches,
     find_contradictions,
     is_relevant_later,
-    make_batch_blueprint,
     make_match,
     make_match_by_code,
     make_plain_match,
 )
 from arq_graph.nodes.messages import answer_abandoned_calls
-from arq_graph.nodes.preselection import Preselection, build_search_text
+from arq_graph.nodes.preselection import build_search_text
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
@@ -39,36 +38,6 @@ from arq_graph.reasoning.reasoner import ModelLike
 KeepMatches = Literal["all", "active"]
 
 _GUIDELINE_WITH_ALL_QUERIES = Guideline("a condition", "an action", id="a")
-
-
-class Batch:
-    """Guidelines that one call judges; formed once, so that the prompt's head and the schema never change."""
-
-    def __init__(
-        self,
-        name: str,
-        guidelines: Sequence[Guideline],
-        judgement: type[Judgement],
-        render_head: Callable[..., str],
-    ) -> None:
-        self.name = name
-        self.guidelines = guidelines
-        self._judgement = judgement
-        self._render_head = render_head
-
-    @cached_property
-    def blueprint(self) -> type[ARQ]:
-        """The blueprint that asks about each guideline."""
-        return make_batch_blueprint(self.guidelines, self._judgement)
-
-    @cached_property
-    def head(self) -> str:
-        """The beginning of each of its prompts."""
-        return self._render_head(guidelines=[describe_guideline(guideline) for guideline in self.guidelines])
-
-    def prepare(self) -> None:
-        """Make the blueprint and the head now, and not when the batch is first asked."""
-        _ = self.blueprint, self.head
 
 
 @dataclass(frozen=True)
@@ -151,7 +120,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             raise InputError(
                 "embeddings choose which guidelines a matching pass judges: give max_judged= too"
             )
-        groups, self._preselection = self._group_guidelines(batch_size, max_judged, embeddings)
+        groups, self._preselection = group_guidelines(agent.guidelines, batch_size, max_judged, embeddings)
         render_head = partial(self.render_head, tools=list(agent.toolbox))
         self.batches: list[Batch] = []
         for number, group in enumerate(groups, start=1):
@@ -166,32 +135,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
         """Return the blueprint of a worked example, which doesn't depend on tools."""
         return make_batch_blueprint([_GUIDELINE_WITH_ALL_QUERIES])
 
-    def _group_guidelines(
-        self, batch_size: int | None, max_judged: int | None, embeddings: Embeddings | None
-    ) -> tuple[list[Sequence[Guideline]], Preselection | None]:
-        """Return the guidelines of each batch, and what chooses among the batches, if there are too many."""
-        to_judge = [guideline for guideline in self.agent.guidelines if not _is_decided_by_code(guideline)]
-        size = _choose_batch_size(len(to_judge))
-        if batch_size is not None:
-            size = require_count("batch_size", batch_size)
-        optional = [guideline for guideline in to_judge if _can_be_left_out(guideline)]
-        if max_judged is None or len(optional) <= require_count("max_judged", max_judged):
-            # Guidelines that a tool's result may activate come first, so that a re-match asks as few batches as it can.
-            to_judge.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
-            return _split(to_judge, size), None
-        # In the order of the specification, in which neighbours are often about the same subject.
-        optional_groups = _split(optional, size)
-        required = [guideline for guideline in to_judge if not _can_be_left_out(guideline)]
-        preselection = Preselection(optional_groups, ceil(max_judged / size), embeddings)
-        return optional_groups + _split(required, size), preselection
-
     def steps(self, state: StateView) -> NodeRequests:
         """Judge what is left to judge in this turn."""
         self.check_attachments(state)
         inputs = yield from self._read_inputs(state)
         candidates = yield from self._choose_candidates(inputs)
         to_judge = self._list_batches_to_judge(inputs, candidates)
-        matches = {**inputs.matches, **self._match_by_code(inputs)}
+        matches = dict(inputs.matches) | self._match_by_code(inputs)
         update: Update = {}
         if messages := answer_abandoned_calls(state.messages, self.agent.toolbox):
             update[self.messages_key] = messages
@@ -202,15 +152,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 _make_optimistic_update, state, dict(update), dict(matches), to_judge
             )
             answers = yield QuestionBatch(questions, make_optimistic_update)
-        judged: list[str] = []
+        judged_ids: list[str] = []
         for batch_to_judge, answer in zip(to_judge, answers, strict=True):
             for id in batch_to_judge.ids:
                 is_condition_met = inputs.condition_results.get(id, False)
                 guideline = self.agent.get_guideline(id)
                 matches[id] = make_match(guideline, answer, state.turn_id, is_condition_met=is_condition_met)
-            judged.extend(batch_to_judge.ids)
+            judged_ids.extend(batch_to_judge.ids)
         related = apply_relations(self.agent.relations, matches)
-        state.emit(GuidelinesMatched(matches=tuple(related), judged=tuple(judged)))
+        state.emit(GuidelinesMatched(matches=tuple(related), judged=tuple(judged_ids)))
         stored = related if self.keep_matches == "all" else compact_matches(related)
         update["guideline_matches"] = state.replace_records("guideline_matches", stored)
         return update
@@ -268,7 +218,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             if match is not None and match.matched:
                 continue
             is_refuted = match is None and not is_condition_met
-            if is_refuted or _is_decided_by_code(guideline):
+            if is_refuted or is_decided_by_code(guideline):
                 turn_id = inputs.state.turn_id
                 matches[id] = make_match_by_code(guideline, turn_id, is_condition_met=is_condition_met)
         return matches
@@ -302,27 +252,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
         sections = self.describe_turn(inputs.state, {"judge": ids}, optional)
         prompt = self.build_prompt(conversation, sections, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
-
-
-def _choose_batch_size(count: int) -> int:
-    """Return about 5 for up to 100 guidelines and about 10 from 200 on, and never leave a much smaller last batch."""
-    preferred_size = min(10, max(5, count / 20))
-    batch_count = max(1, round(count / preferred_size))
-    return max(1, ceil(count / batch_count))
-
-
-def _split(guidelines: Sequence[Guideline], size: int) -> list[Sequence[Guideline]]:
-    return [guidelines[start : start + size] for start in range(0, len(guidelines), size)]
-
-
-def _is_decided_by_code(guideline: Guideline) -> bool:
-    """Return True if code evaluates the condition, and the action is continuous or missing."""
-    has_condition_in_code = not isinstance(guideline.condition, str)
-    return has_condition_in_code and (guideline.continuous is True or guideline.action is None)
-
-
-def _can_be_left_out(guideline: Guideline) -> bool:
-    return isinstance(guideline.condition, str) and not guideline.always_judge
 
 
 def _should_judge(guideline: Guideline, match: GuidelineMatch | None) -> bool:

@@ -1,30 +1,18 @@
-"""Judgements of guidelines: the queries about each one, and the match that code makes of the answer.
-
-The blueprints are those of the ARQ paper, 5.1.1 and Appendix A.
-
-The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
-longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
-to a condition, "not known yet", and the query that asks whether a tool's result could change the answer. The queries
-are short, since the schema is sent with each call and the prompt explains them at length.
-"""
+"""Judgements of guidelines: the checks of an answer, and the matches that code makes of it (ARQ paper, 5.1.1)."""
 
 from __future__ import annotations
 
 import warnings
-from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
-
-from pydantic import create_model
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError
+from arq_graph.nodes.judgement_schema import Judgement, OneTimeApplication
 from arq_graph.reasoning.answer import Answer, Complaint
-from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 from arq_graph.reasoning.sections import split_words
 
 ACTIVATION_SCORE = 6
@@ -35,141 +23,6 @@ MIN_SCORE, MAX_SCORE = 1, 10
 
 _ENTAILED = "active because"
 _REMOVED = "not active:"
-
-
-class Continuity(ARQ, ABC, defer_build=True):
-    """The query about the continuity of an action, asked before anything else about it."""
-
-    action: str = reinstate("Verbatim.")
-    guideline_is_continuous: bool = query("Is any part of it?")
-
-
-class OneTimeApplication(ARQ, defer_build=True):
-    """Its action."""
-
-    action: str = reinstate("Verbatim.")
-    guideline_previously_applied_rationale: list[str] = query(
-        "Each part IN CAPITALS: was it done? Empty if continuous.", max_length=12
-    )
-    new_or_subtly_different_context: str | None = query("If done: what is new since then?")
-    guideline_previously_applied: Literal["no", "partially", "fully"] | None = query(
-        "If not continuous: was it done?", when=lambda answer: not answer.is_continuous
-    )
-    is_missing_part_cosmetic_or_functional: Literal["cosmetic", "functional"] | None = query(
-        "If partially.", when=lambda answer: answer.guideline_previously_applied == "partially"
-    )
-    guideline_should_reapply: bool | None = respond(
-        "If done, fully or partially: is it due again?",
-        when=lambda answer: answer.guideline_previously_applied in ("partially", "fully"),
-    )
-
-    @property
-    def is_continuous(self) -> bool:
-        """True if any part of the action is continuous.
-
-        False if that wasn't asked, because the designer says that it isn't.
-        """
-        return getattr(self, "guideline_is_continuous", False)
-
-    @property
-    def is_owed(self) -> bool:
-        """True if the action was done in part, and the missing part is functional."""
-        is_functional = self.is_missing_part_cosmetic_or_functional == "functional"
-        return self.guideline_previously_applied == "partially" and is_functional
-
-    @property
-    def is_due(self) -> bool:
-        """True if the action is continuous, wasn't done, lacks a functional part, or is due again (Appendix A)."""
-        is_new = self.guideline_previously_applied == "no"
-        return self.is_continuous or is_new or self.is_owed or bool(self.guideline_should_reapply)
-
-
-class Application(OneTimeApplication, Continuity):
-    """Its action."""
-
-
-class Judgement(ARQ, defer_build=True):
-    """A guideline.
-
-    Subclass it to ask more about every guideline, or `ConditionJudgement` for those whose condition the model judges.
-    """
-
-    score: int = respond("1 to 10.", ge=1, le=10)
-    should_apply: bool = respond("Is the action due?")
-
-
-class ConditionJudgement(Judgement):
-    """A guideline."""
-
-    condition: str = reinstate("Verbatim.")
-    condition_application_rationale: str = query("Why it holds, or not, or what would decide it.")
-    condition_applies: Literal["no", "yes", "not_known_yet"] = query("Does it hold?")
-    could_a_tool_change_that: bool = query("Could a tool's result in this turn make it true (anew)?")
-
-
-class OneTimeJudgement(ConditionJudgement):
-    """A guideline."""
-
-    application: OneTimeApplication | None = query("If it holds.")
-
-
-class GuidelineJudgement(ConditionJudgement):
-    """A guideline."""
-
-    application: Application | None = query("If it holds.")
-
-
-class OneTimeActionJudgement(Judgement):
-    """A guideline whose condition holds."""
-
-    application: OneTimeApplication = query("The action.")
-
-
-class ActionJudgement(Judgement):
-    """A guideline whose condition holds."""
-
-    application: Application = query("The action.")
-
-
-# The blueprint by what is known of a guideline:
-#
-# condition is judged by | continuity is asked | action isn't continuous | action is continuous, or there is none
-# -----------------------|---------------------|-------------------------|---------------------------------------
-# the model              | GuidelineJudgement  | OneTimeJudgement        | ConditionJudgement
-# code                   | ActionJudgement     | OneTimeActionJudgement  | (isn't asked about)
-def choose_judgement(guideline: Guideline, custom: type[Judgement] = Judgement) -> type[Judgement]:
-    """Return the blueprint that asks only what isn't known about a guideline, and the queries of a custom one.
-
-    Code knows a condition that is a function or always true, and the designer may say whether the action is
-    continuous. Of an observation, which has no action, only the condition is judged.
-    """
-    is_continuity_known = guideline.continuous is not None
-    shipped: type[Judgement]
-    if not isinstance(guideline.condition, str):
-        shipped = OneTimeActionJudgement if is_continuity_known else ActionJudgement
-    elif guideline.action is None or guideline.continuous:
-        shipped = ConditionJudgement
-    else:
-        shipped = OneTimeJudgement if is_continuity_known else GuidelineJudgement
-    return _add_queries(custom, shipped)
-
-
-@cache
-def _add_queries(custom: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
-    """Add the queries of a custom judgement to a shipped one, unless it's for guidelines that the model judges only."""
-    if custom in (Judgement, ConditionJudgement):
-        return shipped
-    if issubclass(custom, ConditionJudgement) and not issubclass(shipped, ConditionJudgement):
-        return shipped
-    return create_model(shipped.__name__, __base__=(custom, shipped), __doc__=shipped.__doc__)
-
-
-def make_batch_blueprint(guidelines: Sequence[Guideline], custom: type[Judgement] = Judgement) -> type[ARQ]:
-    """Return one blueprint for several guidelines: a property for each id, null if that guideline isn't judged."""
-    fields: dict[str, Any] = {}
-    for guideline in guidelines:
-        fields[guideline.id] = (choose_judgement(guideline, custom) | None, respond("If judged."))
-    return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 
 
 @dataclass(frozen=True)
@@ -347,7 +200,10 @@ def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch])
         match = matches[id]
         is_active = id in resolution.active
         update: dict[str, Any] = {"active": is_active}
-        remarks = [remark for remark in match.remarks if not remark.startswith((_ENTAILED, _REMOVED))]
+        remarks: list[str] = []
+        for remark in match.remarks:
+            if not remark.startswith((_ENTAILED, _REMOVED)):
+                remarks.append(remark)
         if is_active and id in resolution.entailed:
             update |= {"score": resolution.active[id], "origin": "relation"}
             remarks.append(f"{_ENTAILED} {resolution.entailed[id]} entails it")

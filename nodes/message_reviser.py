@@ -18,11 +18,12 @@ from arq_graph.errors import (
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import NodeRequests, QuestionBatch
-from arq_graph.nodes.channels import StateView, Update, read_current_draft
+from arq_graph.nodes.channels import StateView, Update, read_current_draft, select_verdicts
 from arq_graph.nodes.confirmation import find_question_violation, format_question, make_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
+from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.reply_stream import ReplyStream
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.violations import (
@@ -125,11 +126,14 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 scores[id] = score
         draft = state.get(self.draft_key) if self.draft_key else read_current_draft(state)
         verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.turn_id)
-        pending = [verdict for verdict in verdicts if verdict.kind == "confirm"]
+        pending = select_verdicts(verdicts, "confirm")
         sections = self._describe_context(state, scores, verdicts, pending)
         review = _ReplyReview(
             state, self._collect_references(state, sections), pending, draft, self.extra_revisions > 0
         )
+        stream: ReplyStream | None = None
+        if self.is_streaming:
+            stream = ReplyStream(state, review.must_not_show, draft)
         question = Question(
             self.blueprint,
             self.build_prompt(state.conversation, sections | {"draft": draft}),
@@ -137,7 +141,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             max_candidates=1 + self.extra_revisions,
             guidelines=tuple(scores),
             on_candidate=review.add_candidate,
-            on_partial=ReplyStream(state, review.must_not_show, draft) if self.is_streaming else None,
+            on_partial=stream,
         )
         # Not by `ask_questions`, which raises an error that may be a reason to send the fallback.
         (answer,) = yield QuestionBatch([question])
@@ -167,7 +171,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         for name, tool in self.agent.toolbox.items():
             if name in names:
                 tool_descriptions.append({"name": name, "description": tool.description})
-        sections = self.describe_turn(state, {}, {"staged": [line.id for line in results]})
+        sections = self.describe_turn(state, {}, {"staged": list_ids(results)})
         sections["active_guidelines"] = active_guidelines
         sections["set_aside"] = list(self._describe_overridden(state))
         sections["tool_descriptions"] = tool_descriptions
@@ -189,9 +193,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     ) -> Iterator[dict[str, Any]]:
         """Describe what is open this turn: arguments, a confirmation question, conditions that aren't known yet."""
         fields = {"tool", "kind", "argument", "description", "problem"}
-        for verdict in verdicts:
-            if verdict.kind in ("missing", "invalid"):
-                yield verdict.model_dump(include=fields, exclude_defaults=True)
+        for verdict in select_verdicts(verdicts, "missing", "invalid"):
+            yield verdict.model_dump(include=fields, exclude_defaults=True)
         if pending:
             yield {"kind": "confirm", "question": format_question(self.agent, pending)}
         for match in state.current_turn_matches:
@@ -205,9 +208,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 }
 
     def _collect_references(self, state: StateView, sections: Mapping[str, Any]) -> PromptReferences:
-        citable_ids = [guideline["id"] for guideline in sections["active_guidelines"]]
-        citable_ids += [insight["id"] for insight in sections["insights"]]
-        citable_ids += [tool["name"] for tool in sections["tool_descriptions"]]
+        citable_ids = [tool["name"] for tool in sections["tool_descriptions"]]
+        for name in ("active_guidelines", "insights"):
+            citable_ids += [entry["id"] for entry in sections[name]]
         return collect_references(self.agent, state.conversation, sections["variables"], citable_ids)
 
     def _choose_reply(self, answer: Answer[Any] | ReasoningError, review: _ReplyReview) -> Revision:

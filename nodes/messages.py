@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 from uuid import uuid4
@@ -78,12 +78,14 @@ def answer_abandoned_calls(
     call of this turn that lacks an id or is to one of `current_turn_tools`: the step that decides on calls runs before
     they are made, so it came with the input, or a crash has left it.
     """
-    answered_ids = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    answered_ids: set[str] = set()
     turn_start = 0
     for position, message in enumerate(messages):
         if isinstance(message, HumanMessage):
             turn_start = position
-    history: list[BaseMessage] = []
+        elif isinstance(message, ToolMessage):
+            answered_ids.add(message.tool_call_id)
+    history: list[BaseMessage] = [RemoveMessage(REMOVE_ALL_MESSAGES)]
     missing_results: list[BaseMessage] = []
     for position, message in enumerate(messages):
         if not isinstance(message, ToolMessage):
@@ -97,9 +99,13 @@ def answer_abandoned_calls(
             if is_abandoned and (call["id"] or "") not in answered_ids:
                 missing_results.append(make_tool_message(call, ABANDONED))
     history.extend(missing_results)
-    if len(history) == len(messages):
-        return []
-    return [RemoveMessage(REMOVE_ALL_MESSAGES), *history]
+    has_new_results = len(history) > 1 + len(messages)
+    return history if has_new_results else []
+
+
+def list_ids(lines: Iterable[Line]) -> list[str]:
+    """Return the ids of lines of the conversation."""
+    return [line.id for line in lines]
 
 
 def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:

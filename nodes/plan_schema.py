@@ -19,7 +19,7 @@ Observation = Literal["as_expected", "failed", "empty", "another_branch"]
 
 
 class ArgumentBasis(ARQ, ABC):
-    """What a value rests on; stands before the value."""
+    """The query about the source of a value, asked before the value."""
 
     basis: Literal["this_request", "known", "another_request", "inferred", "nobody"] = respond(
         "What the value rests on: stated for this request (or plainly what those words say, in the tool's form), "

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress
+from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.blueprint_node import NodeRequests
@@ -17,6 +17,7 @@ from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_pla
 from arq_graph.nodes.confirmation import AgreementOutcome, find_question_violation, make_call
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
@@ -114,7 +115,7 @@ class Planner(Strategy):
 
     def _review(self, plan: Any, context: PlanningContext) -> Proposal:
         """Return the action that an answer proposes, with the objections of code."""
-        still_wanted = context.agreement_outcome.select_still_wanted(plan)
+        still_wanted = context.agreement_outcome.select_wanted_calls(plan)
         option, action = read_choice(plan.action)
         if option == FINAL_ANSWER:
             proposal = self._review_answer(action, context, still_wanted)
@@ -123,7 +124,7 @@ class Planner(Strategy):
         faults, refusals = self.review_plan(plan, context, proposal.tool)
         return replace(
             proposal,
-            refusals=(*proposal.refusals, *refusals),
+            refusals=proposal.refusals + tuple(refusals),
             faults=tuple(faults),
             still_wanted=still_wanted,
         )
@@ -133,21 +134,21 @@ class Planner(Strategy):
     ) -> Proposal:
         state, text = context.gate.state, action.answer
         to_confirm = context.find_calls_to_confirm(still_wanted)
-        problems: list[str] = []
+        path = f"action.{FINAL_ANSWER}.answer"
+        refusals: list[Fault] = []
         if not text.strip() and not to_confirm:
-            problems.append("it is empty")
+            refusals.append((path, "it is empty"))
         if not self.draft:
             variables = describe_variables(self.agent, state)
-            references = collect_references(
-                self.agent, state.conversation, variables, context.agreement_outcome.pending
-            )
-            problems += find_leaks(text, references)
+            pending_ids = context.agreement_outcome.pending
+            references = collect_references(self.agent, state.conversation, variables, pending_ids)
+            for leak in find_leaks(text, references):
+                refusals.append((path, leak))
             if violation := find_question_violation(text, to_confirm):
-                problems.append(violation)
-        path = f"action.{FINAL_ANSWER}.answer"
+                refusals.append((path, violation))
         return Proposal(
             text,
-            refusals=tuple((path, problem) for problem in problems),
+            refusals=tuple(refusals),
             verdicts=tuple(find_requested_arguments(action.asks_for, context.gate)),
         )
 
@@ -174,8 +175,11 @@ class Planner(Strategy):
         If it was refused, the reply is the confirmation question or the fallback.
         """
         gate, proposal = context.gate, context.proposals[-1]
-        call = None if proposal.refusals else proposal.call
-        final_answer = None if proposal.refusals or call else proposal.text
+        call: PlannedCall | None = None
+        final_answer: str | None = None
+        if not proposal.refusals:
+            call = proposal.call
+            final_answer = None if call else proposal.text
         plan = Plan(
             turn=gate.state.turn_id,
             version=context.version,
@@ -185,14 +189,15 @@ class Planner(Strategy):
             faults=tuple(map(str, answer.complaints)),
             **self.build_plan_fields(answer.value, context, proposal.tool),
         )
-        # The customer is asked once the turn ends, about the calls that are still proposed then.
-        to_confirm = [] if call else context.find_calls_to_confirm(proposal.still_wanted)
+        made_calls: Sequence[ToolVerdict] = ()
+        to_confirm: Sequence[ToolVerdict] = ()
+        if call:
+            made_calls = proposal.verdicts
+        else:
+            # The customer is asked once the turn ends, about the calls that are still proposed then.
+            to_confirm = context.find_calls_to_confirm(proposal.still_wanted)
         verdicts = merge_verdicts(
-            context.agreement_outcome,
-            context.proposed_verdicts,
-            proposal.verdicts if call else (),
-            to_confirm,
-            asks=call is None,
+            context.agreement_outcome, context.proposed_verdicts, made_calls, to_confirm, asks=call is None
         )
         gate.state.emit(PlanMade(plan=plan, decisions=tuple(verdicts)))
         if call:
@@ -215,7 +220,7 @@ def _describe_plan(context: PlanningContext) -> dict[str, Any] | None:
         "previous_steps": plan.previous_steps,
         "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
         "call": plan.call and plan.call.model_dump(exclude_defaults=True),
-        "told_by": [line.id for line in context.new_results],
+        "told_by": list_ids(context.new_results),
         "changes": [change.model_dump() for change in plan.changes],
     }
     return {name: entry for name, entry in entries.items() if entry or name == "steps"}
@@ -263,7 +268,7 @@ class PreActPlanner(Planner):
                 reason = "the result was not as expected: say what the answer will state instead"
                 faults.append(("next_steps", reason))
             elif is_same_plan:
-                ids = ", ".join(line.id for line in context.new_results)
+                ids = ", ".join(list_ids(context.new_results))
                 reason = f"the plan is the one from before, though {ids} was not as expected: change the plan"
                 refusals.append(("next_steps", reason))
         return faults, refusals
@@ -273,7 +278,7 @@ class PreActPlanner(Planner):
         changes = context.plan.changes if context.plan else ()
         if context.plan and plan.change is not None:
             change = PlanChange(version=context.version, what=plan.change.what, why=plan.change.why)
-            changes = (*changes, change)
+            changes += (change,)
         steps: list[PlanStep] = []
         for step in plan.next_steps:
             steps.append(PlanStep(description=step.step, reason=step.reason, tool=step.tool))

@@ -57,7 +57,7 @@ class ProgressTracker(Node):
         self._tools = tools
         self._judge: Any = judge
         self._agent = agent
-        self.declare_channels({messages_key: list[AnyMessage], **get_channel_types("progress")})
+        self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("progress"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""

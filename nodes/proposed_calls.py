@@ -17,6 +17,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import Discriminator, Tag, create_model
 
 from arq_graph.agent.state import PendingCall, PlannedCall, ToolVerdict
+from arq_graph.nodes.channels import select_verdicts
 from arq_graph.nodes.confirmation import AgreementOutcome
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
@@ -229,8 +230,8 @@ class DecisionContext(Generic[P]):
         """
         verdicts = list(self.agreement_outcome.verdicts)
         verdicts += self.gate.recheck_pending_calls(still_wanted)
-        to_confirm = [verdict for verdict in verdicts if verdict.kind == "confirm"]
-        newest = {verdict.tool: verdict for verdict in self.proposed_verdicts if verdict.kind == "confirm"}
+        to_confirm = select_verdicts(verdicts, "confirm")
+        newest = {verdict.tool: verdict for verdict in select_verdicts(self.proposed_verdicts, "confirm")}
         to_confirm.extend(newest.values())
         return to_confirm
 
@@ -238,7 +239,7 @@ class DecisionContext(Generic[P]):
 def merge_verdicts(
     agreement_outcome: AgreementOutcome,
     proposed: Iterable[ToolVerdict],
-    made: Collection[ToolVerdict],
+    made_calls: Collection[ToolVerdict],
     to_confirm: Collection[ToolVerdict],
     *,
     asks: bool,
@@ -248,7 +249,7 @@ def merge_verdicts(
     Args:
         agreement_outcome: The outcome of the question that the customer has answered.
         proposed: The verdicts on everything that was proposed.
-        made: Those on the calls that are made now.
+        made_calls: Those on the calls that are made now.
         to_confirm: Those on the calls that the customer is asked about.
         asks: True if the reply asks the customer for missing and invalid arguments.
     """
@@ -257,7 +258,7 @@ def merge_verdicts(
         if verdict in to_confirm:
             continue  # recorded below
         is_asked_for = asks and verdict.kind in ("missing", "invalid")
-        if verdict not in made and not is_asked_for:
+        if verdict not in made_calls and not is_asked_for:
             # Neither made nor asked about: another proposal took its place.
             verdict = verdict.model_copy(update={"kind": "declined", "argument": None})
         verdicts.append(verdict)

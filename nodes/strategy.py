@@ -16,7 +16,7 @@ from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_re
 from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, make_reply, resolve_agreement
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
-from arq_graph.nodes.messages import answer_abandoned_calls, make_agent_message
+from arq_graph.nodes.messages import answer_abandoned_calls, list_ids, make_agent_message
 from arq_graph.nodes.proposed_calls import DecisionContext, P
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Complaint, Question
@@ -106,19 +106,17 @@ class Strategy(AgentNode[ARQ]):
                 refused.append(call | {"why": verdict.problem})
         all_optional: dict[str, Any] = {
             "active": active_ids,
-            "results": [line.id for line in gate.state.conversation.current_turn_results],
-            "failed": [line.id for line in gate.failed_results],
-            "empty": [line.id for line in gate.empty_results],
+            "results": list_ids(gate.state.conversation.current_turn_results),
+            "failed": list_ids(gate.failed_results),
+            "empty": list_ids(gate.empty_results),
             "awaiting_confirmation": agreement_outcome.describe_pending(),
             "asked_about_again": asked_again,
             "refused": refused,
         }
         values: dict[str, Any] = {"candidates": candidates}
         sections = self.describe_turn(gate.state, values | counts, all_optional | optional)
-        sections["active_guidelines"] = None
-        if self.agent.guidelines:
-            guidelines = [self.agent.get_guideline(id) for id in active_ids]
-            sections["active_guidelines"] = [describe_guideline(guideline) for guideline in guidelines]
+        descriptions = [describe_guideline(self.agent.get_guideline(id)) for id in active_ids]
+        sections["active_guidelines"] = descriptions if self.agent.guidelines else None
         return sections
 
     def make_question(

@@ -91,6 +91,11 @@ class Problem:
     kind: Literal["missing", "invalid"]
     message: str = ""
 
+    @property
+    def argument_name(self) -> str:
+        """The argument's name; "" for the call as a whole."""
+        return self.argument.name if self.argument else ""
+
 
 class ToolSchema:
     """The arguments of one tool, whose schema is a Pydantic model or a JSON schema.
@@ -162,16 +167,17 @@ class ToolSchema:
                     continue
             arguments[argument.name] = value
         for problem in self.validate(arguments):
-            name = problem.argument.name if problem.argument else ""
-            problems.setdefault(name, problem)
+            problems.setdefault(problem.argument_name, problem)
         return arguments, list(problems.values())
 
     def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:
         """Return the problems that the tool's own schema finds with arguments, at most one for each of them."""
         arguments_by_name = {argument.name: argument for argument in self.arguments}
         # No confirmation question shows an unknown argument, so none may reach the tool, even if its schema is open.
-        unknown = [name for name in arguments if name not in arguments_by_name]
-        errors = [(name, f"the tool has no argument {name!r}") for name in unknown]
+        errors: list[tuple[str, str]] = []
+        for name in arguments:
+            if name not in arguments_by_name:
+                errors.append((name, f"the tool has no argument {name!r}"))
         errors += self._find_errors(dict(arguments))
         problems: dict[str, Problem] = {}
         for name, message in errors:

@@ -16,10 +16,11 @@ from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool
 from arq_graph.nodes.blueprint_node import NodeRequests
-from arq_graph.nodes.channels import count_tool_rounds
+from arq_graph.nodes.channels import count_tool_rounds, select_verdicts
 from arq_graph.nodes.confirmation import AgreementOutcome, make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -77,7 +78,7 @@ class ToolBatch(ARQ, ABC):
     most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
 
 
-_RESERVED_NAMES = frozenset({*ToolBatch.model_fields, *StillWanted.model_fields})
+_RESERVED_NAMES = ToolBatch.model_fields.keys() | StillWanted.model_fields.keys()
 
 
 def make_tool_blueprint(
@@ -182,13 +183,13 @@ class ToolCaller(Strategy):
         questions = [self._make_tool_question(tool.name, gate, agreement_outcome) for tool in tools]
         answers = yield from self.ask_questions(*questions)
         for tool, answer in zip(tools, answers, strict=True):
-            still_wanted = agreement_outcome.select_still_wanted(answer.value)
+            still_wanted = agreement_outcome.select_wanted_calls(answer.value)
             verdicts += gate.recheck_pending_calls(still_wanted)
             if tool.name in gate.granted:
                 candidate = getattr(answer.value, get_property_name(tool.name, _RESERVED_NAMES))
                 verdicts += _check_candidate(gate, tool, candidate)
         gate.state.emit(ToolsDecided(decisions=tuple(verdicts)))
-        runs = [verdict for verdict in verdicts if verdict.kind == "run"]
+        runs = select_verdicts(verdicts, "run")
         if not runs:
             return self.make_update(gate, verdicts)
         return self.make_calls(gate, verdicts, [make_call(run.tool, run.arguments) for run in runs])
@@ -211,11 +212,12 @@ class ToolCaller(Strategy):
         self, tool: str, gate: Gate, agreement_outcome: AgreementOutcome
     ) -> Question[Any]:
         granted_by = gate.granted.get(tool, ())
-        values = {"candidates": [tool] if tool in gate.granted else [], "active": list(granted_by)}
+        candidates = [tool] if tool in gate.granted else []
+        values = {"candidates": candidates, "active": list(granted_by)}
         pending = agreement_outcome.describe_pending()
         optional = {
             "other_candidates": [name for name in self.tools if name in gate.granted and name != tool],
-            "staged": [line.id for line in gate.state.conversation.current_turn_results],
+            "staged": list_ids(gate.state.conversation.current_turn_results),
             "awaiting_confirmation": [call for call in pending if call["tool"] == tool],
         }
         sections = self.describe_turn(gate.state, values, optional)

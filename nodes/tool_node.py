@@ -64,6 +64,7 @@ def route_calls(
     tools_to_approve = agent.get_confirmed_tools("operator", "interrupt") if approve else ()
     if not isinstance(otherwise, str):
         otherwise = list(otherwise)
+    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
 
     def route(state: Any) -> Any:
         state_view = StateView(state, messages_key, agent=agent.name)
@@ -79,7 +80,6 @@ def route_calls(
                 return again
         return otherwise
 
-    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
     if agent.toolbox:
         destinations.append("tools")
     if approve and tools_to_approve:
@@ -90,7 +90,7 @@ def route_calls(
     if again:
         # LangGraph passes a router the channels that its annotation names. Without one it passes those of the graph's
         # own schema, which may have `messages` alone.
-        channels = {messages_key: list[AnyMessage], **get_channel_types("guideline_matches", "tool_insights")}
+        channels = get_channel_types("guideline_matches", "tool_insights") | {messages_key: list[AnyMessage]}
         route.__annotations__["state"] = TypedDict("RouterState", channels, total=False)  # type: ignore[operator]
     return route
 
@@ -203,7 +203,7 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
         awrap_tool_call=guard.awrap_tool_call,
     )
     channels = get_channel_types("guideline_matches", "agreements")
-    node.declare_channels({messages_key: list[AnyMessage], **channels})
+    node.declare_channels(channels | {messages_key: list[AnyMessage]})
     return node
 
 

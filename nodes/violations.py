@@ -74,10 +74,7 @@ def find_violations(answer: Any, content: str, references: PromptReferences) -> 
     number = len(answer.revisions) - 1
     blueprint = type(answer).__name__
     problems = [("content", violation) for violation in find_grave_violations(content, references)]
-    own_lines = [line for line in references.conversation.lines if line.speaker == "agent"]
-    earlier_messages = [split_words(line.message.text) for line in own_lines]
-    words = split_words(content)
-    if words and words in earlier_messages:
+    if _is_repeated(content, references.conversation):
         problems.append(("content", _REPEATED))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
         problems.extend(_find_failed_checks(answer.revisions[number], references))
@@ -87,6 +84,14 @@ def find_violations(answer: Any, content: str, references: PromptReferences) -> 
             reason = f"{as_json(insight.insight)}: {problem}"
             complaints.append(Complaint(blueprint, f"insights[{index}]", reason))
     return complaints
+
+
+def _is_repeated(content: str, conversation: Conversation) -> bool:
+    words = split_words(content)
+    for line in conversation.lines:
+        if words and line.speaker == "agent" and split_words(line.message.text) == words:
+            return True
+    return False
 
 
 def find_grave_violations(content: str, references: PromptReferences) -> list[str]:

@@ -83,9 +83,11 @@ def _load_phrases() -> Phrases:
     phrases_by_kind = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     kind_by_phrase: dict[tuple[str, ...], str] = {}
     for phrases in phrases_by_kind.pop("yes").values():  # one list per language
-        kind_by_phrase.update((tuple(_split_words(phrase)), "yes") for phrase in phrases)
+        for phrase in phrases:
+            kind_by_phrase[tuple(_split_words(phrase))] = "yes"
     for kind, phrases in phrases_by_kind.items():
-        kind_by_phrase.update((tuple(_split_words(phrase)), kind) for phrase in phrases)
+        for phrase in phrases:
+            kind_by_phrase[tuple(_split_words(phrase))] = kind
     return kind_by_phrase
 
 

@@ -19,7 +19,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
 from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.guideline_matcher import KeepMatches
-from arq_graph.nodes.judgements import Judgement
+from arq_graph.nodes.judgement_schema import Judgement
 from arq_graph.nodes.message_reviser import OnUnsatisfied
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.strategy import Strategy

@@ -27,7 +27,7 @@ from arq_graph.milestones.evaluation.arms import AppFactory, Arm
 from arq_graph.milestones.evaluation.expectation import format_active_guidelines
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
-from arq_graph.nodes.judgements import Judgement
+from arq_graph.nodes.judgement_schema import Judgement
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.speaking.speech import HOUSEHOLD_ACTS
 from arq_graph.reasoning.blueprint import ARQ, Mode

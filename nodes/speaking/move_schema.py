@@ -25,7 +25,7 @@ Setting = Literal["chat", "task"]
 
 
 class ValueBasis(ARQ, ABC):
-    """What a value rests on; stands before the value."""
+    """The query about the source of a value, asked before the value."""
 
     basis: Literal[
         "this_request", "known", "another_request", "inferred", "ambiguous", "does_not_matter", "nobody"

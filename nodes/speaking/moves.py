@@ -69,7 +69,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
 
     `task_turn_id` is the id of the message that began the turn, or the task; `moves` are its moves, with the thoughts
     of this run. `newest_line` is the id of the newest line of the conversation, `recent_questions` are the agent's last
-    questions in a row, and `long_result` is the id of the newest result, if it lists too much.
+    questions in a row, and `long_results` has the id of the newest result, if it lists too much.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         self.moves_left = max(0, rules.max_steps - len(counted_moves))
         self.recent_questions = find_recent_questions(conversation.messages)
         self.questions_left = max(0, rules.max_questions - len(self.recent_questions))
-        self.long_result = ""
-        if "narrow_many_results" in rules.policies:
-            self.long_result = _find_long_result(conversation)
+        self.long_results: list[str] = []
+        if "narrow_many_results" in rules.policies and _lists_too_much(conversation):
+            self.long_results.append(conversation.current_turn_results[-1].id)
         self._grounding = Grounding()
         self._grounding.add_text(gate.agent.profile)
         for variable in variables:
@@ -278,8 +278,8 @@ class SpeakingContext(DecisionContext[ProposedMove]):
     def _find_statement_faults(self, speech: Any, is_half_request: bool) -> Iterator[Fault]:
         """Yield why a statement should have been a question; after the last candidate it is sent anyway."""
         path, policies = "move.speak.utterance", self.rules.policies
-        if self.long_result and not speech.choice_is_left_to_you:
-            yield path, f"{self.long_result} holds too many: ask what narrows it down"
+        if self.long_results and not speech.choice_is_left_to_you:
+            yield path, f"{self.long_results[0]} holds too many: ask what narrows it down"
         results = self.gate.state.conversation.current_turn_results
         empty_results = self.gate.empty_results
         if results and results[-1] in empty_results:
@@ -300,15 +300,13 @@ def _find_task_turn_id(conversation: Conversation) -> str:
     return ""
 
 
-def _find_long_result(conversation: Conversation) -> str:
-    """Return the id of the newest result of this turn, if a JSON array in it is too long; else empty."""
+def _lists_too_much(conversation: Conversation) -> bool:
+    """Return True if a JSON array in the newest result of this turn is too long."""
     if not conversation.current_turn_results:
-        return ""
-    line = conversation.current_turn_results[-1]
+        return False
     try:
-        result = json.loads(line.message.text)
+        result = json.loads(conversation.current_turn_results[-1].message.text)
     except (ValueError, RecursionError):
-        return ""
+        return False
     values = result.values() if isinstance(result, dict) else [result]
-    has_long_list = any(isinstance(value, list) and len(value) > MAX_RESULTS for value in values)
-    return line.id if has_long_list else ""
+    return any(isinstance(value, list) and len(value) > MAX_RESULTS for value in values)

@@ -28,6 +28,8 @@ from arq_graph.nodes.violations import collect_references
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
 
+DEFAULT_MAX_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
+
 
 class Speaker(Strategy):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
@@ -88,7 +90,7 @@ class Speaker(Strategy):
     ) -> None:
         is_task = require_choice("setting", setting, Setting) == "task"
         if max_steps is None:
-            max_steps = 40 if is_task else 8
+            max_steps = DEFAULT_MAX_STEPS[setting]
         self.rules = SpeakingRules(
             policies=choose_policies(policies),
             is_task=is_task,
@@ -185,7 +187,7 @@ class Speaker(Strategy):
     def _review(self, next_move: Any, context: SpeakingContext) -> ProposedMove:
         """Return the move that an answer proposes, with the objections of code."""
         option, chosen = read_choice(next_move.move)
-        still_wanted = context.agreement_outcome.select_still_wanted(next_move)
+        still_wanted = context.agreement_outcome.select_wanted_calls(next_move)
         # A request is whole once something was done for it.
         has_results = bool(context.gate.state.conversation.current_turn_results)
         is_half_request = getattr(next_move, "half_request", False) and not has_results
@@ -200,7 +202,7 @@ class Speaker(Strategy):
             move = context.check_call(option, tool, chosen, is_half_request=is_half_request)
         refusals = move.refusals
         if move.kind == "act" and context.needs_thought:
-            refusals = (*refusals, (f"move.{option}", "no thought came before it: think first"))
+            refusals += ((f"move.{option}", "no thought came before it: think first"),)
         return replace(move, refusals=refusals, still_wanted=still_wanted)
 
     def _describe_move_context(self, context: SpeakingContext) -> dict[str, Any]:
@@ -211,7 +213,7 @@ class Speaker(Strategy):
             "questions_left": context.questions_left,
         }
         optional = {
-            "too_many": [context.long_result] if context.long_result else [],
+            "too_many": context.long_results,
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
@@ -289,4 +291,6 @@ class Speaker(Strategy):
             faults=faults,
             **labels,
         )
-        return {"moves": context.gate.state.replace_records("moves", [*context.moves, record])}
+        moves = list(context.moves)
+        moves.append(record)
+        return {"moves": context.gate.state.replace_records("moves", moves)}

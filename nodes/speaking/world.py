@@ -49,7 +49,7 @@ class WorldActor(Node):
         self._lock = Lock()
         self._history: History | None = None  # None while the state of the world isn't known
         self._beginning = ""
-        self.declare_channels({"messages": list[AnyMessage], **get_channel_types("world")})
+        self.declare_channels({"messages": list[AnyMessage]} | get_channel_types("world"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
