@@ -17,6 +17,7 @@ from .judge import Judge as Judge
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .milestone import Milestone as Milestone
 from .recording import RecordingChatModel as RecordingChatModel
+from .recording import ReplayChatModel as ReplayChatModel
 from .reports.comparison import compare as compare
 from .reports.graph_registry import gold_graph as gold_graph
 from .reports.html_page import write_html as write_html

@@ -1,4 +1,4 @@
-"""A chat model that records the answers of another one in a file, and replays them from that file.
+"""Chat models that record the answers of another one in a file, and replay them from that file.
 
     {"conversation": "late / guided / 1", "attempt": "5f3a90c1", "request": "2f1d…", "occurrence": 0, "answer": {…}, …}
 
@@ -102,89 +102,17 @@ class RecordedAnswer(_Request):
         return message
 
 
-class RecordingChatModel(InProcessChatModel):
-    """A chat model that records the answers of another one, or replays a recording.
-
-    With a model it asks that model, and appends every answer to the file. Without one it answers from the file, each
-    request as it was answered in the same conversation of `evaluate` (the same scenario, arm and run). An answer comes
-    whole, even if it is streamed.
-
-    Args:
-        file: The recording, as JSON Lines. For a replay it may be compressed, as `.jsonl.gz`.
-        bound: The model to record, or a model string; None: replay the file.
-
-    Raises:
-        InputError: The file cannot be read or written, or holds something else.
-    """
+class _RecordedModel(InProcessChatModel):
+    """A chat model that answers for another one, and recognizes its requests."""
 
     file: Path
-    bound: Any = None  # under this name `Reasoner` finds the model, to ask it with settings of its own
     model_name: str = ""
 
-    _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
     _default_scope: _RecordingScope = PrivateAttr(default_factory=lambda: _RecordingScope(""))
-
-    def __init__(self, file: str | Path, bound: BaseChatModel | str | None = None, **fields: Any) -> None:
-        bound = make_chat_model(bound) if isinstance(bound, str) else bound
-        super().__init__(file=Path(file), bound=bound, **fields)
-        if bound is not None:
-            self.model_name = get_model_name(bound)
-            _prepare_to_append(self.file)
-            return
-        self._answers = read_recording(self.file)
-        if not self._answers and self.file.stat().st_size:
-            raise InputError(f"{file} holds no recording: make one with RecordingChatModel(file, model)")
-        for answers in self._answers.values():
-            self.model_name = self.model_name or answers[0].model
-        # The method isn't in the digest of a request, so a replay asks by the first one only.
-        get_endpoint(BoundModel(self)).methods = METHODS[:1]
-
-    def __reduce__(self) -> Any:
-        """Let a worker process open the file itself."""
-        return partial(type(self), self.file, self.bound, model_name=self.model_name), ()
 
     @property
     def _llm_type(self) -> str:
         return "arq-graph-recording"
-
-    def bind_tools(
-        self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
-    ) -> Runnable[Any, Any]:
-        """Bind tools as the recorded model does."""
-        if self.bound is None:
-            return super().bind_tools(tools, tool_choice=tool_choice, **kwargs)
-        bound_to_tools = self.bound.bind_tools(tools, tool_choice=tool_choice, **kwargs)
-        return self.model_copy(update={"bound": bound_to_tools})
-
-    def _generate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        model, arguments = self._unwrap(kwargs)
-        request = self._make_request(messages, arguments, run_manager)
-        if model is None:
-            return self._replay(request)
-        result = model._generate(messages, stop, run_manager, **arguments)
-        self._record(request, result)
-        return result
-
-    async def _agenerate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        model, arguments = self._unwrap(kwargs)
-        request = self._make_request(messages, arguments, run_manager)
-        if model is None:
-            return self._replay(request)
-        result = await model._agenerate(messages, stop, run_manager, **arguments)
-        self._record(request, result)
-        return result
-
-    def _unwrap(self, arguments: dict[str, Any]) -> tuple[BaseChatModel | None, dict[str, Any]]:
-        """Return the recorded model without the bindings around it, and the arguments with those of the bindings."""
-        model = self.bound
-        while isinstance(model, RunnableBinding):
-            arguments = {**model.kwargs, **arguments}
-            model = model.bound
-        return model, arguments
 
     def _make_request(
         self, messages: list[BaseMessage], arguments: Mapping[str, Any], run_manager: Any
@@ -201,6 +129,64 @@ class RecordingChatModel(InProcessChatModel):
             module=metadata.get("arq_module") or "other",
         )
 
+
+class RecordingChatModel(_RecordedModel):
+    """A chat model that asks another one, and appends every answer to a file. `ReplayChatModel` repeats the answers.
+
+    An answer comes whole, even if it is streamed.
+
+    Args:
+        file: The recording, as JSON Lines.
+        bound: The model to record, or a model string.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+
+    bound: Any  # under this name `Reasoner` finds the model, to ask it with settings of its own
+
+    def __init__(self, file: str | Path, bound: BaseChatModel | str, **fields: Any) -> None:
+        bound = make_chat_model(bound) if isinstance(bound, str) else bound
+        super().__init__(**{"file": Path(file), "bound": bound, "model_name": get_model_name(bound)} | fields)
+        _prepare_to_append(self.file)
+
+    def __reduce__(self) -> Any:
+        """Let a worker process open the file itself."""
+        return partial(type(self), self.file, self.bound, model_name=self.model_name), ()
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
+    ) -> Runnable[Any, Any]:
+        """Bind tools as the recorded model does."""
+        bound_to_tools = self.bound.bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        return self.model_copy(update={"bound": bound_to_tools})
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        model, arguments = self._unwrap(kwargs)
+        request = self._make_request(messages, arguments, run_manager)
+        result = model._generate(messages, stop, run_manager, **arguments)
+        self._record(request, result)
+        return result
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        model, arguments = self._unwrap(kwargs)
+        request = self._make_request(messages, arguments, run_manager)
+        result = await model._agenerate(messages, stop, run_manager, **arguments)
+        self._record(request, result)
+        return result
+
+    def _unwrap(self, arguments: dict[str, Any]) -> tuple[BaseChatModel, dict[str, Any]]:
+        """Return the recorded model without the bindings around it, and the arguments with those of the bindings."""
+        model = self.bound
+        while isinstance(model, RunnableBinding):
+            arguments = {**model.kwargs, **arguments}
+            model = model.bound
+        return model, arguments
+
     def _record(self, request: _Request, result: ChatResult) -> None:
         message = message_to_dict(result.generations[0].message)
         answer = RecordedAnswer(**dict(request), model=self.model_name, answer=message)
@@ -212,7 +198,39 @@ class RecordingChatModel(InProcessChatModel):
         ):
             stream.write(line.encode("ascii") + b"\n")
 
-    def _replay(self, request: _Request) -> ChatResult:
+
+class ReplayChatModel(_RecordedModel):
+    """A chat model that answers from the file of a `RecordingChatModel`, without any network.
+
+    Each request is answered as it was in the same conversation of `evaluate`: the same scenario, arm and run.
+
+    Args:
+        file: The recording; it may be compressed, as `.jsonl.gz`.
+
+    Raises:
+        InputError: The file cannot be read, or holds something else.
+    """
+
+    _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
+
+    def __init__(self, file: str | Path) -> None:
+        super().__init__(file=Path(file))
+        self._answers = read_recording(self.file)
+        if not self._answers and self.file.stat().st_size:
+            raise InputError(f"{file} holds no recording: make one with RecordingChatModel(file, model)")
+        for answers in self._answers.values():
+            self.model_name = self.model_name or answers[0].model
+        # The method isn't in the digest of a request, so a replay asks by the first one only.
+        get_endpoint(BoundModel(self)).methods = METHODS[:1]
+
+    def __reduce__(self) -> Any:
+        """Let a worker process read the file itself."""
+        return type(self), (self.file,)
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        request = self._make_request(messages, kwargs, run_manager)
         answers = self._answers.get(request.conversation)
         if answers is None:
             raise ModelUnavailableError(
@@ -226,6 +244,11 @@ class RecordingChatModel(InProcessChatModel):
                 "Record the run again"
             )
         return ChatResult(generations=[ChatGeneration(message=equal_requests[request.occurrence].message)])
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        return self._generate(messages, stop, run_manager, **kwargs)
 
 
 def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
@@ -293,7 +316,8 @@ def _describe_tool(tool: Any) -> Any:
 def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int]) -> list[Any]:
     """Return the content of a message, with numbers in place of the ids of tool calls."""
     other_blocks = []
-    for block in message.content if isinstance(message.content, list) else ():
+    blocks = message.content if isinstance(message.content, list) else ()
+    for block in blocks:
         if isinstance(block, dict) and block.get("type") != "text" and "cachePoint" not in block:
             other_blocks.append({key: value for key, value in block.items() if key != "cache_control"})
     calls = []

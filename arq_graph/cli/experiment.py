@@ -26,7 +26,7 @@ from arq_graph.experiments.experiment import (
 from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
-from arq_graph.milestones.recording import RecordingChatModel, read_recording
+from arq_graph.milestones.recording import RecordingChatModel, ReplayChatModel, read_recording
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 
@@ -224,7 +224,7 @@ def _find_recordings(folder: Path, suite: Suite) -> dict[str, Path]:
 def _load_replay_models(folder: Path, suite: Suite, votes: int) -> evaluation.EvaluationModels:
     """Return the models that answer from a recording of the suite."""
     recordings = _find_recordings(folder, suite)
-    models = {role: RecordingChatModel(file) for role, file in recordings.items()}
+    models = {role: ReplayChatModel(file) for role, file in recordings.items()}
     if not models:
         raise InputError(f"{folder} holds no recording of the suite {suite.name!r}")
     names = {role: model.model_name for role, model in models.items()}

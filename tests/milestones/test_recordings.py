@@ -24,6 +24,7 @@ from arq_graph.milestones import (
     Milestone,
     MilestoneGraph,
     RecordingChatModel,
+    ReplayChatModel,
     Report,
     Scenario,
     Suite,
@@ -131,7 +132,7 @@ def test_a_replay_comes_to_the_same_report_in_every_arm_with_users_and_judge(tmp
     first = run(orders(), *names, runs=2, **models)
     assert len(first.conversations) == 12
     assert any(one.agreement for one in first.conversations)
-    agent, user, judge = map(RecordingChatModel, files)
+    agent, user, judge = map(ReplayChatModel, files)
     models = {"model": agent, "user_model": user, "judge": LLMJudge(judge, votes=2)}
     assert dump(run(orders(), *names, runs=2, concurrency=1, **models)) == dump(first)
     assert agent.model_name.startswith("numbered-")
@@ -148,13 +149,13 @@ def test_a_run_that_was_stopped_and_resumed_is_replayed_by_workers_from_a_compre
     packed = tmp_path / "answers.jsonl.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     with ThreadPoolExecutor(2) as pool:
-        replayed = run(suite, model=RecordingChatModel(packed), runs=2, executor=pool, concurrency=2)
+        replayed = run(suite, model=ReplayChatModel(packed), runs=2, executor=pool, concurrency=2)
     assert dump(replayed) == dump(whole)
 
 
 def test_what_the_offline_model_said_stays_no_evidence_in_the_replay(tmp_path: Path):
     run(orders(), model=RecordingChatModel(tmp_path / "answers.jsonl", "offline"))
-    replayed = run(orders(), model=RecordingChatModel(tmp_path / "answers.jsonl"))
+    replayed = run(orders(), model=ReplayChatModel(tmp_path / "answers.jsonl"))
     assert replayed.stand_ins == ("the agent's model",)
 
 
@@ -186,7 +187,7 @@ def test_however_an_endpoint_had_to_be_asked_its_answers_are_found(json_schema: 
         first = run(orders("a", "b"), model=model)
         assert {request.body.get("temperature") for request in endpoint.requests} != {None}
     # One after the other, other conversations find the method out.
-    again = run(orders("a", "b"), model=RecordingChatModel(tmp_path / "answers.jsonl"), concurrency=1)
+    again = run(orders("a", "b"), model=ReplayChatModel(tmp_path / "answers.jsonl"), concurrency=1)
     assert all(one.error is None for one in first.conversations)
     assert dump(again, without=COSTS) == dump(first, without=COSTS)
 
@@ -209,7 +210,7 @@ def test_what_went_wrong_in_the_run_goes_wrong_in_the_replay(fault: Any, calls: 
     suite = orders("a", "b", limits=Limits(calls=calls))
     model = Numbered(answer).model_copy(update={"max_tokens": 500})
     first = run(suite, model=RecordingChatModel(tmp_path / "answers.jsonl", model), concurrency=1)
-    again = run(suite, model=RecordingChatModel(tmp_path / "answers.jsonl"), concurrency=2)
+    again = run(suite, model=ReplayChatModel(tmp_path / "answers.jsonl"), concurrency=2)
     assert {one.ended for one in first.conversations} == {"user" if fault else "calls"}
     assert dump(again, without=COSTS) == dump(first, without=COSTS)
 
@@ -232,21 +233,21 @@ def test_the_recorded_model_is_asked_with_its_own_settings_and_the_reasoners(tmp
 def test_a_prompt_that_changed_and_a_scenario_that_is_new_are_not_in_the_recording(tmp_path: Path):
     file = tmp_path / "answers.jsonl"
     run(orders(), model=RecordingChatModel(file, Numbered()))
-    changed = run(orders(action="be brief"), model=RecordingChatModel(file))
+    changed = run(orders(action="be brief"), model=ReplayChatModel(file))
     assert "asks in 'orders / late / guided / 1'" in changed.broken[0].error
     assert "the module 'matcher'" in changed.broken[0].error
-    new = run(orders("early"), model=RecordingChatModel(file))
+    new = run(orders("early"), model=ReplayChatModel(file))
     assert "holds no answers for 'orders / early / guided / 1'" in new.broken[0].error
     with pytest.raises(ModelUnavailableError, match="3 conversations in a row"):
-        run(orders("early"), model=RecordingChatModel(file), runs=3)
+        run(orders("early"), model=ReplayChatModel(file), runs=3)
 
 
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path):
     run(orders(), model="offline", results=tmp_path / "run.jsonl")
     with pytest.raises(InputError, match="holds no recording: make one with"):
-        RecordingChatModel(tmp_path / "run.jsonl")
+        ReplayChatModel(tmp_path / "run.jsonl")
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        RecordingChatModel(tmp_path / "none.jsonl")
+        ReplayChatModel(tmp_path / "none.jsonl")
     with pytest.raises(InputError, match="answers cannot be recorded in"):
         RecordingChatModel(tmp_path / "no" / "folder.jsonl", "offline")
 
@@ -256,7 +257,7 @@ def test_equal_requests_outside_an_evaluation_are_answered_in_their_order(tmp_pa
     model = RecordingChatModel(file, ScriptedChatModel(lambda _: f"answer {next(numbers)}"))
     for _ in range(2):
         model.invoke("hello")
-    replay = RecordingChatModel(file)
+    replay = ReplayChatModel(file)
     assert [replay.invoke("hello").text for _ in range(2)] == ["answer 1", "answer 2"]
     with pytest.raises(ModelUnavailableError, match="have changed since"):
         replay.invoke("hello")

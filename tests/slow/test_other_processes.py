@@ -23,6 +23,7 @@ from arq_graph import ScriptedChatModel
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import (
     RecordingChatModel,
+    ReplayChatModel,
     Report,
     Suite,
     Transcript,
@@ -148,7 +149,7 @@ def test_a_run_is_recorded_and_replayed_by_processes(tmp_path: Path, executor: s
     with EXECUTORS[executor]() as processes:
         recorder = RecordingChatModel(file, "offline")
         recorded = evaluate(suite, arms, model=recorder, runs=3, concurrency=2, **processes)
-    replay = RecordingChatModel(file)
+    replay = ReplayChatModel(file)
     replayed_here = evaluate(suite, arms, model=replay, runs=3)
     with EXECUTORS[executor]() as processes:
         replayed_there = evaluate(suite, arms, model=replay, runs=3, **processes)
