@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function furnish(node, attributes, children) {
+function fillElement(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value === true) node.setAttribute(name, "");
@@ -13,18 +13,18 @@ function furnish(node, attributes, children) {
 }
 
 function el(tag, attributes, ...children) {
-  return furnish(document.createElement(tag), attributes, children);
+  return fillElement(document.createElement(tag), attributes, children);
 }
 
 function svg(tag, attributes, ...children) {
-  return furnish(document.createElementNS(SVG, tag), attributes, children);
+  return fillElement(document.createElementNS(SVG, tag), attributes, children);
 }
 
 function byId(id) {
   return document.getElementById(id);
 }
 
-function embedded(id) {
+function readEmbedded(id) {
   const script = byId(id);
   return script ? JSON.parse(script.textContent) : null;
 }
@@ -33,17 +33,17 @@ function button(attributes, ...children) {
   return el("button", { type: "button", ...attributes }, ...children);
 }
 
-// Somebody else's words: their direction is their own and does not reach what stands beside them.
-function words(text, attributes) {
+// Text from outside the page, whose writing direction does not affect what stands beside it.
+function bdi(text, attributes) {
   return el("bdi", attributes, text);
 }
 
-function number(value) {
+function formatNumber(value) {
   return value.toLocaleString("en");
 }
 
-// What is not all and not none never looks like it.
-function percent(share) {
+// Rounded, but 0% and 100% mean exactly none and all.
+function formatPercent(share) {
   if (share === null || share === undefined) return "–";
   const rounded = Math.round(100 * share);
   if (rounded === 100 && share < 1) return "99%";
@@ -51,14 +51,14 @@ function percent(share) {
   return `${rounded}%`;
 }
 
-function percentRange(range) {
+function formatRange(range) {
   if (!range) return "–";
-  const [low, high] = range.map(percent);
+  const [low, high] = range.map(formatPercent);
   return range[0] === range[1] ? low : `${low.replace("%", "")}–${high}`;
 }
 
-function counted(count, one, many) {
-  return `${number(count)} ${count === 1 ? one : many}`;
+function formatCount(count, one, many) {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
 // A bar from 0 to 1: how far, and the interval or range around it.

@@ -8,7 +8,7 @@ const MOST_EDGE_LABELS = 120;
 
 const drawing = { graph: null, zoom: null, room: 0 };
 
-function pointsOf(graph, portrait) {
+function placeGraph(graph, portrait) {
   const along = portrait ? NODE.height + 54 : NODE.width + 64;
   const across = portrait ? NODE.width + 22 : NODE.height + 28;
   const half = { x: MARGIN + NODE.width / 2, y: MARGIN + NODE.height / 2 };
@@ -19,23 +19,23 @@ function pointsOf(graph, portrait) {
   return { at, width: end.x + half.x, height: end.y + half.y };
 }
 
-function shapeOf(milestone) {
+function getShape(milestone) {
   if (milestone.type === "Aggregator") return "join";
   if (milestone.name === "Start" || milestone.name === "End") return "end";
   return milestone.type === "FC" ? "call" : "state";
 }
 
 function reachedText(milestone, total) {
-  const more = milestone.possibly ? ` (+${number(milestone.possibly)}?)` : "";
-  return `${number(milestone.reached)} of ${number(total)}${more}`;
+  const more = milestone.possibly ? ` (+${formatNumber(milestone.possibly)}?)` : "";
+  return `${formatNumber(milestone.reached)} of ${formatNumber(total)}${more}`;
 }
 
-function spokenNode(milestone, total) {
-  const kind = { join: "join", end: "", call: "tool call", state: "state" }[shapeOf(milestone)];
-  const possibly = milestone.possibly ? `, possibly by ${number(milestone.possibly)} more` : "";
+function describeNode(milestone, total) {
+  const kind = { join: "join", end: "", call: "tool call", state: "state" }[getShape(milestone)];
+  const possibly = milestone.possibly ? `, possibly by ${formatNumber(milestone.possibly)} more` : "";
   const stops = milestone.name === "End" ? "of them without success" : "stopped here";
-  const stopped = milestone.stopped ? `, ${number(milestone.stopped)} ${stops}` : "";
-  return `${milestone.name}${kind ? `, ${kind}` : ""}: reached by ${number(milestone.reached)} of ${number(total)}${possibly}${stopped}`;
+  const stopped = milestone.stopped ? `, ${formatNumber(milestone.stopped)} ${stops}` : "";
+  return `${milestone.name}${kind ? `, ${kind}` : ""}: reached by ${formatNumber(milestone.reached)} of ${formatNumber(total)}${possibly}${stopped}`;
 }
 
 // A browser breaks and cuts words in HTML, not in SVG.
@@ -45,7 +45,7 @@ function caption(x, y, width, height, kind, ...lines) {
 
 function nodeParts(graph, index, { x, y }) {
   const milestone = graph.milestones[index];
-  const shape = shapeOf(milestone);
+  const shape = getShape(milestone);
   const isJoin = shape === "join";
   const r = NODE.join;
   const [width, height] = isJoin ? [2 * r, 2 * r] : [NODE.width, NODE.height];
@@ -53,7 +53,7 @@ function nodeParts(graph, index, { x, y }) {
   const outline = (attributes) => isJoin ? svg("path", { ...attributes, d: `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z` })
     : svg("rect", { ...attributes, x: left, y: top, width, height, rx: shape === "call" ? 4 : height / 2 });
   const [share, possible] = [milestone.reached, milestone.possibly].map((count) => width * count / (graph.conversations || 1));
-  const name = words(milestone.name, { class: "name" });
+  const name = bdi(milestone.name, { class: "name" });
   return [
     svg("clipPath", { id: `clip-${index}` }, outline()),
     outline({ class: "paper" }),
@@ -61,17 +61,17 @@ function nodeParts(graph, index, { x, y }) {
       svg("rect", { class: "share", x: left, y: top, width: share, height }),
       svg("rect", { class: "possible", x: left + share, y: top, width: possible, height })),
     outline({ class: "frame" }),
-    isJoin ? [caption(left, top, width, height, "caption", number(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 18, "caption small", name)]
+    isJoin ? [caption(left, top, width, height, "caption", formatNumber(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 18, "caption small", name)]
       : caption(left + 8, top, width - 16, height, "caption", name, el("span", {}, reachedText(milestone, graph.conversations))),
   ];
 }
 
 function stopBadge(milestone, center) {
   if (!milestone.stopped) return null;
-  const text = number(milestone.stopped);
+  const text = formatNumber(milestone.stopped);
   const width = 12 + 7.5 * text.length;
-  const right = shapeOf(milestone) === "join" ? center.x + NODE.join : center.x + NODE.width / 2;
-  const top = center.y - (shapeOf(milestone) === "join" ? NODE.join : NODE.height / 2);
+  const right = getShape(milestone) === "join" ? center.x + NODE.join : center.x + NODE.width / 2;
+  const top = center.y - (getShape(milestone) === "join" ? NODE.join : NODE.height / 2);
   return svg("g", { class: "stop" },
     svg("rect", { x: right - width + 4, y: top - 9, width, height: 18, rx: 9 }),
     svg("text", { x: right - width / 2 + 4, y: top + 4 }, text));
@@ -79,22 +79,22 @@ function stopBadge(milestone, center) {
 
 function drawNode(graph, index, center) {
   const milestone = graph.milestones[index];
-  const pick = () => go({ n: milestone.name });
+  const pick = () => navigate({ n: milestone.name });
   return svg("g", {
-    class: `node ${shapeOf(milestone)}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
-    "aria-label": spokenNode(milestone, graph.conversations), "aria-pressed": "false", onclick: pick,
+    class: `node ${getShape(milestone)}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
+    "aria-label": describeNode(milestone, graph.conversations), "aria-pressed": "false", onclick: pick,
     onkeydown: (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
       pick();
     },
-  }, svg("title", {}, spokenNode(milestone, graph.conversations)),
+  }, svg("title", {}, describeNode(milestone, graph.conversations)),
     nodeParts(graph, index, center), stopBadge(milestone, center));
 }
 
 // Where a line leaves or meets a node: at its side, in the direction of the layers.
-function sideOf(milestone, center, portrait, ahead) {
-  const isJoin = shapeOf(milestone) === "join";
+function findSide(milestone, center, portrait, ahead) {
+  const isJoin = getShape(milestone) === "join";
   const reach = (isJoin ? NODE.join : (portrait ? NODE.height : NODE.width) / 2) * (ahead ? 1 : -1);
   return portrait ? { x: center.x, y: center.y + reach } : { x: center.x + reach, y: center.y };
 }
@@ -112,7 +112,7 @@ function curve(points, portrait) {
 }
 
 // How many edges leave and meet each milestone, and how wide the widest line may be where they crowd.
-function degreesOf(graph) {
+function countDegrees(graph) {
   const of = (end) => graph.milestones.map((_, index) => graph.edges.filter(({ ends }) => ends[end] === index).length);
   const [out, into] = [of(0), of(1)];
   return { out, into, widest: 8 * Math.min(1, 6 / Math.max(1, ...out, ...into)) };
@@ -122,8 +122,8 @@ function drawEdge(graph, index, at, portrait, degrees) {
   const edge = graph.edges[index];
   const [source, target] = edge.ends.map((end) => graph.milestones[end]);
   const runsBack = source.at[0] >= target.at[0];
-  const tip = sideOf(target, at(target.at), portrait, runsBack);
-  const points = [sideOf(source, at(source.at), portrait, !runsBack), ...edge.bends.map(at), tip];
+  const tip = findSide(target, at(target.at), portrait, runsBack);
+  const points = [findSide(source, at(source.at), portrait, !runsBack), ...edge.bends.map(at), tip];
   const shift = runsBack ? 9 : 0; // so that the two edges of a cycle do not cover each other
   points.forEach((point) => { point[portrait ? "x" : "y"] += shift; });
   const share = edge.count / (graph.conversations || 1);
@@ -141,23 +141,23 @@ function drawEdge(graph, index, at, portrait, degrees) {
   const [leaving, meeting] = [degrees.out[edge.ends[0]], degrees.into[edge.ends[1]]];
   const place = line.getPointAtLength(line.getTotalLength() * (leaving > meeting ? 0.78 : leaving < meeting ? 0.22 : 0.5));
   return svg("g", { class: edge.count ? "edge" : "edge unused", "data-edge": `${source.name} → ${target.name}`, "data-count": edge.count },
-    svg("title", {}, `${source.name} → ${target.name}: ${counted(edge.count, "conversation", "conversations")}`),
+    svg("title", {}, `${source.name} → ${target.name}: ${formatCount(edge.count, "conversation", "conversations")}`),
     line, svg("path", { class: "head", d: head }),
     edge.count && graph.edges.length <= MOST_EDGE_LABELS
-      ? svg("text", { x: place.x, y: place.y + 4 }, number(edge.count)) : null);
+      ? svg("text", { x: place.x, y: place.y + 4 }, formatNumber(edge.count)) : null);
 }
 
 function drawGraph(graph) {
   const canvas = byId("canvas");
   const room = canvas.clientWidth;
   const scale = (portrait) => {
-    const { width, height } = pointsOf(graph, portrait);
+    const { width, height } = placeGraph(graph, portrait);
     return Math.min(room / width, TALLEST / height, 1);
   };
   // Downwards only where it can be read without moving it sideways; to the right, Start is at the left edge.
-  const portrait = scale(true) > scale(false) && room >= SMALLEST_TEXT * pointsOf(graph, true).width;
-  const { at, width, height } = pointsOf(graph, portrait);
-  const degrees = degreesOf(graph);
+  const portrait = scale(true) > scale(false) && room >= SMALLEST_TEXT * placeGraph(graph, true).width;
+  const { at, width, height } = placeGraph(graph, portrait);
+  const degrees = countDegrees(graph);
   const edges = graph.edges.map((_, index) => drawEdge(graph, index, at, portrait, degrees));
   const labels = edges.map((edge) => edge.querySelector("text"));
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}` },
@@ -193,10 +193,10 @@ function markGraph(graph, selected, row) {
     node.setAttribute("aria-pressed", String(index === selected));
   });
   drawing.picture.querySelectorAll(".edge").forEach((edge, index) => edge.classList.toggle("on", edges.has(index)));
-  byId("legend").replaceChildren(legendOf(isOn));
+  byId("legend").replaceChildren(makeLegend(isOn));
 }
 
-function legendOf(isTracing) {
+function makeLegend(isTracing) {
   const mark = (name, text) => el("span", { class: "key" }, el("i", { class: `key-${name}` }), text);
   const tracing = isTracing ? [mark("on", "the way of the open conversation")] : [];
   return el("span", {}, mark("call", "tool call"), mark("state", "state"), mark("join", "join: all of them"),

@@ -16,15 +16,15 @@ const STATE_NAMES = {
   undecided: ["?", "Undecided"], nothing: ["–", "Nothing to complete"],
 };
 
-// What the customer came for leads, where the scenario names it: End may be reached by another road, too.
-function leading(row) {
+// The customer's goal comes first if the scenario names one, because End may be reached by another road, too.
+function getLeadingState(row) {
   if (row.goal === undefined) return [row.status, ...STATE_NAMES[row.status]];
   const state = row.goal_reached === null ? "undecided" : row.goal_reached ? "completed" : "missed";
-  const said = { completed: "reached", missed: "not reached", undecided: "undecided" }[state];
-  return [state, STATE_NAMES[state][0], `Customer's goal ${said}: ${row.goal}`];
+  const outcome = { completed: "reached", missed: "not reached", undecided: "undecided" }[state];
+  return [state, STATE_NAMES[state][0], `Customer's goal ${outcome}: ${row.goal}`];
 }
 
-function endOf(row) {
+function describeEnd(row) {
   if (row.goal === undefined) return null;
   if (row.status === "completed") return row.goal_reached === false ? "End by another road" : "End reached";
   if (row.status === "missed") return row.stopped_at !== "End" ? "End not reached" : row.forbidden ? "something forbidden on the way to End" : "End without success";
@@ -47,7 +47,7 @@ function findCases() {
 }
 
 function armsDiffer(row) {
-  return new Set(row.sameCase.map((index) => leading(data.conversations[index])[0])).size > 1;
+  return new Set(row.sameCase.map((index) => getLeadingState(data.conversations[index])[0])).size > 1;
 }
 
 function isAt(row, graph, what, milestone) {
@@ -57,25 +57,25 @@ function isAt(row, graph, what, milestone) {
       : row.reached.some((one) => one.name === milestone);
 }
 
-function whoIsAt(graph, what, milestone) {
+function findConversationsAt(graph, what, milestone) {
   return data.conversations.flatMap((row, index) => (isAt(row, graph, what, milestone) ? [index] : []));
 }
 
-// Whoever is at End and did not complete the goal was stopped by nothing but a rule.
-function stopWords(name) {
+// A conversation that is at End without having completed the goal was stopped by a rule alone.
+function describeStop(name) {
   return name === "End" ? "End, without success" : name;
 }
 
-function armOf(row) {
+function describeArm(row) {
   return row.arm === undefined ? null : row.user === undefined ? row.arm : `${row.arm}, ${row.user} user`;
 }
 
-function searchable(row) {
-  if (row.searchable === undefined) {
-    row.searchable = [row.id, row.task, row.use_case, armOf(row), row.source, row.stopped_at, data.graphs[row.graph].name]
+function getSearchText(row) {
+  if (row.searchText === undefined) {
+    row.searchText = [row.id, row.task, row.use_case, describeArm(row), row.source, row.stopped_at, data.graphs[row.graph].name]
       .filter((text) => text !== undefined && text !== null).join("\n").toLowerCase();
   }
-  return row.searchable;
+  return row.searchText;
 }
 
 const ORDERS = {
@@ -84,15 +84,15 @@ const ORDERS = {
   long: (a, b) => b.events - a.events,
 };
 
-// What is shown, case by case: of each case, the conversations that fit.
-function found() {
-  const [, , holds] = STATES.find(([name]) => name === filter.state) || STATES[0];
-  const wanted = filter.search.trim().toLowerCase();
+// Return the cases that pass the filters: of each case, the numbers of its conversations that pass.
+function findFittingCases() {
+  const [, , hasState] = STATES.find(([name]) => name === filter.state) || STATES[0];
+  const query = filter.search.trim().toLowerCase();
   const compare = ORDERS[filter.sort] || ORDERS.order;
   const fitting = data.conversations.map((_, index) => index)
     .filter((index) => {
       const row = data.conversations[index];
-      return holds(row) && (!wanted || searchable(row).includes(wanted))
+      return hasState(row) && (!query || getSearchText(row).includes(query))
         && (!filter.arm || row.arm === filter.arm) && (!filter.use || row.use_case === filter.use)
         && (!filter.differ || armsDiffer(row))
         && (filter.graph === null || row.graph === filter.graph)
@@ -105,7 +105,7 @@ function found() {
 function refilter(changes) {
   Object.assign(filter, { page: 0 }, changes);
   drawList();
-  history.replaceState(null, "", `#${hashOf(Object.fromEntries(Object.keys(LINKED).map((name) => [name, filter[name]])))}`);
+  history.replaceState(null, "", `#${makeHash(Object.fromEntries(Object.keys(LINKED).map((name) => [name, filter[name]])))}`);
 }
 
 function showOnly(changes) {
@@ -113,7 +113,7 @@ function showOnly(changes) {
   byId("rows").scrollIntoView({ block: "center" });
 }
 
-function nameOf(row, index) {
+function getName(row, index) {
   const isRepeated = row.run > 1 || data.conversations.some((one) => one.scenario === row.scenario && one.run > 1);
   return row.sameCase.length > 1 ? `${row.scenario}${isRepeated ? `, run ${row.run}` : ""}` : row.id || `conversation ${index + 1}`;
 }
@@ -122,54 +122,54 @@ function nameOf(row, index) {
 function armButtons(row) {
   return row.sameCase.map((index) => {
     const one = data.conversations[index];
-    const [state, mark, spoken] = leading(one);
+    const [state, mark, spoken] = getLeadingState(one);
     return button({ class: `pill ${state}`, "data-index": index, title: spoken, "aria-current": index === open ? "true" : null,
-      onclick: () => go({ c: index }) }, `${mark} `, words(one.arm));
+      onclick: () => navigate({ c: index }) }, `${mark} `, bdi(one.arm));
   });
 }
 
-function caseOf(group) {
+function caseItem(group) {
   const row = data.conversations[group[0]];
   return el("li", { class: "case" },
-    button({ class: "row", onclick: () => go({ c: group[0] }) }, el("span", { class: "who" },
-      words(nameOf(row, group[0]), { class: "id" }), armsDiffer(row) ? el("span", { class: "tag warn" }, "arms differ") : null,
-      words([row.use_case, row.user && `${row.user} user`].filter(Boolean).join(" · "), { class: "quiet facts" }))),
+    button({ class: "row", onclick: () => navigate({ c: group[0] }) }, el("span", { class: "who" },
+      bdi(getName(row, group[0]), { class: "id" }), armsDiffer(row) ? el("span", { class: "tag warn" }, "arms differ") : null,
+      bdi([row.use_case, row.user && `${row.user} user`].filter(Boolean).join(" · "), { class: "quiet facts" }))),
     el("div", { class: "arms" }, armButtons(row)));
 }
 
-function rowOf(group) {
+function listItem(group) {
   const [index] = group;
   const row = data.conversations[index];
-  if (row.sameCase.length > 1) return caseOf(group);
-  const [state, mark, spoken] = leading(row);
+  if (row.sameCase.length > 1) return caseItem(group);
+  const [state, mark, spoken] = getLeadingState(row);
   const stop = row.stopped_at;
   const facts = [
-    row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null,
+    row.use_case, describeArm(row), row.task !== undefined ? `task ${row.task}` : null,
     row.error !== undefined ? "ended in an error" : null,
-    counted(row.turns, "message", "messages"), counted(row.calls, "call", "calls"),
+    formatCount(row.turns, "message", "messages"), formatCount(row.calls, "call", "calls"),
   ].filter(Boolean).join(" · ");
   return el("li", {}, button({
     class: `row ${state}`, "data-index": index, "aria-current": index === open ? "true" : null,
-    onclick: () => go({ c: index }),
+    onclick: () => navigate({ c: index }),
   },
     el("span", { class: "mark", title: spoken }, mark),
     el("span", { class: "who" },
-      words(row.id || `conversation ${index + 1}`, { class: "id" }),
+      bdi(row.id || `conversation ${index + 1}`, { class: "id" }),
       row.forbidden ? el("span", { class: "tag bad" }, "forbidden") : null,
-      endOf(row) === "End by another road" ? el("span", { class: "tag warn" }, "End by another road") : null,
-      words(facts, { class: "quiet facts" }),
-      stop ? el("span", { class: "quiet facts" }, stop === "End" ? `at ${stopWords(stop)}` : ["stopped at ", words(stop)]) : null),
+      describeEnd(row) === "End by another road" ? el("span", { class: "tag warn" }, "End by another road") : null,
+      bdi(facts, { class: "quiet facts" }),
+      stop ? el("span", { class: "quiet facts" }, stop === "End" ? `at ${describeStop(stop)}` : ["stopped at ", bdi(stop)]) : null),
     el("span", { class: "far" }, meter(row.progress_range ? row.progress_range[0] : null, ...(row.progress_range || [])),
-      el("span", {}, percentRange(row.progress_range)))));
+      el("span", {}, formatRange(row.progress_range)))));
 }
 
 function drawStates() {
-  byId("states").replaceChildren(...STATES.flatMap(([name, label, holds]) => {
-    const count = data.conversations.filter(holds).length;
+  byId("states").replaceChildren(...STATES.flatMap(([name, label, hasState]) => {
+    const count = data.conversations.filter(hasState).length;
     if (!count && !["all", "completed", "missed"].includes(name)) return [];
     return [button({
       class: "state", "data-state": name, "aria-pressed": String(filter.state === name), onclick: () => refilter({ state: name }),
-    }, label, " ", el("span", { class: "quiet" }, number(count)))];
+    }, label, " ", el("span", { class: "quiet" }, formatNumber(count)))];
   }));
 }
 
@@ -187,13 +187,13 @@ function drawChoices() {
 }
 
 function drawChips() {
-  const chip = (text, name, clear) => button({ class: "chip", title: "Show the others too", onclick: () => refilter(clear) }, text, name ? words(name) : "", " ✕");
+  const chip = (text, name, clear) => button({ class: "chip", title: "Show the others too", onclick: () => refilter(clear) }, text, name ? bdi(name) : "", " ✕");
   const chips = [];
   if (filter.at) {
     const [what, name] = filter.at;
     const isForbidden = what === "stopped" && name === "End";
     const verb = { stopped: isForbidden ? "at " : "stopped at ", reached: "reached ", possibly: "possibly reached " }[what];
-    chips.push(chip(verb, isForbidden ? stopWords(name) : name, { at: null, graph: data.graphs.length > 1 ? filter.graph : null }));
+    chips.push(chip(verb, isForbidden ? describeStop(name) : name, { at: null, graph: data.graphs.length > 1 ? filter.graph : null }));
   }
   if (filter.graph !== null && data.graphs.length > 1) {
     chips.push(chip("graph ", data.graphs[filter.graph].name, { graph: null, at: null }));
@@ -211,20 +211,20 @@ function drawPages(count) {
   const from = filter.page * PAGE_LENGTH;
   byId("pages").replaceChildren(...(last === 0 ? [] : [
     button({ class: "plain", disabled: filter.page === 0, onclick: turn(filter.page - 1) }, "Previous"),
-    el("span", { class: "quiet" }, `${number(from + 1)}–${number(Math.min(count, from + PAGE_LENGTH))} of ${number(count)}`),
+    el("span", { class: "quiet" }, `${formatNumber(from + 1)}–${formatNumber(Math.min(count, from + PAGE_LENGTH))} of ${formatNumber(count)}`),
     button({ class: "plain", disabled: filter.page === last, onclick: turn(filter.page + 1) }, "Next"),
   ]));
 }
 
 function drawList() {
-  const all = found();
+  const all = findFittingCases();
   const from = filter.page * PAGE_LENGTH;
   const shown = all.slice(from, from + PAGE_LENGTH);
   const total = new Set(data.conversations.map((row) => row.sameCase)).size;
-  byId("found").textContent = `${all.length === total ? "" : `${number(all.length)} of `}${number(total)}`;
+  byId("found").textContent = `${all.length === total ? "" : `${formatNumber(all.length)} of `}${formatNumber(total)}`;
   byId("list-name").textContent = total === data.conversations.length ? "Conversations"
     : data.conversations.some(({ run }) => run > 1) ? "Cases, run by run" : "Cases";
-  byId("rows").replaceChildren(...(shown.length ? shown.map(rowOf)
+  byId("rows").replaceChildren(...(shown.length ? shown.map(listItem)
     : [el("li", { class: "none quiet" }, "No conversation is like that.")]));
   for (const id of ["search", "sort", "arm", "use"]) byId(id).value = filter[id];
   byId("differ").checked = Boolean(filter.differ);

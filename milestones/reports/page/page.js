@@ -1,50 +1,50 @@
-// What is looked at stands in the address, so that it can be shared: g a graph, n a milestone, c a conversation, and
-// what the list is filtered by.
+// The address says what is shown, so that it can be shared: g a graph, n a milestone, c a conversation, and the filters of
+// the list.
 
-const data = embedded("data");
+const data = readEmbedded("data");
 let graphNumber = 0;
 let selected = null;
 let open = null;
 
-function address() {
+function readAddress() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
 
-// The address with these changes; what is null or as it is at first is left out.
-function hashOf(changes) {
-  const kept = Object.entries({ ...address(), ...changes }).filter(([name, value]) => (value ?? LINKED[name]) !== LINKED[name]);
-  return new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+// Return the address with these changes, without what is null or a default.
+function makeHash(changes) {
+  const entries = Object.entries({ ...readAddress(), ...changes }).filter(([name, value]) => (value ?? LINKED[name]) !== LINKED[name]);
+  return new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
 }
 
-function go(changes) {
+function navigate(changes) {
   const parts = { ...changes };
   if (changes.n && data.graphs.length > 1) parts.g = data.graphs[graphNumber].name;
   if (changes.c !== undefined && changes.c !== null && data.conversations[changes.c].graph !== graphNumber) {
     parts.g = parts.n = null;
   }
-  location.hash = hashOf(parts);
-  read(); // at once: the event comes later, and then changes nothing
+  location.hash = makeHash(parts);
+  followAddress(); // at once: the event comes later, and then changes nothing
 }
 
-function numberIn(text, count) {
+function parseIndex(text, count) {
   return /^\d+$/.test(text || "") && Number(text) < count ? Number(text) : null;
 }
 
-function read() {
-  const parts = address();
+function followAddress() {
+  const parts = readAddress();
   const before = { graphNumber, open, selected };
-  open = numberIn(parts.c, data.conversations.length);
+  open = parseIndex(parts.c, data.conversations.length);
   const linked = Object.keys(LINKED).filter((name) => filter[name] !== (parts[name] ?? LINKED[name]));
   if (linked.length) {
     Object.assign(filter, { page: 0 }, ...linked.map((name) => ({ [name]: parts[name] ?? LINKED[name] })));
     drawList();
   }
-  const named = data.graphs.findIndex((graph) => graph.name === parts.g);
-  if (named >= 0) graphNumber = named;
+  const graphIndex = data.graphs.findIndex((graph) => graph.name === parts.g);
+  if (graphIndex >= 0) graphNumber = graphIndex;
   else if (open !== null) graphNumber = data.conversations[open].graph;
   if (graphNumber !== before.graphNumber || drawing.graph === null) showGraph();
   const graph = data.graphs[graphNumber];
-  const milestone = graph ? graph.milestones.findIndex((one) => one.name === parts.n) : -1;
+  const milestone = graph ? graph.milestones.findIndex(({ name }) => name === parts.n) : -1;
   selected = milestone < 0 ? null : milestone;
   if (graph) {
     markGraph(graph, selected, open === null ? null : data.conversations[open]);
@@ -73,48 +73,48 @@ function showGraph() {
   drawGraph(graph);
 }
 
-function peopleOf(label, what, milestone, hint) {
-  const all = whoIsAt(graphNumber, what, milestone);
+function conversationGroup(label, what, milestone, hint) {
+  const all = findConversationsAt(graphNumber, what, milestone);
   if (!all.length && what !== "reached") return null;
   const shown = all.slice(0, 12);
-  return el("section", { "data-who": what }, el("h3", {}, label, " ", el("span", { class: "quiet" }, number(all.length))),
+  return el("section", { "data-who": what }, el("h3", {}, label, " ", el("span", { class: "quiet" }, formatNumber(all.length))),
     hint ? el("p", { class: "quiet" }, hint) : null,
-    el("ul", { class: "people" }, shown.map((index) => el("li", {}, button({ class: "link", "data-index": index, onclick: () => go({ c: index }) },
-      words(data.conversations[index].id || `conversation ${index + 1}`))))),
+    el("ul", { class: "people" }, shown.map((index) => el("li", {}, button({ class: "link", "data-index": index, onclick: () => navigate({ c: index }) },
+      bdi(data.conversations[index].id || `conversation ${index + 1}`))))),
     all.length ? button({ class: "plain", onclick: () => {
       showOnly({ at: [what, milestone], graph: graphNumber });
-    } }, all.length > shown.length ? `List all ${number(all.length)}` : "Show in the list") : null);
+    } }, all.length > shown.length ? `List all ${formatNumber(all.length)}` : "Show in the list") : null);
 }
 
 function drawInspector(graph) {
-  byId("inspector").replaceChildren(...(selected === null ? overview(graph) : milestoneDetails(graph)).filter(Boolean));
+  byId("inspector").replaceChildren(...(selected === null ? describeGraph(graph) : describeMilestone(graph)).filter(Boolean));
 }
 
-function overview(graph) {
+function describeGraph(graph) {
   return [
-    el("h2", {}, words(graph.name || "Milestones")),
-    el("p", { class: "quiet" }, `${number(graph.completed)} of ${counted(graph.conversations, "conversation", "conversations")} completed the goal`),
-    graph.file ? el("p", { class: "quiet facts" }, words(graph.file)) : null,
+    el("h2", {}, bdi(graph.name || "Milestones")),
+    el("p", { class: "quiet" }, `${formatNumber(graph.completed)} of ${formatCount(graph.conversations, "conversation", "conversations")} completed the goal`),
+    graph.file ? el("p", { class: "quiet facts" }, bdi(graph.file)) : null,
     graph.reviewed === false ? el("p", { class: "tag warn" }, "generated, not reviewed") : null,
     el("p", { class: "quiet" }, "Choose a milestone to see who reached it and who stopped there."),
   ];
 }
 
-function milestoneDetails(graph) {
-  const one = graph.milestones[selected];
-  const kind = { join: "join", end: "end of the graph", call: "tool call", state: "state" }[shapeOf(one)];
+function describeMilestone(graph) {
+  const milestone = graph.milestones[selected];
+  const kind = { join: "join", end: "end of the graph", call: "tool call", state: "state" }[getShape(milestone)];
   const others = (label, from, to) => nameList(label, graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => graph.milestones[edge.ends[to]].name));
-  const isEnd = one.name === "End";
+  const isEnd = milestone.name === "End";
   return [
-    el("div", { class: "bar" }, el("h2", {}, words(one.name)), button({ class: "plain", onclick: () => go({ n: null }) }, "Close")),
-    el("p", { class: "quiet" }, one.name === "Start" ? "start of the graph" : kind, one.weight === 1 ? "" : ` · weight ${one.weight}`),
-    one.description ? prose(one.description, "said") : null,
-    el("p", {}, el("b", {}, `${percent(graph.conversations ? one.reached / graph.conversations : null)}`), ` reached it: ${reachedText(one, graph.conversations)}`),
-    meter(graph.conversations ? one.reached / graph.conversations : null),
-    others(one.requires === "all" && one.dependencies.length > 1 ? "After all of" : "After", 1, 0), others("Before", 0, 1),
-    peopleOf(isEnd ? "Reached the end without success" : "Stopped here", "stopped", one.name,
+    el("div", { class: "bar" }, el("h2", {}, bdi(milestone.name)), button({ class: "plain", onclick: () => navigate({ n: null }) }, "Close")),
+    el("p", { class: "quiet" }, milestone.name === "Start" ? "start of the graph" : kind, milestone.weight === 1 ? "" : ` · weight ${milestone.weight}`),
+    milestone.description ? prose(milestone.description, "said") : null,
+    el("p", {}, el("b", {}, `${formatPercent(graph.conversations ? milestone.reached / graph.conversations : null)}`), ` reached it: ${reachedText(milestone, graph.conversations)}`),
+    meter(graph.conversations ? milestone.reached / graph.conversations : null),
+    others(milestone.requires === "all" && milestone.dependencies.length > 1 ? "After all of" : "After", 1, 0), others("Before", 0, 1),
+    conversationGroup(isEnd ? "Reached the end without success" : "Stopped here", "stopped", milestone.name,
       isEnd ? "The goal does not count as completed if something forbidden happened, or if the world says that it was no success." : null),
-    peopleOf("Possibly reached it", "possibly", one.name), peopleOf("Reached it", "reached", one.name),
+    conversationGroup("Possibly reached it", "possibly", milestone.name), conversationGroup("Reached it", "reached", milestone.name),
   ];
 }
 
@@ -122,11 +122,11 @@ function drawGraphChoice() {
   const select = byId("graph-select");
   select.hidden = data.graphs.length < 2;
   select.append(...data.graphs.map((graph, index) => el("option", { value: index },
-    `${graph.name} · ${number(graph.completed)} of ${number(graph.conversations)} completed`)));
+    `${graph.name} · ${formatNumber(graph.completed)} of ${formatNumber(graph.conversations)} completed`)));
   select.addEventListener("change", () => {
     const index = Number(select.value);
     refilter({ graph: index, at: null });
-    go({ g: data.graphs[index].name, n: null });
+    navigate({ g: data.graphs[index].name, n: null });
   });
 }
 
@@ -147,15 +147,15 @@ function start() {
   byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
   byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
   byId("reader").addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && open !== null) go({ c: null });
+    if (event.key === "Escape" && open !== null) navigate({ c: null });
   });
-  window.addEventListener("hashchange", read);
+  window.addEventListener("hashchange", followAddress);
   window.addEventListener("resize", () => {
     if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;
     showGraph();
-    read();
+    followAddress();
   });
-  read();
+  followAddress();
 }
 
 start();

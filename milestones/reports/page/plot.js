@@ -44,10 +44,10 @@ function drawPlot() {
     width: wide, height: bottom + PLOT.bottom, viewBox: `0 0 ${wide} ${bottom + PLOT.bottom}` },
   ticks(low, high, 5).map((share) => [
     svg("path", { class: "grid", d: `M${PLOT.left} ${y(share)}H${right}` }),
-    svg("text", { class: "tick", x: PLOT.left - 8, y: y(share) + 4, "text-anchor": "end" }, percent(share))]),
+    svg("text", { class: "tick", x: PLOT.left - 8, y: y(share) + 4, "text-anchor": "end" }, formatPercent(share))]),
   ticks(least, most, width / 60).map((tokens) => [
     svg("path", { class: "grid", d: `M${x(tokens)} ${PLOT.top}V${bottom}` }),
-    svg("text", { class: "tick", x: x(tokens), y: bottom + 18, "text-anchor": "middle" }, number(tokens))]),
+    svg("text", { class: "tick", x: x(tokens), y: bottom + 18, "text-anchor": "middle" }, formatNumber(tokens))]),
   svg("text", { class: "tick", x: right, y: bottom + 36, "text-anchor": "end" }, "output tokens, a conversation"),
   arms.map((arm, at) => svg("g", { class: arm.name.includes(" -") ? "arm lacking" : "arm" },
     svg("path", { class: "lead", d: `M${arm.x} ${arm.y}L${right + 8} ${arm.numberY}H${right + 20}` }),

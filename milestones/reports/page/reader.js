@@ -2,14 +2,14 @@
 
 const LONG_RESULT = 500;
 
-function marksOf(row) {
+function collectMarks(row) {
   const marks = new Map();
   const add = (step, mark) => marks.set(step, [...(marks.get(step) || []), mark]);
   for (const { name, step } of row.reached) {
     if (step > 0) add(step, badge(name));
   }
   for (const { step, rule } of row.forbidden || []) {
-    add(step, el("span", { class: "tag bad" }, "forbidden: ", words(rule)));
+    add(step, el("span", { class: "tag bad" }, "forbidden: ", bdi(rule)));
   }
   for (const step of row.wasted_calls || []) add(step, el("span", { class: "tag warn" }, "served no milestone"));
   for (const step of row.repeated_calls || []) add(step, el("span", { class: "tag warn" }, "repeats an earlier call"));
@@ -18,13 +18,13 @@ function marksOf(row) {
 }
 
 function badge(name, kind) {
-  return button({ class: `badge ${kind || ""}`, title: "Show it in the graph", onclick: () => showMilestone(name) }, kind ? "" : "◆ ", words(name));
+  return button({ class: `badge ${kind || ""}`, title: "Show it in the graph", onclick: () => showMilestone(name) }, kind ? "" : "◆ ", bdi(name));
 }
 
 // On a phone the reader covers the graph, so it closes when the graph is asked for.
 function showMilestone(name) {
   const covers = getComputedStyle(byId("reader")).position === "fixed";
-  go(covers ? { n: name, c: null } : { n: name });
+  navigate(covers ? { n: name, c: null } : { n: name });
   byId("canvas").scrollIntoView({ block: "nearest" });
 }
 
@@ -32,13 +32,13 @@ function prose(text, kind) {
   return el("div", { class: kind, dir: "auto" }, text);
 }
 
-function argumentsOf(event, invented) {
+function argumentTable(event, invented) {
   const isOf = (path, name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
   if (!event.arguments.length) return el("p", { class: "quiet" }, "no arguments");
   return el("table", { class: "arguments" }, event.arguments.map(([name, value]) => {
     const paths = invented.filter((path) => isOf(path, name));
     const what = paths.length === 1 && paths[0] === name ? "" : ` ${paths.join(", ")}`;
-    return el("tr", { class: paths.length ? "invented" : null }, el("th", { scope: "row" }, words(name)),
+    return el("tr", { class: paths.length ? "invented" : null }, el("th", { scope: "row" }, bdi(name)),
       el("td", {}, el("pre", { dir: "auto" }, value),
         paths.length ? el("span", { class: "tag warn", title: "Nobody said this value before the call" }, `possibly invented${what}`) : null));
   }));
@@ -48,30 +48,30 @@ function callBody(event, row, step) {
   if (event.malformed !== undefined) {
     return [el("span", { class: "tag bad" }, "arguments that cannot be read"), el("pre", { class: "output", dir: "auto" }, event.malformed)];
   }
-  return [argumentsOf(event, (row.invented_arguments || {})[step] || [])];
+  return [argumentTable(event, (row.invented_arguments || {})[step] || [])];
 }
 
 function resultBody({ text }) {
   const output = el("pre", { class: "output", dir: "auto" }, text);
   return text.length <= LONG_RESULT ? [output]
-    : [el("details", { class: "long" }, el("summary", {}, words(`${text.slice(0, 120).replace(/\s+/g, " ")}…`)), output)];
+    : [el("details", { class: "long" }, el("summary", {}, bdi(`${text.slice(0, 120).replace(/\s+/g, " ")}…`)), output)];
 }
 
 function eventParts(event, row, step) {
   if (event.speaker) return { kind: event.speaker, head: event.speaker, body: [prose(event.text, "said")] };
   if (event.arguments) {
-    return { kind: "call", head: ["calls ", el("code", {}, words(event.tool))], body: callBody(event, row, step) };
+    return { kind: "call", head: ["calls ", el("code", {}, bdi(event.tool))], body: callBody(event, row, step) };
   }
   const of = event.call ? button({ class: "link", onclick: () => goToEvent(event.call) }, `of call ${event.call}`) : "of a call that is not recorded";
   return {
     kind: event.failed ? "result failed" : "result",
-    head: ["result ", event.tool ? [el("code", {}, words(event.tool)), " "] : null, of,
+    head: ["result ", event.tool ? [el("code", {}, bdi(event.tool)), " "] : null, of,
       event.failed ? el("span", { class: "tag bad" }, "failed") : null],
     body: resultBody(event),
   };
 }
 
-function eventOf(event, row, step, marks, isBefore) {
+function eventItem(event, row, step, marks, isBefore) {
   const { kind, head, body } = eventParts(event, row, step);
   const isForbidden = (row.forbidden || []).some((one) => one.step === step);
   return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}${isBefore ? " before" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
@@ -97,34 +97,34 @@ function isRange(row) {
   return row.status === "undecided" || (row.progress_range !== null && row.progress_range[0] !== row.progress_range[1]);
 }
 
-function milestonesOf(row) {
+function milestoneSection(row) {
   const steps = row.reached.filter(({ step }) => step > 0);
   const stop = row.stopped_at;
   return el("div", { class: "milestones" },
     el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(({ name, step }) => button({
       class: "badge", onclick: () => goToEvent(step), title: `Go to event ${step}`,
-    }, el("b", {}, step), " ", words(name))) : "nothing but the start"),
+    }, el("b", {}, step), " ", bdi(name))) : "nothing but the start"),
     stop === "End" ? el("p", { class: "bad" }, `It reached the end, but ${row.forbidden ? "something forbidden happened" : "the world says that it was no success"}.`)
       : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(stop, "stopping")),
     row.status === "missed" ? nameList("Could have come next", row.frontier) : null,
     isRange(row) ? nameList("Nothing decides", row.undecided) : null);
 }
 
-function judgeOf(row) {
+function judgeSection(row) {
   const [reasons, agreement] = [row.reasons || {}, row.agreement || {}];
   const names = Object.keys({ ...reasons, ...agreement });
   if (!names.length) return null;
-  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${counted(names.length, "milestone", "milestones")}`),
+  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${formatCount(names.length, "milestone", "milestones")}`),
     el("dl", {}, names.flatMap((name) => [
-      el("dt", {}, words(name), agreement[name] === undefined ? null : el("span", { class: "quiet" }, ` ${percent(agreement[name])} of the votes agree`)),
+      el("dt", {}, bdi(name), agreement[name] === undefined ? null : el("span", { class: "quiet" }, ` ${formatPercent(agreement[name])} of the votes agree`)),
       el("dd", { dir: "auto" }, reasons[name]),
     ])));
 }
 
-// Each thing that was asked of the answer, or else each milestone: its kind and text, with the state and the event.
-function checksOf(index) {
+// Return what was expected of an answer, or else the milestones: by kind and text, the state and the event.
+function collectChecks(index) {
   const row = data.conversations[index];
-  const transcript = embedded(`words-${index}`);
+  const transcript = readEmbedded(`words-${index}`);
   const { milestones } = data.graphs[row.graph];
   const { active, calls = [], says = [], never = [] } = row.expected || {};
   const checks = new Map();
@@ -133,17 +133,17 @@ function checksOf(index) {
     const step = row.reached.find((one) => one.name === name)?.step;
     add(kind, text, step !== undefined ? "completed" : (row.undecided || []).includes(name) ? "undecided" : otherwise, step);
   };
-  const named = (beginning) => milestones.find((one) => one.name.startsWith(beginning))?.name;
+  const findMilestone = (beginning) => milestones.find((one) => one.name.startsWith(beginning))?.name;
   const rules = [...(row.forbidden || [])];
   if (active !== undefined) {
-    const told = /^active: (.*)$/.exec(transcript?.events.at(-1)?.text || "")?.[1];
-    const were = told === undefined || told === "none" ? [] : told.split(", ");
-    active.forEach((id) => add("active", id, told === undefined ? row.status : were.includes(id) ? "completed" : "missed"));
+    const activeText = /^active: (.*)$/.exec(transcript?.events.at(-1)?.text || "")?.[1];
+    const activeIds = activeText === undefined || activeText === "none" ? [] : activeText.split(", ");
+    active.forEach((id) => add("active", id, activeText === undefined ? row.status : activeIds.includes(id) ? "completed" : "missed"));
     if (!active.length) add("active", "none", row.status);
-    were.filter((id) => !active.includes(id)).forEach((id) => add("active, not expected", id, "missed"));
+    activeIds.filter((id) => !active.includes(id)).forEach((id) => add("active, not expected", id, "missed"));
   }
-  calls.forEach((call, at) => addMilestone("calls", callText(call.tool, Object.entries(call.arguments || {}).map(([name, rule]) => [name, JSON.stringify(rule)])), named(`Call ${at + 1}: `), "missed"));
-  says.forEach((one, at) => addMilestone("says", one.criterion ?? `/${one.pattern}/`, named(`Says ${at + 1}: `), "missed"));
+  calls.forEach((call, at) => addMilestone("calls", callText(call.tool, Object.entries(call.arguments || {}).map(([name, rule]) => [name, JSON.stringify(rule)])), findMilestone(`Call ${at + 1}: `), "missed"));
+  says.forEach((one, at) => addMilestone("says", one.criterion ?? `/${one.pattern}/`, findMilestone(`Says ${at + 1}: `), "missed"));
   for (const pattern of never) {
     const at = rules.findIndex(({ rule }) => rule.endsWith(` says /${pattern}/`));
     const [broken] = at < 0 ? [] : rules.splice(at, 1);
@@ -161,12 +161,12 @@ function callText(tool, given) {
 }
 
 // What was expected beside what was done, in each arm.
-function comparison(row, index) {
+function comparisonTable(row, index) {
   if (row.sameCase.length < 2 && row.expected === undefined) return null;
-  const arms = row.sameCase.map(checksOf);
+  const arms = row.sameCase.map(collectChecks);
   const cell = ([state, step] = [], isOpen) => el("td", { class: state },
     isOpen && step ? button({ class: "link", onclick: () => goToEvent(step) }, `${STATE_NAMES[state][0]} event ${step}`) : state ? STATE_NAMES[state][0] : "");
-  const line = (kind, text, cells) => el("tr", {}, el("th", { scope: "row" }, kind), el("td", { dir: "auto" }, text && words(text)), cells);
+  const line = (kind, text, cells) => el("tr", {}, el("th", { scope: "row" }, kind), el("td", { dir: "auto" }, text && bdi(text)), cells);
   const keys = [...new Set(arms.flatMap((arm) => [...arm.checks].flatMap(([key, [state]]) => (state === "nothing" ? [] : [key]))))];
   const allowed = row.expected?.may_call || [];
   return el("div", { class: "wide" }, el("table", { class: "arguments compared" },
@@ -176,73 +176,73 @@ function comparison(row, index) {
       keys.map((key) => line(...JSON.parse(key), arms.map((arm) => cell(arm.checks.get(key), arm.index === index)))),
       allowed.length ? line("may call", allowed.join(", "), null) : null,
       row.expected && arms.some(({ calls }) => calls.length) ? line("called", "", arms.map(({ calls }) => el("td", {}, calls.length
-        ? calls.map((call) => el("div", {}, words(callText(call.tool, call.arguments))))
+        ? calls.map((call) => el("div", {}, bdi(callText(call.tool, call.arguments))))
         : "nothing"))) : null,
-      line("output tokens", "", arms.map((arm) => el("td", {}, arm.row.output_tokens === undefined ? "–" : number(arm.row.output_tokens)))))));
+      line("output tokens", "", arms.map((arm) => el("td", {}, arm.row.output_tokens === undefined ? "–" : formatNumber(arm.row.output_tokens)))))));
 }
 
-function twinOf(row) {
+function twinLine(row) {
   if (row.twin === undefined) return null;
   const index = data.conversations.findIndex((one) => one.scenario === row.twin && one.arm === row.arm && one.run === row.run);
   return el("p", { class: "twin" }, el("span", { class: "quiet" }, "Twin, which differs in one thing: "),
-    index < 0 ? words(row.twin) : button({ class: "link", onclick: () => go({ c: index }) }, words(row.twin)));
+    index < 0 ? bdi(row.twin) : button({ class: "link", onclick: () => navigate({ c: index }) }, bdi(row.twin)));
 }
 
 // A filled blueprint: each query beside its answer.
-function filled(value, note = () => null) {
-  if (value === null || typeof value !== "object") return value === null ? el("span", { class: "quiet" }, "–") : words(String(value));
+function blueprintTable(value, note = () => null) {
+  if (value === null || typeof value !== "object") return value === null ? el("span", { class: "quiet" }, "–") : bdi(String(value));
   const entries = Object.entries(value);
   if (!entries.length) return el("span", { class: "quiet" }, "none");
-  if (Array.isArray(value)) return value.map((one) => el("div", {}, filled(one)));
+  if (Array.isArray(value)) return value.map((one) => el("div", {}, blueprintTable(one)));
   return el("table", { class: "arguments filled" }, entries.map(([name, one]) => el("tr", {},
-    el("th", { scope: "row" }, words(name), note(name, one)), el("td", { dir: "auto" }, filled(one)))));
+    el("th", { scope: "row" }, bdi(name), note(name, one)), el("td", { dir: "auto" }, blueprintTable(one)))));
 }
 
-function answerOf(text, row) {
+function answerBody(text, row) {
   const note = (id, answer) => {
     if (row.expected?.active === undefined || typeof answer?.should_apply !== "boolean") return null;
-    const isWanted = row.expected.active.includes(id);
-    return el("span", { class: `tag ${isWanted === answer.should_apply ? "" : "bad"}` }, isWanted ? "expected active" : "not expected");
+    const isExpected = row.expected.active.includes(id);
+    return el("span", { class: `tag ${isExpected === answer.should_apply ? "" : "bad"}` }, isExpected ? "expected active" : "not expected");
   };
   try {
-    return filled(JSON.parse(text), note);
+    return blueprintTable(JSON.parse(text), note);
   } catch (error) { // words, or the beginning of an answer that was cut
     return el("pre", { class: "output", dir: "auto" }, text);
   }
 }
 
-function answersOf(transcript, row) {
+function answerSection(transcript, row) {
   const answers = transcript?.answers || [];
   if (!answers.length) return null;
   const isOpen = byId("reader").querySelector(".answers")?.open; // the next conversation is read like the last
   return el("details", { class: "judge answers", open: Boolean(isOpen) },
-    el("summary", {}, `What the models answered, step by step: ${counted(answers.length, "answer", "answers")}`),
-    answers.map(({ step, text }) => el("div", { class: "answer" }, el("h3", {}, words(step)), answerOf(text, row))));
+    el("summary", {}, `What the models answered, step by step: ${formatCount(answers.length, "answer", "answers")}`),
+    answers.map(({ step, text }) => el("div", { class: "answer" }, el("h3", {}, bdi(step)), answerBody(text, row))));
 }
 
-function readerHead(index, row) {
-  const [state, mark, spoken] = leading(row);
-  const end = endOf(row);
-  const cases = found().map(([first]) => data.conversations[first].sameCase);
+function readerHeader(index, row) {
+  const [state, mark, spoken] = getLeadingState(row);
+  const end = describeEnd(row);
+  const cases = findFittingCases().map(([first]) => data.conversations[first].sameCase);
   const place = cases.indexOf(row.sameCase);
   const inThisArm = (all) => all.find((one) => data.conversations[one].arm === row.arm) ?? all[0];
-  const turn = (to, text) => button({ class: "plain", disabled: !cases[to], onclick: () => go({ c: inThisArm(cases[to]) }) }, text);
+  const turn = (to, text) => button({ class: "plain", disabled: !cases[to], onclick: () => navigate({ c: inThisArm(cases[to]) }) }, text);
   const facts = [
-    row.use_case, armOf(row), row.task !== undefined && row.task !== row.scenario ? `task ${row.task}` : null, row.source,
+    row.use_case, describeArm(row), row.task !== undefined && row.task !== row.scenario ? `task ${row.task}` : null, row.source,
     row.record !== undefined ? `record ${row.record}` : null,
     data.graphs.length > 1 && data.graphs[row.graph].name !== row.scenario ? `graph ${data.graphs[row.graph].name}` : null,
     row.reward !== undefined ? `reward ${row.reward}` : null,
     row.error,
   ].filter(Boolean);
   return el("header", {},
-    el("div", { class: "bar" }, el("h2", {}, words(nameOf(row, index))),
+    el("div", { class: "bar" }, el("h2", {}, bdi(getName(row, index))),
       el("span", { class: "turning" }, turn(place - 1, "‹ Previous"), turn(place + 1, "Next ›"),
-        button({ class: "plain", id: "close", onclick: () => go({ c: null }) }, "Close"))),
-    el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, words(`${mark} ${spoken}`)),
+        button({ class: "plain", id: "close", onclick: () => navigate({ c: null }) }, "Close"))),
+    el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, bdi(`${mark} ${spoken}`)),
       end === null ? null : [" ", el("span", { class: `pill ${end === "End by another road" ? "undecided" : row.status}` }, end)],
-      row.progress_range ? [el("span", { class: "label" }, " progress "), meter(row.progress_range[0], ...row.progress_range), " ", el("b", {}, percentRange(row.progress_range))] : null),
-    row.probes === undefined ? null : el("p", { dir: "auto" }, words(row.probes)),
-    el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", words(fact)]).flat()));
+      row.progress_range ? [el("span", { class: "label" }, " progress "), meter(row.progress_range[0], ...row.progress_range), " ", el("b", {}, formatRange(row.progress_range))] : null),
+    row.probes === undefined ? null : el("p", { dir: "auto" }, bdi(row.probes)),
+    el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", bdi(fact)]).flat()));
 }
 
 function drawReader(index) {
@@ -253,14 +253,14 @@ function drawReader(index) {
     return;
   }
   const row = data.conversations[index];
-  const transcript = embedded(`words-${index}`);
-  const marks = marksOf(row);
+  const transcript = readEmbedded(`words-${index}`);
+  const marks = collectMarks(row);
   const instructions = transcript && transcript.instructions !== undefined ? data.instructions[transcript.instructions] : null;
   reader.replaceChildren(
-    ...[readerHead(index, row), twinOf(row), comparison(row, index), row.expected ? null : milestonesOf(row), judgeOf(row),
-      answersOf(transcript, row)].filter(Boolean),
+    ...[readerHeader(index, row), twinLine(row), comparisonTable(row, index), row.expected ? null : milestoneSection(row), judgeSection(row),
+      answerSection(transcript, row)].filter(Boolean),
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
-      ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
-      : el("p", { class: "notice" }, "The words of this conversation are not in this page", data.elsewhere.length ? [", but in ", words(data.elsewhere.join(", "))] : null, "."));
+      ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventItem(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
+      : el("p", { class: "notice" }, "The words of this conversation are not in this page", data.elsewhere.length ? [", but in ", bdi(data.elsewhere.join(", "))] : null, "."));
 }
