@@ -42,7 +42,7 @@ def ran(text="it is late", *, tool="get_order", args=A1, status="success", id="c
 
 def called(update):
     """The calls of an update."""
-    found = [message for message in update.get("messages", ()) if getattr(message, "tool_calls", ())]
+    messages = [message for message in update.get("messages", ()) if getattr(message, "tool_calls", ())]
     # LangGraph would give another id to a message without one at every look at a write that is not committed yet.
-    assert all(message.id for message in found)
-    return [(call["name"], call["args"]) for message in found for call in message.tool_calls]
+    assert all(message.id for message in messages)
+    return [(call["name"], call["args"]) for message in messages for call in message.tool_calls]

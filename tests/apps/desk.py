@@ -44,6 +44,6 @@ def kinds(state: dict[str, Any]) -> list[str]:
     return [message.type for message in state["messages"]]
 
 
-def late(asked: Any) -> int:
+def late(prompt: Any) -> int:
     """A judgement: the order is late, as soon as a tool says so."""
-    return 9 if any("is late" in line.get("result", "") for line in asked.turn) else 2
+    return 9 if any("is late" in line.get("result", "") for line in prompt.turn) else 2

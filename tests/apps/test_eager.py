@@ -90,8 +90,8 @@ def summarize(state: dict[str, Any]) -> Any:
     return messages, arguments, channels, applied
 
 
-def count_rules(asked: Any) -> str:
-    return f"{len(asked.section('active_guidelines'))} rules apply."
+def count_rules(prompt: Any) -> str:
+    return f"{len(prompt.section('active_guidelines'))} rules apply."
 
 
 INDEPENDENT = {"score": 2, "could_a_tool_change_that": False}
@@ -168,7 +168,7 @@ def test_call_is_made_with_the_guidelines_that_are_active(active, questions):
     agent = Agent("Desk", "You help.", guidelines)
     outcomes = []
     for eager in (True, False):
-        arguments = {"get_order": lambda asked: {"order_id": "+".join(asked.now["active"])}}
+        arguments = {"get_order": lambda prompt: {"order_id": "+".join(prompt.now["active"])}}
         model = brain(dict.fromkeys(active, 9), arguments)
         app = create_guided_agent(model, agent, strategy=ToolCalling(max_rounds=1), eager=eager)
         outcomes.append((summarize(app.invoke(QUESTION)), len(get_prompts(model, "tools"))))
@@ -199,7 +199,7 @@ def test_prompt_of_a_tool_asked_ahead_differs_only_at_its_end():
         create_guided_agent(model, desk(), eager=eager).invoke(QUESTION)
         prompts.append(get_prompts(model, "tools"))
     eager_prompts, plain_prompts = prompts
-    ahead = next(asked for asked in eager_prompts if "get_order" in asked.now["candidates"])
+    ahead = next(prompt for prompt in eager_prompts if "get_order" in prompt.now["candidates"])
     assert (ahead.head, ahead.schema) == (plain_prompts[0].head, plain_prompts[0].schema)
     assert ahead.now == {**plain_prompts[0].now, "other_candidates": ["give_discount"]}
     assert "is being decided at the same time" in ahead.tail
@@ -216,7 +216,7 @@ def test_tool_beyond_max_ahead_is_asked_about_once_it_is_granted():
         app.invoke(says(text), thread())
     assert split_waves(modules, waves) == waves
     # In the second turn, the tool that was granted before is asked about first.
-    candidates = [asked.now["candidates"] for asked in get_prompts(model, "tools")]
+    candidates = [prompt.now["candidates"] for prompt in get_prompts(model, "tools")]
     assert candidates == [["get_order"], ["give_discount"], ["give_discount"]]
 
 

@@ -107,7 +107,7 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
     )
     app.invoke({**says("Hi"), "variables": {"tier": "gold"}}, thread())
     app.invoke({**says("Hello?"), "variables": {"since": 2021}}, thread())  # which leaves the other as it was
-    shown = [asked.section("variables") for asked in get_prompts(model, "message")]
+    shown = [prompt.section("variables") for prompt in get_prompts(model, "message")]
     assert ["gold" in str(variables) for variables in shown] == [True, True]
     with pytest.raises(errors.InputError, match="'credit' cannot be set by callers of the app"):
         app.invoke({**says("Hi"), "variables": {"credit": 10**9}}, thread())
@@ -198,9 +198,9 @@ def test_the_paper_preset_asks_the_models_of_its_experiments(monkeypatch):
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.base_url)
         app = create_guided_agent(None, Agent("Desk", "You help.", [asks]), preset="paper", mode="direct")
         assert app.invoke(ASKED)["messages"][-1].text == "Which order is it?"
-    asked = [(request.body["model"], request.body["temperature"]) for request in endpoint.requests]
+    requests = [(request.body["model"], request.body["temperature"]) for request in endpoint.requests]
     matcher, tools, message = ("2024-08-06", 0.15), ("2024-11-20", 0.05), ("2024-08-06", 0.1)
-    assert asked == [(f"gpt-4o-{day}", degree) for day, degree in (matcher, tools, message)]
+    assert requests == [(f"gpt-4o-{day}", degree) for day, degree in (matcher, tools, message)]
 
 
 def test_one_reasoner_for_all_modules_and_a_model_that_the_run_chooses():

@@ -46,7 +46,7 @@ def test_the_reply_counts_in_its_own_turn_and_a_planner_sees_the_next_milestones
     state = app.invoke(says("Where is A-1?"))
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
     assert score(GRAPH, read_transcript(state["messages"])).progress_rate == 1.0
-    shown = [asked.now["next_milestones"] for asked in get_prompts(model, "planner")]
+    shown = [prompt.now["next_milestones"] for prompt in get_prompts(model, "planner")]
     names = [[milestone["name"] for milestone in milestones] for milestones in shown]
     assert names == ([] if strategy == "tools" else [["get_order"], ["give_discount"], ["Goodbye"]])
 

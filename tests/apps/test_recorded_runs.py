@@ -1,6 +1,6 @@
 """What a conversation leaves in the channels, for each strategy, as it is recorded beside this file.
 
-The model is scripted and asked in direct mode, whose keys survive a change of prompts. After a change that means to
+The model is scripted and prompt in direct mode, whose keys survive a change of prompts. After a change that means to
 change records, `python -m tests.apps.test_recorded_runs` writes them anew; read the difference before you keep it.
 """
 
@@ -103,9 +103,9 @@ def test_a_conversation_leaves_the_records_that_it_left_before(strategy: str) ->
 
 @pytest.mark.slow
 def test_an_eager_agent_leaves_the_same_records() -> None:
-    def choose_move(asked: Prompt) -> Move:
-        *_, last_text = (line["text"] for line in asked.lines if line["from"] == "customer")
-        if last_text == CUSTOMER_TEXTS[0] and not asked.turn:
+    def choose_move(prompt: Prompt) -> Move:
+        *_, last_text = (line["text"] for line in prompt.lines if line["from"] == "customer")
+        if last_text == CUSTOMER_TEXTS[0] and not prompt.turn:
             return act("get_order", {"order_id": "A-1"})
         if last_text == CUSTOMER_TEXTS[1]:
             return act("cancel_order", {"order_id": "A-1"})

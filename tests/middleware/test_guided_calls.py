@@ -37,7 +37,7 @@ from tests.middleware.shop import (
 
 
 def test_a_turn_matches_looks_up_matches_again_and_revises(runs):
-    judge = {"G1": 9, "G4": lambda asked: 9 if asked.results("get_order") else 2}
+    judge = {"G1": 9, "G4": lambda prompt: 9 if prompt.results("get_order") else 2}
     shop = Shop(make_calls(LOOK_UP), "It is late.", judge=judge, reply="Sorry, it is late.")
     state = runs.invoke(shop.app, {"messages": [("user", "Where is A-1?")]}, THREAD)
     assert (get_reply(state), RAN) == ("Sorry, it is late.", [("get_order", "A-1")])

@@ -54,7 +54,7 @@ def list_active(records):
 
 
 def list_judged(model):
-    return sorted(asked.now["judge"] for asked in get_prompts(model, "matcher"))
+    return sorted(prompt.now["judge"] for prompt in get_prompts(model, "matcher"))
 
 
 GREET = make_agent(Guideline("the customer greets", "greet back"))
@@ -85,7 +85,7 @@ def test_score_of_six_activates_unless_action_was_done(mode):
 )
 def test_leading_answers_decide_if_the_action_is_due(agent, judgement, is_active, complaint):
     """A contradiction is asked again once."""
-    model = brain(judge={"G1": lambda asked: PARTIALLY if asked.complaint and not is_active else judgement})
+    model = brain(judge={"G1": lambda prompt: PARTIALLY if prompt.complaint and not is_active else judgement})
     records = run_pass(GuidelineMatcher(model, agent))
     assert records["G1"]["active"] is is_active
     assert complaint is None or complaint in get_prompts(model, "matcher")[1].complaint
@@ -94,7 +94,7 @@ def test_leading_answers_decide_if_the_action_is_due(agent, judgement, is_active
 
 def test_remaining_contradiction_becomes_a_remark_on_its_guideline_only():
     contradictory = {"score": 9, "should_apply": False}
-    judge = {"G1": contradictory, "G2": lambda asked: 9 if asked.complaint else contradictory}
+    judge = {"G1": contradictory, "G2": lambda prompt: 9 if prompt.complaint else contradictory}
     records, _ = match(make_agent(*make_guidelines(2)), judge)
     assert list_active(records) == ["G1", "G2"]
     assert "still contradictory when asked again" in records["G1"]["remarks"][0]
@@ -119,16 +119,16 @@ def test_score_decides_over_condition_applies_and_oddities_become_remarks():
 
 
 @pytest.mark.parametrize(
-    ("guideline", "asked", "unasked"),
+    ("guideline", "definition", "absent"),
     [
         (Guideline("a", "do a", continuous=True), "ConditionJudgement", "application"),
         (Guideline("a", "do a", continuous=False), "OneTimeApplication", "guideline_is_continuous"),
         (Guideline(None, "do a"), "ActionJudgement", "condition_applies"),
     ],
 )
-def test_known_properties_of_a_guideline_are_not_asked(guideline, asked, unasked):
+def test_known_properties_of_a_guideline_are_not_asked(guideline, definition, absent):
     _, model = match(make_agent(guideline))
-    assert unasked not in get_prompts(model, "matcher")[0].schema["$defs"][asked]["properties"]
+    assert absent not in get_prompts(model, "matcher")[0].schema["$defs"][definition]["properties"]
 
 
 def is_vip(state):
@@ -145,9 +145,9 @@ def test_code_evaluates_condition_functions_and_decides_without_a_model_where_it
     assert model.calls == []
     records, model = match(agent, {"G2": 9}, variables={"tier": "vip"})
     assert list_active(records) == ["G1", "G2", "G3"]
-    (asked,) = get_prompts(model, "matcher")
-    assert asked.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
-    assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
+    (prompt,) = get_prompts(model, "matcher")
+    assert prompt.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
+    assert prompt.section("guidelines")[0]["condition"] == "The customer is a VIP."
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_on_failure_decides_and_other_guidelines_are_unaffected():
 
 @pytest.mark.parametrize("answers", [1, 2])
 def test_missing_judgement_is_asked_once_more_and_then_fails(answers):
-    model = brain(judge={"G1": 9, "G2": lambda asked: 9 if asked.complaint and answers == 1 else None})
+    model = brain(judge={"G1": 9, "G2": lambda prompt: 9 if prompt.complaint and answers == 1 else None})
     node = GuidelineMatcher(model, make_agent(*make_guidelines(2, on_failure="skip")))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -323,9 +323,9 @@ class Doubt(ConditionJudgement):
     condition_application_rationale: str = query("What speaks against it?")
 
 
-def list_properties(asked):
+def list_properties(prompt):
     """Return the properties of each guideline's judgement."""
-    return {id: entry["anyOf"][0]["properties"] for id, entry in asked.schema["properties"].items()}
+    return {id: entry["anyOf"][0]["properties"] for id, entry in prompt.schema["properties"].items()}
 
 
 def test_own_queries_are_asked_about_the_guidelines_that_they_fit():

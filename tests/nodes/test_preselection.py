@@ -49,8 +49,8 @@ def run_pass(node: Any, messages: Any, stored: Any = (), **state: Any) -> list[d
 def pop_judged(model: Any) -> set[str]:
     """Return the ids that were judged since the last call of this function."""
     judged: set[str] = set()
-    for asked in get_prompts(model, "matcher"):
-        judged.update(asked.now["judge"])
+    for prompt in get_prompts(model, "matcher"):
+        judged.update(prompt.now["judge"])
     model.calls.clear()
     return judged
 
@@ -105,7 +105,7 @@ def test_up_to_max_judged_all_are_judged_in_the_usual_batches():
         model = brain()
         node = make_matcher(model, make_desk(*make_guidelines(*TOPICS[:3])), max_judged=max_judged)
         run_pass(node, customer("Passwords!"))
-        requests.append(sorted((asked.head, str(asked.schema)) for asked in get_prompts(model, "matcher")))
+        requests.append(sorted((prompt.head, str(prompt.schema)) for prompt in get_prompts(model, "matcher")))
     assert len(requests[0]) == 3
     assert requests[0] == requests[1]
 

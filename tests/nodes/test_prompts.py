@@ -34,10 +34,10 @@ DESK = Agent(
 def run_conversation(texts, **options):
     """Return the model of an agent that looks up an order in each turn."""
 
-    def move(asked):
-        if asked.results("get_order"):
+    def move(prompt):
+        if prompt.results("get_order"):
             return say()
-        turn = [line["from"] for line in asked.lines].count("customer")
+        turn = [line["from"] for line in prompt.lines].count("customer")
         return act("get_order", {"order_id": f"A-{turn}"})
 
     model = brain(judge={"G1": 9}, moves=move)
@@ -52,9 +52,9 @@ def check_stable_prefix(model):
     """Fail unless heads and schemas are byte-identical in every turn."""
     for module in MODULES:
         requests: dict[str, set[tuple[str, str]]] = {}
-        for asked in get_prompts(model, module):
-            request = (asked.head, json.dumps(asked.schema))
-            requests.setdefault(asked.call.metadata["arq_batch"], set()).add(request)
+        for prompt in get_prompts(model, module):
+            request = (prompt.head, json.dumps(prompt.schema))
+            requests.setdefault(prompt.call.metadata["arq_batch"], set()).add(request)
         assert all(len(variants) == 1 for variants in requests.values()), module
 
 
@@ -62,7 +62,7 @@ def test_next_turn_has_the_same_schema_and_starts_with_nine_tenths_of_the_prompt
     model = run_conversation(TEXTS)
     check_stable_prefix(model)
     for module in ("matcher", "tools"):
-        prompts = [asked.text for asked in get_prompts(model, module) if not asked.turn]
+        prompts = [prompt.text for prompt in get_prompts(model, module) if not prompt.turn]
         assert len(prompts) == len(TEXTS)
         for before, after in pairwise(prompts):
             assert after.startswith(before[: ceil(0.9 * len(before))])
@@ -79,8 +79,8 @@ def test_heads_are_the_same_in_every_turn_and_only_arq_shows_filled_queries(stra
     for module in MODULES:
         base_prompts, example_lengths = set(), []
         for model in models:
-            for asked in get_prompts(model, module)[:1]:
-                lines = asked.head.split("\n")
+            for prompt in get_prompts(model, module)[:1]:
+                lines = prompt.head.split("\n")
                 base_prompts.add("\n".join(line for line in lines if "<example>" not in line))
                 example_lengths.append(sum(len(line) for line in lines if "<example>" in line))
         if example_lengths:

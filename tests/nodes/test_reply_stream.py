@@ -207,8 +207,8 @@ def test_confirmation_question_follows_the_reply_and_nothing_that_asks_beside_it
 
 @pytest.mark.parametrize("judge", [{"G1": 9}, {"G1": 9, "G2": late}])
 def test_reply_drafted_ahead_is_streamed_only_once_it_is_accepted(judge):
-    def reply(asked):
-        return f"{FILLER}{len(asked.section('active_guidelines'))} rules apply."
+    def reply(prompt):
+        return f"{FILLER}{len(prompt.section('active_guidelines'))} rules apply."
 
     model = brain(judge=judge, call={"get_order": A1}, reply=reply)
     app = create_guided_agent(model, desk(), eager=True, stream=True)

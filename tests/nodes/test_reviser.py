@@ -192,8 +192,8 @@ def test_reply_is_revised_within_bounds_and_rejected_candidates_are_stored(reply
     assert rejected == candidates
     assert [record["content"] for record in update["revisions"] if record["sent"]] == [sent]
     assert len(model.calls) == 1 + options.get("extra_revisions", 1)
-    for asked in get_prompts(model, "message")[1:]:
-        assert "MessageBlueprint.revisions[0]." in asked.complaint
+    for prompt in get_prompts(model, "message")[1:]:
+        assert "MessageBlueprint.revisions[0]." in prompt.complaint
     followed = [] if sent == DESK.fallback else ["G1", "G2"]
     assert [record["guideline"] for record in update["applied_guidelines"]] == followed
 

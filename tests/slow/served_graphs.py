@@ -93,7 +93,7 @@ def make_shop(name: str, **options: Any) -> Any:
     confirm = {"close_shop": "customer"}
     policies: Any = {"policies": [POLICY]} if strategy == "respact" else {}
     return create_guided_agent(
-        brain(moves=lambda asked: first if len(asked.lines) == 1 else say("Done.")),
+        brain(moves=lambda prompt: first if len(prompt.lines) == 1 else say("Done.")),
         Agent("Shop", "You help.", rules, confirm=confirm),
         strategy=SETTINGS[strategy](agrees=agrees, **policies),
         milestones=CLOSING,
@@ -121,8 +121,8 @@ def find_requested_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     return calls
 
 
-def get_last_customer_line(asked: Prompt) -> str:
-    lines = [line for line in asked.lines if line.get("from") == "customer"]
+def get_last_customer_line(prompt: Prompt) -> str:
+    lines = [line for line in prompt.lines if line.get("from") == "customer"]
     return str(lines[-1])
 
 
@@ -132,7 +132,7 @@ class KeywordBrain(Brain):
     def __init__(self) -> None:
         judge = {id: partial(self.judge_guideline, word) for id, word in WORDS.items()}
         call = {tool: partial(self.propose_calls, tool) for tool in TOOLS.values()}
-        super().__init__(judge, call, lambda asked: f"That is all, after {len(asked.lines)} lines.")
+        super().__init__(judge, call, lambda prompt: f"That is all, after {len(prompt.lines)} lines.")
 
     def __call__(self, call: Any) -> Any:
         if call.module:
@@ -144,13 +144,13 @@ class KeywordBrain(Brain):
                 calls.append({"name": name, "args": args, "id": str(uuid4())})
         return AIMessage("" if calls else "All is done.", tool_calls=calls)
 
-    def judge_guideline(self, word: str, asked: Prompt) -> int:
-        return 9 if word in get_last_customer_line(asked) else 2
+    def judge_guideline(self, word: str, prompt: Prompt) -> int:
+        return 9 if word in get_last_customer_line(prompt) else 2
 
-    def propose_calls(self, tool: str, asked: Prompt) -> list[dict[str, Any]]:
-        if asked.results(tool):
+    def propose_calls(self, tool: str, prompt: Prompt) -> list[dict[str, Any]]:
+        if prompt.results(tool):
             return []
-        requested = find_requested_calls(get_last_customer_line(asked))
+        requested = find_requested_calls(get_last_customer_line(prompt))
         return [args for name, args in requested if name == tool]
 
 

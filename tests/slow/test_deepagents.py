@@ -33,15 +33,17 @@ def test_a_deep_agent_follows_the_guidelines_and_acts_after_a_yes() -> None:
         Guideline("never", "pay", tools=[pay]),
     ]
     shop = Agent("Shop", "You help.", rules, confirm={"close_shop": "customer"})
-    made = [("pay", {}), ("close_shop", {"day": "Monday"})]
-    calls = [tool_call(name=name, args=args, id=name) for name, args in made]
+    proposed = {"pay": {}, "close_shop": {"day": "Monday"}}
+    calls = [tool_call(name=name, args=args, id=name) for name, args in proposed.items()]
     own = ScriptedChatModel([AIMessage("", tool_calls=calls), "Done."])
     middleware = [GuidelineMiddleware(brain({"G1": 9}), shop)]
     app = deepagents.create_deep_agent(own, middleware=middleware, checkpointer=MemorySaver())
     thread: Any = {"configurable": {"thread_id": "1"}}
-    said = [app.invoke({"messages": [("user", text)]}, thread)["messages"] for text in ("A day off!", "Yes")]
-    assert said[0][-1].text.endswith('Close shop (day: "Monday")\nReply yes to go ahead.')
-    assert [message.text for message in said[1] if isinstance(message, ToolMessage)] == ["closed on Monday"]
+    first, last = (
+        app.invoke({"messages": [("user", text)]}, thread)["messages"] for text in ("A day off!", "Yes")
+    )
+    assert first[-1].text.endswith('Close shop (day: "Monday")\nReply yes to go ahead.')
+    assert [message.text for message in last if isinstance(message, ToolMessage)] == ["closed on Monday"]
     offered = {tool["function"]["name"] for tool in own.calls[0].kwargs["tools"]}
     assert {"close_shop", "read_file"} <= offered
     assert "pay" not in offered

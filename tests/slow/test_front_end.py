@@ -30,10 +30,10 @@ class Stepwise(ScriptedChatModel):
     """Waits in the middle of the first candidate, and behind it."""
 
     def stream(self, *args: Any, **kwargs: Any) -> Any:
-        said, waits = "", False
+        text, waits = "", False
         for token in super().stream(*args, **kwargs):
-            said += token.text
-            if not waits and "tomorrow" in said:
+            text += token.text
+            if not waits and "tomorrow" in text:
                 waits = GO.acquire(timeout=30)
             yield token
         if waits:
@@ -56,10 +56,11 @@ def open_front_end(browser: Any) -> Any:
         return page
 
     yield open_page
-    for each in (*windows, *servers):
-        each.close() if hasattr(each, "close") else each.shutdown()
-    for each in servers:
-        each.server_close()
+    for window in windows:
+        window.close()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
     assert problems == []
 
 

@@ -106,20 +106,14 @@ def open_experiment(open_report):
         ]
         graphs = {case: wanted.make_graph(["look"]) for case, wanted in EXPECTED.items()}
         report = score_transcripts(graphs, talks).report()
-        about = [
-            {
-                "scenario": case,
-                "arm": arm,
-                "run": 1,
-                "twin": "booking",
-                "expected": EXPECTED[case].model_dump(mode="json", exclude_defaults=True),
-            }
-            for case, arm in ANSWERS
-        ]
-        told = [one.model_copy(update=more) for one, more in zip(report.conversations, about, strict=True)]
+        records = []
+        for record, (case, arm) in zip(report.conversations, ANSWERS, strict=True):
+            expected = EXPECTED[case].model_dump(mode="json", exclude_defaults=True)
+            fields = {"scenario": case, "arm": arm, "run": 1, "twin": "booking", "expected": expected}
+            records.append(record.model_copy(update=fields))
         row = Row(name="booking", cells=("100%", "100%"))
         table = Table(title="success by category", columns=("arq", "direct"), rows=(row,))
-        report = Report(conversations=tuple(told), graphs=report.graphs)
+        report = Report(conversations=tuple(records), graphs=report.graphs)
         return open_report(report, talks, link, tables=[table], **context)
 
     return open_page
@@ -137,19 +131,19 @@ def test_the_graph_shows_each_milestone_with_its_numbers(open_refunds):
     page = open_refunds()
     assert page.title() == "Refunds"
     nodes, edges = page.locator(".node").all(), page.locator(".edge").all()
-    labels = [each.get_attribute("aria-label") for each in nodes]
+    labels = [node.get_attribute("aria-label") for node in nodes]
     assert len(labels) == 8
     assert "find_by_number, tool call: reached by 3 of 4, 1 stopped here" in labels
     assert "Pleased, state: reached by 0 of 4, possibly by 2 more" in labels
-    counts = {each.get_attribute("data-edge"): each.get_attribute("data-count") for each in edges}
+    counts = {edge.get_attribute("data-edge"): edge.get_attribute("data-count") for edge in edges}
     assert (counts["Start → find_by_number"], counts["find_by_mail → refund"]) == ("3", "0")
     # The middle of each node is the node's own: none covers another.
     covering = "([x, y]) => document.elementFromPoint(x, y)?.closest('.node')?.dataset.milestone"
-    for each in nodes:
-        each.scroll_into_view_if_needed()
-        box = each.locator(".frame").bounding_box()
+    for node in nodes:
+        node.scroll_into_view_if_needed()
+        box = node.locator(".frame").bounding_box()
         middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-        assert page.evaluate(covering, middle) == each.get_attribute("data-milestone")
+        assert page.evaluate(covering, middle) == node.get_attribute("data-milestone")
 
 
 def test_the_figures_lead_to_the_conversations_to_look_at(open_refunds):
@@ -265,8 +259,8 @@ def test_a_link_leads_to_a_conversation_and_a_milestone(open_refunds):
     page = open_refunds("#c=2&n=refund")
     assert page.locator("#reader h2").inner_text() == "kettle"
     assert page.locator("#inspector h2").inner_text() == "refund"
-    for wrong in ("#c=99&n=nothing", "#c=-1", "#c=%FF&n", "#g=x"):
-        assert open_refunds(wrong).locator(".row").count() == 4
+    for link in ("#c=99&n=nothing", "#c=-1", "#c=%FF&n", "#g=x"):
+        assert open_refunds(link).locator(".row").count() == 4
 
 
 def test_the_list_is_filtered_searched_and_sorted(open_refunds):
@@ -314,8 +308,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_refunds, link):
 def test_hostile_text_stays_text(open_report):
     page = open_report(*hostile_report(), "#c=0", "<script>window.harmed=1</script>", viewport=PHONE)
     page.wait_for_selector("#event-5")
-    for each in page.locator(".event details").all():
-        each.evaluate("element => { element.open = true; }")
+    for details in page.locator(".event details").all():
+        details.evaluate("element => { element.open = true; }")
     page.locator("#reader .badge").nth(0).click()
     assert page.evaluate("window.harmed") is None
     assert page.locator("img").count() == 0

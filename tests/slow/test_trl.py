@@ -125,7 +125,7 @@ def test_the_script_of_the_page_trains_both_stages(tmp_path: Path, monkeypatch: 
         script = script.replace(name, instead)
     exec(compile(script, str(PAGE), "exec"), {})
     folders = ("untrained", "stage-1", "stage-2")
-    weights = [AutoModelForCausalLM.from_pretrained(each).state_dict() for each in folders]
+    weights = [AutoModelForCausalLM.from_pretrained(folder).state_dict() for folder in folders]
     name = "model.layers.0.self_attn.q_proj.weight"
     assert not weights[0][name].equal(weights[1][name])
     assert not weights[1][name].equal(weights[2][name])
