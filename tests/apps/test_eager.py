@@ -258,6 +258,16 @@ def make_confirming_app(model, confirm, **options):
     return create_guided_agent(model, agent, eager=True, mode="direct", checkpointer=MemorySaver(), **options)
 
 
+def test_new_message_on_a_waiting_turn_answers_its_call_before_the_next_one():
+    model = brain({"G1": 9}, {"get_order": A1})
+    app = make_confirming_app(model, "operator")
+    app.invoke(QUESTION, thread())
+    state = app.invoke(says("Well?"), thread())
+    assert kinds(state) == ["human", "ai", "tool", "human", "ai"]
+    lines = [[line["id"] for line in prompt.lines] for prompt in get_prompts(model, "tools")[2:]]
+    assert lines == [["M1", "T1", "M2"]] * 2
+
+
 def test_no_reply_is_drafted_while_confirmed_calls_are_made():
     model = brain({"G1": 9}, {"get_order": [A1, {"order_id": "A-2"}]})
     app = make_confirming_app(model, "customer")
