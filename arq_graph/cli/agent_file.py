@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
-from rich.text import Text
+from rich.console import RenderableType
 from typer import Argument
 
 from arq_graph.agent.guideline import Guideline
@@ -45,10 +45,8 @@ def check(agent: options.AgentFile) -> None:
     show(spec.profile.strip(), style="dim")
     _show_section("Guidelines", {guideline.id: _guideline_lines(guideline) for guideline in spec.guidelines})
     _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
-    _show_section("Glossary", {term.name: [safe_text(term.description)] for term in spec.glossary})
-    _show_section(
-        "Variables", {variable.name: [safe_text(variable.description)] for variable in spec.variables}
-    )
+    _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
+    _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})
     show("")
     unprepared = sum(map(needs_preparation, spec.guidelines))
     if unprepared:
@@ -101,22 +99,21 @@ def schema(
     print(json.dumps(_FILE_MODELS[kind].model_json_schema(), indent=2, ensure_ascii=False))
 
 
-def _show_section(title: str, entries: dict[str, list[Text]]) -> None:
-    if not entries:
-        return
-    show_heading(f"{title} ({len(entries)})")
-    show(name_grid(entries.items()))
+def _show_section(title: str, entries: Mapping[str, Sequence[RenderableType]]) -> None:
+    if entries:
+        show_heading(f"{title} ({len(entries)})")
+        show(name_grid(entries.items()))
 
 
 def _describe_repetition(guideline: Guideline) -> str:
     return "kept up" if guideline.continuous else "done once"
 
 
-def _guideline_lines(guideline: Guideline) -> list[Text]:
-    lines = [safe_text(guideline_text(guideline.condition_text, guideline.action))]
-    remarks = list(_guideline_remarks(guideline))
+def _guideline_lines(guideline: Guideline) -> list[RenderableType]:
+    lines: list[RenderableType] = [guideline_text(guideline.condition_text, guideline.action)]
+    remarks = " · ".join(_guideline_remarks(guideline))
     if remarks:
-        lines.append(safe_text(" · ".join(remarks), "dim"))
+        lines.append(safe_text(remarks, "dim"))
     return lines
 
 
@@ -133,7 +130,7 @@ def _guideline_remarks(guideline: Guideline) -> Iterator[str]:
         yield _describe_repetition(guideline)
 
 
-def _tool_lines(agent: Agent, tool: BaseTool) -> list[Text]:
+def _tool_lines(agent: Agent, tool: BaseTool) -> list[RenderableType]:
     arguments = []
     for argument in ToolSchema(tool).arguments:
         optional = "" if argument.required else ", optional"
@@ -144,7 +141,7 @@ def _tool_lines(agent: Agent, tool: BaseTool) -> list[Text]:
     confirmation = agent.confirm.get(tool.name)
     if confirmation:
         access += f" · asks the {confirmation.by} first"
-    lines = [
+    lines: list[RenderableType] = [
         safe_text(tool.description, limit=_DESCRIPTION_LIMIT),
         safe_text(f"takes {', '.join(arguments) or 'nothing'}", "dim"),
         safe_text(access, "dim"),

@@ -126,7 +126,7 @@ def ask_operator(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             show(safe_text(description, "dim", _DESCRIPTION_LIMIT))
         rows = []
         for name, value in call["args"].items():
-            rows.append((name, "dim", [safe_text(json.dumps(value, ensure_ascii=False))]))
+            rows.append((name, "dim", [json.dumps(value, ensure_ascii=False)]))
         show(label_grid(rows))
         decisions.append(_ask_decision())
     show("")

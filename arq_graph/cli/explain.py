@@ -225,7 +225,7 @@ def show_outcome(outcome: TurnOutcome, agent: Agent) -> None:
         show(label_grid(trace_rows), "")
     if outcome.pending_calls:
         names = ", ".join(call["name"] for call in outcome.pending_calls)
-        show(label_grid([("waits", "bold yellow", [safe_text(f"for an operator to approve {names}")])]))
+        show(label_grid([("waits", "bold yellow", [f"for an operator to approve {names}"])]))
         return
     show(reply_view(turn))
     if turn.progress is not None:

@@ -18,7 +18,7 @@ from arq_graph.cli.input_files import check_output_files, read_text, read_tools
 from arq_graph.cli.model_choice import OFFLINE, choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.report_view import format_count
-from arq_graph.cli.screen import label_grid, safe_text, show, show_command, show_heading, warn
+from arq_graph.cli.screen import label_grid, show, show_command, show_heading, warn
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.author import author_milestones
 from arq_graph.milestones.findings import Finding, check_milestones
@@ -138,7 +138,7 @@ def _show_findings(title: str, style: str, findings: Iterable[Finding]) -> None:
     rows = []
     for finding in findings:
         line = f"line {finding.line}" if finding.line else ""
-        rows.append((line, "dim", [safe_text(finding.message)]))
+        rows.append((line, "dim", [finding.message]))
     if rows:
         show_heading(f"{title} ({len(rows)})", style)
         show(label_grid(rows))

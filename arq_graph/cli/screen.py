@@ -22,7 +22,7 @@ _MESSAGE_LIMIT = 4_000
 _ECHO_LIMIT = 300
 
 Row = tuple[str, str, Sequence[RenderableType]]
-"""A label, its style, and the lines beside it."""
+"""A label, its style, and the lines beside it; plain texts are made printable."""
 
 
 def tolerate_any_text() -> None:
@@ -87,9 +87,13 @@ def show(*parts: RenderableType, style: str = "") -> None:
     """Print parts of a result to standard output, one below the other; the style is that of plain texts."""
     console = stdout_console()
     for part in parts:
-        if isinstance(part, str):
-            part = safe_text(part, style)
-        console.print(part)
+        console.print(_make_safe(part, style))
+
+
+def _make_safe(part: RenderableType, style: str = "") -> RenderableType:
+    if isinstance(part, str):
+        return safe_text(part, style)
+    return part
 
 
 def show_heading(title: str, style: str = "bold") -> None:
@@ -147,7 +151,7 @@ def _grid(rows: Iterable[Row], gap: int, **first_column: Any) -> Table:
     grid.add_column(**first_column)
     grid.add_column(overflow="fold")
     for label, style, lines in rows:
-        grid.add_row(safe_text(label, style), Group(*lines))
+        grid.add_row(safe_text(label, style), Group(*map(_make_safe, lines)))
     return grid
 
 
