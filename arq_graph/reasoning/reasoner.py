@@ -18,6 +18,7 @@ from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import ARQ, B, Mode
 from arq_graph.reasoning.derived import ResponseOnly
+from arq_graph.reasoning.steps import aperform_steps, perform_steps
 from arq_graph.reasoning.transport import Transport
 
 _MAX_THREADS = 64
@@ -200,7 +201,7 @@ def ask_together(
     def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         try:
             asking = Asking(question, transports[reasoner], reasoner.settings, config)
-            return Transport.run(asking.steps(), asking.config)
+            return perform_steps(asking.steps(), lambda request: request.send(asking.config))
         except ReasoningError as error:
             return error
 
@@ -227,7 +228,7 @@ async def aask_together(
         async with limit:
             try:
                 asking = Asking(question, transports[reasoner], reasoner.settings, config)
-                return await Transport.arun(asking.steps(), asking.config)
+                return await aperform_steps(asking.steps(), lambda request: request.asend(asking.config))
             except ReasoningError as error:
                 return error
 

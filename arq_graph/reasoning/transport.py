@@ -28,7 +28,6 @@ from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
 from arq_graph.reasoning.endpoints import get_endpoint
 from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.replies import PartialAnswer
-from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +56,34 @@ class Request:
     messages: list[BaseMessage]
     seconds: float
     partial_answer: PartialAnswer | None = None
+
+    def send(self, config: RunnableConfig) -> AIMessage:
+        """Make the request and return its answer."""
+        time.sleep(self.pause)
+        partial = self.partial_answer
+        if partial is None:
+            return self.model.invoke(self.messages, config)
+        end = time.monotonic() + self.seconds
+        partial.restart()
+        with closing(self.model.stream(self.messages, config)) as chunks:  # type: ignore[type-var]
+            for chunk in chunks:
+                partial.add(chunk)
+                if time.monotonic() > end:  # a client's own limit is for each chunk
+                    raise TimeoutError("the answer was still being written")
+        return partial.join_chunks()
+
+    async def asend(self, config: RunnableConfig) -> AIMessage:
+        """Make the request and return its answer, without blocking."""
+        await asyncio.sleep(self.pause)
+        partial = self.partial_answer
+        async with asyncio.timeout(self.seconds):
+            if partial is None:
+                return await self.model.ainvoke(self.messages, config)
+            partial.restart()
+            async with aclosing(self.model.astream(self.messages, config)) as chunks:  # type: ignore[type-var]
+                async for chunk in chunks:
+                    partial.add(chunk)
+            return partial.join_chunks()
 
 
 T = TypeVar("T")
@@ -148,44 +175,6 @@ class Transport:
         if getattr(self._bound_model.model, "stream_usage", None) is None:
             settings["stream_usage"] = True  # many endpoints count the tokens of a streamed answer only then
         return copy_with(model, **settings)
-
-    @staticmethod
-    def run(requests: Requests[T], config: RunnableConfig) -> T:
-        """Make all requests and return what they lead to."""
-
-        def perform(request: Request) -> AIMessage:
-            time.sleep(request.pause)
-            partial = request.partial_answer
-            if partial is None:
-                return request.model.invoke(request.messages, config)
-            end = time.monotonic() + request.seconds
-            partial.restart()
-            with closing(request.model.stream(request.messages, config)) as chunks:  # type: ignore[type-var]
-                for chunk in chunks:
-                    partial.add(chunk)
-                    if time.monotonic() > end:  # a client's own limit is for each chunk
-                        raise TimeoutError("the answer was still being written")
-            return partial.join_chunks()
-
-        return perform_steps(requests, perform)
-
-    @staticmethod
-    async def arun(requests: Requests[T], config: RunnableConfig) -> T:
-        """Make all requests without blocking and return what they lead to."""
-
-        async def perform(request: Request) -> AIMessage:
-            await asyncio.sleep(request.pause)
-            partial = request.partial_answer
-            async with asyncio.timeout(request.seconds):
-                if partial is None:
-                    return await request.model.ainvoke(request.messages, config)
-                partial.restart()
-                async with aclosing(request.model.astream(request.messages, config)) as chunks:  # type: ignore[type-var]
-                    async for chunk in chunks:
-                        partial.add(chunk)
-                return partial.join_chunks()
-
-        return await aperform_steps(requests, perform)
 
 
 def _limit_requests(model: BaseChatModel, seconds: float) -> BaseChatModel:

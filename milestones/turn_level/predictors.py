@@ -17,6 +17,7 @@ from arq_graph.milestones.tool_schemas import get_tool_definitions
 from arq_graph.milestones.turn_level.actions import Action, ToolCall
 from arq_graph.milestones.turn_level.turn_steps import TurnStep
 from arq_graph.models.resolve import BoundModel, make_chat_model
+from arq_graph.reasoning.steps import aperform_steps
 from arq_graph.reasoning.transport import Transport
 
 TIMEOUT = 60.0
@@ -77,7 +78,8 @@ def _make_model_predictor(model: BaseChatModel, tools: list[dict[str, Any]] | No
         def bind(model: BaseChatModel) -> Any:
             return model.bind_tools(step_tools) if step_tools else model
 
-        return await transport.arun(transport.call(name, step.build_history(), bind), {})
+        requests = transport.call(name, step.build_history(), bind)
+        return await aperform_steps(requests, lambda request: request.asend({}))
 
     return predict
 
