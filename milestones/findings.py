@@ -17,6 +17,8 @@ from arq_graph.milestones.tool_schemas import Schema, Schemas, get_argument_sche
 
 MAX_NAMES_SHOWN = 8
 
+Severity = Literal["error", "warning"]
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -25,7 +27,7 @@ class Finding:
     `error`: nothing can be measured on the graph; `warning`: it may not mean what it says.
     """
 
-    severity: Literal["error", "warning"]
+    severity: Severity
     message: str
     milestone: str | None = None
     line: int | None = None
@@ -91,7 +93,7 @@ def _find_errors(graph: MilestoneGraph) -> list[Finding]:
                 "End cannot be reached: not even if every milestone is observed all the time; "
                 "look for a cycle or a missing milestone on each way to it"
             )
-            errors.append(_make_error(graph.get_milestone(END), message))
+            errors.append(_make_finding("error", graph.get_milestone(END), message))
     return errors
 
 
@@ -104,15 +106,15 @@ def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
         for dependency in milestone.dependencies:
             if dependency not in graph:
                 message = f"{name!r} depends on {dependency!r}, which isn't a milestone"
-                yield _make_error(milestone, message + suggestion(dependency, graph))
+                yield _make_finding("error", milestone, message + suggestion(dependency, graph))
         if name == START and milestone.dependencies:
             message = "Start depends on other milestones; it is reached before anything happens"
-            yield _make_error(milestone, message)
+            yield _make_finding("error", milestone, message)
         if name in (START, END) and (milestone.type == "FC" or milestone.check is not None):
             message = (
                 "is never observed by itself: make it an NFC, and put its check in a milestone before it"
             )
-            yield _make_error(milestone, f"{name} {message}")
+            yield _make_finding("error", milestone, f"{name} {message}")
 
 
 def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -127,7 +129,7 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
         yield from _find_dead_ends(graph)
         if graph.compute_once(IndexedGraph).end_needs_nothing:
             message = "End needs nothing to happen: neither goal nor progress is measured"
-            yield _make_warning(graph.get_milestone(END), message)
+            yield _make_finding("warning", graph.get_milestone(END), message)
 
 
 def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -139,7 +141,7 @@ def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
         if len(names) > MAX_NAMES_SHOWN:
             listed_names += ", …"
         message = f"a cycle: {listed_names} depend on each other; the cycle can only be entered from outside"
-        yield _make_warning(graph.get_milestone(names[0]), message)
+        yield _make_finding("warning", graph.get_milestone(names[0]), message)
 
 
 def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -148,9 +150,9 @@ def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
     for milestone, depth in zip(graph.milestones, indexed.depths, strict=True):
         name = milestone.name
         if depth == NEVER and name != END:
-            yield _make_warning(milestone, f"{name!r} can never be reached")
+            yield _make_finding("warning", milestone, f"{name!r} can never be reached")
         elif name not in leads_to_end:
-            yield _make_warning(milestone, f"End cannot be reached from {name!r}: a dead end")
+            yield _make_finding("warning", milestone, f"End cannot be reached from {name!r}: a dead end")
 
 
 def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
@@ -161,7 +163,7 @@ def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Fin
             is_explained = place or "?" in message
             if not is_explained:
                 message += "; if the tool has another name, write `tool:`"
-            yield _make_error(milestone, message)
+            yield _make_finding("error", milestone, message)
     for rule in graph.forbidden:
         if rule.tool is None:
             continue
@@ -195,9 +197,5 @@ def find_tool_mismatches(
             yield ("arguments", name), f"the tool {tool!r} has no argument {name!r}{hint}"
 
 
-def _make_error(milestone: Milestone, message: str) -> Finding:
-    return Finding("error", message, milestone.name, milestone.line)
-
-
-def _make_warning(milestone: Milestone, message: str) -> Finding:
-    return Finding("warning", message, milestone.name, milestone.line)
+def _make_finding(severity: Severity, milestone: Milestone, message: str) -> Finding:
+    return Finding(severity, message, milestone.name, milestone.line)

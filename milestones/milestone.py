@@ -216,7 +216,12 @@ class Milestone(Entry):
 
 
 class Reviewed(Entry):
-    """The reviewer of a milestone graph, by name, and the day of the review."""
+    """The reviewer of a milestone graph, and the day of the review.
+
+    Args:
+        by: The reviewer's name.
+        date: The day.
+    """
 
     by: Text
     date: datetime.date

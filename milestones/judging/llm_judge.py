@@ -145,8 +145,8 @@ class LLMJudge:
     def _make_questions(self, counter: VoteCounter) -> list[Question[Any]]:
         """Return a question about each batch for each vote; all votes on a batch follow each other."""
         head = SystemMessage(self._render_head(counter))
-        ids, transcript = counter.ids, counter.transcript
-        seen = {id: list(counter.observations.events.get(name, ())) for name, id in ids.items()}
+        ids, transcript, events = counter.ids, counter.transcript, counter.observations.events
+        observed = _drop_empty({id: list(events.get(name, ())) for name, id in ids.items()})
         steps = _format_steps(transcript)
         candidates = min(MAX_CANDIDATES, self.reasoner.settings.max_candidates)
         questions: list[Question[Any]] = []
@@ -161,7 +161,7 @@ class LLMJudge:
                     task["vote"] = vote_number
                 if transcript.history_length:
                     task["from_step"] = transcript.history_length + 1
-                tail = self.template.render("tail", {"seen": _drop_empty(seen), "now": task})
+                tail = self.template.render("tail", {"seen": observed, "now": task})
                 name = f"batch-{number}-vote-{vote_number}"
                 prompt = [head, HumanMessage(steps + tail)]
                 questions.append(Question(blueprint, prompt, check, name, candidates))
