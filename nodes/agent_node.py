@@ -12,10 +12,10 @@ from langchain_core.tools import StructuredTool
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import require_type
-from arq_graph.nodes.blueprint_node import PROMPTS, B, BlueprintNode
+from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
 from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
-from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
+from arq_graph.reasoning.blueprint import ARQ, B, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import ModelLike
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
@@ -17,7 +17,7 @@ from arq_graph.errors import InputError, ReasoningError, require_count
 from arq_graph.models.resolve import get_model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.reasoning.answer import Answer, Question
-from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.blueprint import ARQ, B, Mode
 from arq_graph.reasoning.conversation import Conversation, Line
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import section
@@ -31,7 +31,6 @@ _UNSUPPORTED = (
     "before this step, or use a model that reads images. Later turns run, and only name the attachment"
 )
 
-B = TypeVar("B", bound=ARQ)
 UserFunction: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node yields to have it called."""
 

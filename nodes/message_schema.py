@@ -10,9 +10,6 @@ from typing import Literal
 
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
-MAX_REVISIONS = 5
-MAX_INSIGHTS = 3
-
 
 class ContextEvaluation(ARQ, defer_build=True):
     """What the customer needs, and what is here to help."""
@@ -84,12 +81,12 @@ class MessageBlueprint(ARQ):
 
     last_message_of_customer: str | None = reinstate("Verbatim.")
     context_evaluation: ContextEvaluation = query("What is needed, and what is here?")
-    insights: list[Insight] = query("At most three; often none.", max_length=MAX_INSIGHTS)
+    insights: list[Insight] = query("At most three; often none.", max_length=3)
     evaluation_for_each_instruction: list[InstructionEvaluation] = query(
         "Each active guideline and each insight."
     )
     revisions: list[MessageRevision] = respond(
         "One, and further ones while a check fails. The last one is sent.",
         min_length=1,
-        max_length=MAX_REVISIONS,
+        max_length=5,
     )

@@ -52,9 +52,11 @@ class Parallel(Node):
 
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
         if not nodes:
-            raise InputError("Parallel takes the steps that it is to run: Parallel(matcher, caller)")
+            raise InputError("Parallel takes the nodes that it is to run: Parallel(matcher, caller)")
         for number, node in enumerate(nodes):
-            require_type("nodes", node, BlueprintNode, "a step is a node that asks a model")
+            require_type(
+                "nodes", node, BlueprintNode, "give nodes that ask a model, such as a GuidelineMatcher"
+            )
             if node.messages_key != nodes[0].messages_key:
                 raise InputError(
                     f"nodes[{number}]: messages_key is {node.messages_key!r}, but nodes[0] has "

@@ -84,7 +84,7 @@ class PreActPlan(ARQ, ABC):
 
 
 class CheckedPlan(ARQ, ABC):
-    """The check of a plan; stands behind the action."""
+    """The check of a plan, asked after the action."""
 
     answer_rests_on_this_prompt: bool = verify(
         "Does a final answer state only what this prompt tells? True for a call.", must_be=True

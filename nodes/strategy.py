@@ -77,7 +77,7 @@ class Strategy(AgentNode[ARQ]):
 
     def make_gate(self, state: StateView) -> Generator[UserFunction, Any, Gate]:
         """Return the gate for this point of the turn; may yield functions of the user's that decide its rules."""
-        yield from ()
+        yield from ()  # a generator, as the gate of a subclass with policies
         return Gate(self.agent, state, self.tools)
 
     def describe_context(

@@ -10,6 +10,7 @@ from langchain_core.messages import (
     AnyMessage,
     BaseMessage,
     HumanMessage,
+    ToolCall,
     ToolMessage,
     convert_to_messages,
 )
@@ -135,22 +136,29 @@ class ToolCallGuard:
 
     def _accept_result(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
         """Emit an event about a call, and return its result; one that speaks for the customer is replaced."""
-        call = request.tool_call
         state = StateView(request.state, self.messages_key, agent=self.agent.name)
-        messages: list[BaseMessage] = []
+        if self._speaks_for_customer(state, result):
+            result = make_tool_message(request.tool_call, SPOKE_FOR_CUSTOMER)
+        state.emit(self._make_event(request.tool_call, result))
+        return result
+
+    def _speaks_for_customer(self, state: StateView, result: ToolResult) -> bool:
+        """Return True if a result has a new message of the customer's.
+
+        It would begin a turn, with limits of its own, and could be taken for a yes.
+        """
         for message, is_for_this_graph in self._iterate_messages(result):
-            messages.append(message)
             if is_for_this_graph and isinstance(message, HumanMessage) and message not in state.messages:
-                # It would begin a turn, with limits of its own, and could be taken for a yes.
-                result = make_tool_message(call, SPOKE_FOR_CUSTOMER)
-                messages = [result]
-                break
+                return True
+        return False
+
+    def _make_event(self, call: ToolCall, result: ToolResult) -> ToolCalled:
         tool_message = make_tool_message(call, "", "success")  # a tool may write no message of its own
-        for message in messages:
+        for message, _ in self._iterate_messages(result):
             if isinstance(message, ToolMessage) and message.tool_call_id == call["id"]:
                 tool_message = message
                 break
-        event = ToolCalled(
+        return ToolCalled(
             tool=call["name"],
             arguments=dict(call["args"]),
             call_id=call["id"] or "",
@@ -158,8 +166,6 @@ class ToolCallGuard:
             # A lone surrogate in an event is an error, and would turn the tool's success into one.
             result=clean(tool_message.text),
         )
-        state.emit(event)
-        return result
 
     def _iterate_messages(self, result: Any) -> Iterator[tuple[BaseMessage, bool]]:
         """Yield the messages that a tool writes, each with whether it is for this graph, not for its parent.

@@ -11,6 +11,7 @@ import regex  # type: ignore[import-untyped]
 
 from arq_graph.agent.spec import Agent
 from arq_graph.nodes.agent_node import describe_agent
+from arq_graph.nodes.messages import list_ids
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json, normalize_text, split_words
@@ -52,7 +53,8 @@ def collect_references(
     """
     description = describe_agent(agent)
     all_ids = {description["profile"]["id"]}.union(citable_ids)
-    all_ids.update(term["id"] for term in description["glossary"])
+    for entry in description["glossary"]:
+        all_ids.add(entry["id"])
     public_texts = [agent.profile]
     for term in agent.glossary:
         public_texts += [term.name, term.description]
@@ -106,7 +108,7 @@ def find_leaks(content: str, references: PromptReferences) -> list[str]:
     content = normalize_text(content).replace("\\", "")  # Markdown may have `get\_order`
     leaks: dict[str, None] = {}  # in order, each once
     internal_ids = set(references.citable_ids).union(references.secret_names)
-    internal_ids.update(line.id for line in references.conversation.lines)
+    internal_ids.update(list_ids(references.conversation.lines))
     for id in _ID.findall(content):
         if id in internal_ids and not _is_quoted(id, references):
             leaks[id] = None

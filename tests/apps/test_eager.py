@@ -314,9 +314,9 @@ def test_parallel_works_in_any_graph():
 
 
 def test_invalid_steps_and_strategies_are_refused():
-    with pytest.raises(errors.InputError, match="a step is a node that asks a model"):
+    with pytest.raises(errors.InputError, match="give nodes that ask a model"):
         Parallel(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
-    with pytest.raises(errors.InputError, match="takes the steps that it is to run"):
+    with pytest.raises(errors.InputError, match="takes the nodes that it is to run"):
         Parallel()
     matchers = [GuidelineMatcher(brain(), desk(), messages_key=key) for key in ("messages", "chat")]
     with pytest.raises(
