@@ -32,7 +32,7 @@ def _read_schema(value: JsonValue) -> Mapping[str, JsonValue]:
     for key in value:
         # JSON Schema ignores unknown keywords, so a typo would remove a bound silently.
         if key not in keywords:
-            raise ValueError(f"has {key!r}, which is not a keyword of JSON Schema{suggestion(key, keywords)}")
+            raise ValueError(f"has {key!r}, which is not a keyword of JSON Schema")
     try:
         Draft202012Validator.check_schema(value)
     except SchemaError as error:
@@ -103,8 +103,7 @@ class ToolDescription(Outcome):
     def _check_names(self, names: list[str], place: Place) -> Iterator[Problem]:
         for name in names:
             if name not in self.arguments:
-                hint = suggestion(name, self.arguments)
-                yield place, f"names {name!r}, which is not an argument of the tool{hint}"
+                yield place, f"names {name!r}, which is not an argument of the tool"
 
     def _find_wrong_defaults(self) -> Iterator[Problem]:
         for name, schema in self.arguments.items():

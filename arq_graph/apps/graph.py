@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # Pydantic needs this one before Python
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.apps.settings import ReSpAct
-from arq_graph.errors import InputError, suggestion
+from arq_graph.errors import InputError
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
@@ -214,7 +214,7 @@ def _guard_variables(app: CompiledStateGraph[Any, Any, Any, Any], settable: Sequ
         for name in variables or ():
             if name not in settable:
                 raise InputError(
-                    f"the variable {name!r} cannot be set by callers of the app{suggestion(str(name), settable)}: "
+                    f"the variable {name!r} cannot be set by callers of the app: "
                     "whoever builds the agent may declare it `settable`"
                 )
         return input
