@@ -20,6 +20,8 @@ Every message says what is wrong, where, and what to do.
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 T = TypeVar("T")
+
+_LIBRARY_PATHS = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 
 
 class ArqGraphError(Exception):
@@ -163,6 +167,38 @@ class ModelUnavailableError(ReasoningError):
 
 class ModelRequestError(ReasoningError):
     """The provider rejects the request as it is: a key, a model name or a setting must change first."""
+
+
+def describe_error(error: BaseException, *, with_location: bool = True) -> str:
+    """Describe an error, with the line of the user's own code that raised it.
+
+    The library's own errors are whole sentences already and are returned unchanged.
+    """
+    if isinstance(error, ArqGraphError) and str(error):
+        return str(error)
+    description = type(error).__name__
+    if str(error):
+        description += f": {error}"
+    if with_location:
+        description += _find_location(error)
+    return description
+
+
+def _find_location(error: BaseException) -> str:
+    location = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        is_ours = frame.f_globals.get("__name__", "").startswith("arq_graph.")
+        is_generated = file.startswith("<")
+        if not is_ours and not is_generated and not file.startswith(_LIBRARY_PATHS):
+            location = f" (line {line} of {file})"
+    return location
+
+
+def describe_location(function: object) -> str:
+    """Return the location of a user's function, in brackets; "" if it isn't written in Python."""
+    code = getattr(function, "__code__", None)
+    return f" (line {code.co_firstlineno} of {code.co_filename})" if code else ""
 
 
 def suggestion(word: str, candidates: Iterable[str], cutoff: int = 60) -> str:

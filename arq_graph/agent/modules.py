@@ -10,19 +10,16 @@ import contextlib
 import importlib
 import importlib.util
 import sys
-import sysconfig
 import threading
-import traceback
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
-from arq_graph.errors import ArqGraphError, SpecError, suggestion
+from arq_graph.errors import SpecError, describe_error, suggestion
 
 _IMPORT_LOCK = threading.RLock()
-_LIBRARY_PATHS = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 _import_folders: set[Path] = set()
 _loaded: dict[int, tuple[object, str, Path | None]] = {}  # by identity: the object, its reference, its folder
 
@@ -91,38 +88,6 @@ def _import_module(name: str, folder: Path | None) -> ModuleType:
                 raise SpecError(message) from None
             message = f"names the module {name!r}, which fails to import with {describe_error(error)}"
             raise SpecError(message) from error
-
-
-def describe_error(error: BaseException, *, with_location: bool = True) -> str:
-    """Describe an error, with the line of the user's own code that raised it.
-
-    The library's own errors are whole sentences already and are returned unchanged.
-    """
-    if isinstance(error, ArqGraphError) and str(error):
-        return str(error)
-    description = type(error).__name__
-    if str(error):
-        description += f": {error}"
-    if with_location:
-        description += _find_location(error)
-    return description
-
-
-def _find_location(error: BaseException) -> str:
-    location = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        is_ours = frame.f_globals.get("__name__", "").startswith("arq_graph.")
-        is_generated = file.startswith("<")
-        if not is_ours and not is_generated and not file.startswith(_LIBRARY_PATHS):
-            location = f" (line {line} of {file})"
-    return location
-
-
-def describe_location(function: object) -> str:
-    """Return the location of a user's function, in brackets; "" if it isn't written in Python."""
-    code = getattr(function, "__code__", None)
-    return f" (line {code.co_firstlineno} of {code.co_filename})" if code else ""
 
 
 def _find_file(folder: Path, name: str) -> Path | None:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from typer import Exit, Option
 
-from arq_graph.agent.modules import describe_error
 from arq_graph.cli import options
 from arq_graph.cli.evaluation import note_limitations
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
@@ -15,7 +14,7 @@ from arq_graph.cli.explain import progress_line
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import LABEL_WIDTH, Row, label_grid, message_text, safe_text, show, show_error
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, describe_error
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms
 from arq_graph.milestones.evaluation.conversation import SimulatedConversation, converse

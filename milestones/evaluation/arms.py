@@ -15,8 +15,8 @@ from langgraph.pregel import Pregel
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import describe_error, describe_location, find_module_file
-from arq_graph.errors import InputError, suggestion
+from arq_graph.agent.modules import find_module_file
+from arq_graph.errors import InputError, describe_error, describe_location, suggestion
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
 from arq_graph.models.resolve import make_chat_model
 

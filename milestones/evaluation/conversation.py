@@ -13,8 +13,7 @@ from uuid import uuid4
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.types import Command
 
-from arq_graph.agent.modules import describe_error
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, describe_error
 from arq_graph.milestones.evaluation.app_turn import AppTurn, parse_app_output
 from arq_graph.milestones.evaluation.arms import App
 from arq_graph.milestones.evaluation.scenario import Limits

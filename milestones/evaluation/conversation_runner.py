@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from arq_graph.agent.modules import describe_error
+from arq_graph.errors import describe_error
 from arq_graph.milestones.evaluation.arms import AppFactory, Arms, PreparedApp, read_world_outcome
 from arq_graph.milestones.evaluation.budget import Budget
 from arq_graph.milestones.evaluation.conversation import SimulatedConversation, aconverse

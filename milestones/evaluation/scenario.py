@@ -13,12 +13,11 @@ from pydantic import Field, InstanceOf, JsonValue, model_validator
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import describe_error
 from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Problem, make_validation_error
 from arq_graph.agent.tools import get_argument_schema, make_tool
-from arq_graph.errors import InputError, SpecError, suggestion
+from arq_graph.errors import InputError, SpecError, describe_error, suggestion
 from arq_graph.milestones.evaluation.expectation import Expectation
 from arq_graph.milestones.evaluation.history import HistoryEntry, make_history_messages
 from arq_graph.milestones.findings import check_milestones

@@ -24,7 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.pregel import Pregel
 
 from arq_graph.agent import modules
-from arq_graph.errors import ArqGraphError, InputError
+from arq_graph.errors import ArqGraphError, InputError, describe_error
 from arq_graph.milestones.event_loop import is_cancelled_from_outside, run_in_background
 
 Job = tuple[bytes, tuple[Path, ...]]
@@ -72,7 +72,7 @@ class WorkerPool:
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled_from_outside(error):
                 raise
-            reason = modules.describe_error(error)
+            reason = describe_error(error)
             self._idle_executors.append(self._make_executor())
             self._deaths_in_a_row += 1
             if self._deaths_in_a_row >= _MAX_DEATHS:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import describe_error
 from arq_graph.errors import (
     ModelRequestError,
     ModelUnavailableError,
     PromptError,
     ReasoningError,
+    describe_error,
     require_count,
 )
 from arq_graph.milestones.concurrency import run_concurrently

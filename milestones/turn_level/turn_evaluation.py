@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import describe_error
-from arq_graph.errors import require_count
+from arq_graph.errors import describe_error, require_count
 from arq_graph.milestones.concurrency import run_concurrently
 from arq_graph.milestones.event_loop import make_sync
 from arq_graph.milestones.recording import recording_scope

@@ -10,9 +10,8 @@ from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
-from arq_graph.agent.modules import describe_location
 from arq_graph.agent.state import WorldStatus
-from arq_graph.errors import StateError, require_type
+from arq_graph.errors import StateError, describe_location, require_type
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.messages import answer_abandoned_calls, find_unanswered_calls, make_tool_message
