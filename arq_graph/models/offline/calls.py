@@ -1,7 +1,7 @@
 """Choosing calls: a tool that an active guideline unlocks is called as soon as its arguments are known.
 
-An argument's value is known by the shape of the example in its description ("like ORD-1001"), by its choices, from a
-tool's result or a variable of its name, or because the agent asked for it.
+An argument's value is known by the shape of the example in its description ("like ORD-1001"), by its choices, by
+its name before it ("order 17"), from a tool's result or a variable of its name, or because the agent asked for it.
 """
 
 from __future__ import annotations
@@ -143,6 +143,9 @@ def _read_value(argument: Mapping[str, Any], text: str, is_answer: bool) -> Any:
         if set(split_words(choice)).issubset(split_words(text)):
             return choice
     kind = str(argument.get("type")).removesuffix(" or null")
+    name_words = "|".join(split_words(argument["name"]))
+    if kind == "string" and (match := re.search(rf"(?i)\b(?:{name_words}) ([\w-]*\d[\w-]*)", text)):
+        return match[1]
     if not is_answer or "one_of" in argument or kind.startswith(("list", "array", "object")):
         return None
     if kind == "boolean":
