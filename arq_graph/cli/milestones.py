@@ -35,6 +35,7 @@ _LEGEND = (
     "%% solid arrow: needed; dashed arrow: one of several alternatives"
 )
 
+_WORKFLOW_HELP = "The agent's task, in words. Write - to read standard input."
 _File = Annotated[Path, Argument(metavar="FILE", help="The milestone file.")]
 
 
@@ -66,15 +67,7 @@ def draw(file: _File) -> None:
 
 
 def author(
-    workflow: Annotated[
-        Path,
-        Option(
-            "--workflow",
-            "-w",
-            metavar="FILE",
-            help="The agent's task, in words. Write - to read standard input.",
-        ),
-    ],
+    workflow: Annotated[Path, Option("--workflow", "-w", metavar="FILE", help=_WORKFLOW_HELP)],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The milestone file to write.")],
     agent: options.AgentOption = None,
     tools: options.Tools = None,

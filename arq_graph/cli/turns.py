@@ -25,6 +25,8 @@ from arq_graph.milestones.turn_level.turn_metrics import TurnMetrics, measure_si
 from arq_graph.milestones.turn_level.turn_steps import TurnStep, read_steps
 
 _MAX_PAIRS = 10
+_AGENT_HELP = "Evaluate this agent, with --model, instead of the model alone."
+_OUT_HELP = "Save every outcome here, one line per step; the same command continues where it stopped."
 _NO_TOOLS = (
     "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
     "will be wrong; name them with --tools"
@@ -39,10 +41,7 @@ def turns(
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
-    agent: Annotated[
-        Path | None,
-        Option("--agent", metavar="AGENT.yaml", help="Evaluate this agent instead of the model alone."),
-    ] = None,
+    agent: Annotated[Path | None, Option("--agent", metavar="AGENT.yaml", help=_AGENT_HELP)] = None,
     mode: options.ModeOption = "arq",
     tools: options.Tools = None,
     limit: Annotated[
@@ -51,13 +50,7 @@ def turns(
     concurrency: Annotated[
         int, options.declare_count("--concurrency", "How many steps to ask at once.", max=64)
     ] = 4,
-    out: Annotated[
-        Path | None,
-        options.declare_file(
-            "--out",
-            "Save every outcome here, one line per step; the same command continues where it stopped.",
-        ),
-    ] = None,
+    out: Annotated[Path | None, options.declare_file("--out", _OUT_HELP)] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Evaluate single turns: given the recorded history, is the next action the recorded one?

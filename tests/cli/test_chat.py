@@ -57,7 +57,7 @@ def test_an_unfinished_turn_is_finished_first_and_a_finished_one_is_shown(cli, s
 
 
 def interrupt_chat(
-    shop: Path, ready: Callable[[IO[str]], object], *options: str, text: str = "", times: int = 1
+    shop: Path, wait_until_ready: Callable[[IO[str]], object], *options: str, text: str = "", presses: int = 1
 ) -> str:
     """Chat in another process, press Ctrl-C once it is ready, and return what it prints to standard error."""
     with subprocess.Popen(
@@ -72,10 +72,10 @@ def interrupt_chat(
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.write(text)
         process.stdin.flush()
-        ready(process.stdout)
+        wait_until_ready(process.stdout)
         err = ""
-        for time in range(times):
-            while time and "arq-graph chat" not in err:
+        for earlier_presses in range(presses):
+            while earlier_presses and "arq-graph chat" not in err:
                 err += process.stderr.readline()
             process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -90,8 +90,8 @@ def interrupt_chat(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_once_or_twice_during_a_model_call_leaves_a_thread_that_can_be_resumed(served, shop, times):
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_once_or_twice_during_a_model_call_leaves_a_thread_that_can_be_resumed(served, shop, presses):
     model_called = threading.Event()
 
     def never_answer(_: Request) -> Reply:
@@ -100,7 +100,7 @@ def test_ctrl_c_once_or_twice_during_a_model_call_leaves_a_thread_that_can_be_re
 
     with Endpoint(never_answer) as endpoint:
         err = interrupt_chat(
-            shop, lambda _: model_called.wait(60), *options(endpoint), text="Where is B-1?\n", times=times
+            shop, lambda _: model_called.wait(60), *options(endpoint), text="Where is B-1?\n", presses=presses
         )
     assert err.count("Interrupted.") == 1
     assert "You said: Where is B-1?" in served("chat", shop, "--thread", "t1").out
@@ -108,8 +108,8 @@ def test_ctrl_c_once_or_twice_during_a_model_call_leaves_a_thread_that_can_be_re
 
 @pytest.mark.slow
 def test_ctrl_c_at_the_prompt_shows_how_to_resume(folder, shop):
-    def prompted(out: IO[str]) -> None:
+    def wait_for_prompt(out: IO[str]) -> None:
         while out.read(1) != ">":
             pass
 
-    assert "--thread t1" in interrupt_chat(shop, prompted)
+    assert "--thread t1" in interrupt_chat(shop, wait_for_prompt)

@@ -61,11 +61,11 @@ def test_a_thread_of_another_program_is_explained_too(cli, shop):
 
 
 def test_without_a_conversation_it_says_how_to_run_one(cli, shop):
-    nowhere = cli("explain")
-    assert (nowhere.code, Path(".arq_graph").exists()) == (1, False)
-    assert "arq-graph demo" in nowhere.err
-    silent = cli("chat", shop, stdin="/quit\n")
-    assert "--thread" not in silent.err
+    without_file = cli("explain")
+    assert (without_file.code, Path(".arq_graph").exists()) == (1, False)
+    assert "arq-graph demo" in without_file.err
+    without_message = cli("chat", shop, stdin="/quit\n")
+    assert "--thread" not in without_message.err
     result = cli("explain")
     assert result.code == 1
     assert "no conversation is saved yet: run one first" in result.words

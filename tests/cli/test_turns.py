@@ -46,7 +46,7 @@ def test_the_offline_model_shows_the_figures_with_their_n(cli, talks):
 
 
 def test_a_run_continues_where_it_stopped_and_asks_again_about_failed_steps(cli, talks):
-    def repeating(request: Request) -> Reply:
+    def answer_as_recorded(request: Request) -> Reply:
         """Answers every step but the second as it was recorded, and takes every order for B-1."""
         if endpoint.calls == 2:
             return status(400, "no")
@@ -54,7 +54,7 @@ def test_a_run_continues_where_it_stopped_and_asks_again_about_failed_steps(cli,
             return text("It is in the workshop.")
         return tool_call("get_order", '{"order_id": "B-1"}')
 
-    with Endpoint(repeating) as endpoint:
+    with Endpoint(answer_as_recorded) as endpoint:
         run = ["turns", str(talks), "--out", "r.jsonl", "--json", "--concurrency", "1", *options(endpoint)]
         first = cli(*run, "--limit", "3")
         assert (first.code, first.lines[0]["metrics"]["errors"]) == (1, 1)
