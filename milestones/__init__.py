@@ -1,4 +1,4 @@
-"""How far a conversation got toward its goal: milestone graphs, goal completion and progress rate, for any agent.
+"""Measure how far conversations of any agent got toward their goal: milestone graphs, goal completion, progress rate.
 
 The public names stand once, in `__init__.pyi`: type checkers read that list, and at run time each name loads its
 module when it is first used.

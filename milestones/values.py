@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 
-def is_same_value(one: Any, other: Any) -> bool:
+def is_same_value(value: Any, other: Any) -> bool:
     """Return whether two JSON values are the same.
 
     - Numbers are compared by value: 1, 1.0 and 1e0 are the same.
@@ -22,7 +22,7 @@ def is_same_value(one: Any, other: Any) -> bool:
     Cost O(size).
     """
     # No recursion: a recorded value may be nested deeper than Python's stack.
-    pairs = [(one, other)]
+    pairs = [(value, other)]
     while pairs:
         a, b = pairs.pop()
         if isinstance(a, str):

@@ -151,11 +151,11 @@ class BookingDesk:
             return []
         return [self._get_entity(domain, self.bookings[domain]["name"])]
 
-    def _has_wanted_booking(self, domain: Any, wanted: Values | None) -> bool:
+    def _has_wanted_booking(self, domain: Any, wanted_booking: Values | None) -> bool:
         booking = self.bookings.get(domain)
-        if booking is None or wanted is None:
-            return booking is wanted
-        for slot, value in wanted.items():
+        if booking is None or wanted_booking is None:
+            return booking is wanted_booking
+        for slot, value in wanted_booking.items():
             accepted_values = [value]
             if value in self.wishes:
                 accepted_values = [entity["name"] for entity in self._list_offers(value)] or accepted_values
@@ -200,17 +200,17 @@ class BookingDesk:
 def _meets(entity: Values, constraints: Values) -> bool:
     """Return True if an entity is as asked for: times are bounds, names match in part, all else must be equal."""
     for slot, constraint in constraints.items():
-        value, wanted = _normalize(entity.get(slot, "")), _normalize(constraint)
-        if wanted == "any":
+        value, required = _normalize(entity.get(slot, "")), _normalize(constraint)
+        if required == "any":
             continue
         if slot == "leave_at":
-            is_met = value >= wanted
+            is_met = value >= required
         elif slot == "arrive_by":
-            is_met = value <= wanted
+            is_met = value <= required
         elif slot == "name":
-            is_met = wanted in value
+            is_met = required in value
         else:
-            is_met = value == wanted
+            is_met = value == required
         if not is_met:
             return False
     return True
@@ -220,11 +220,11 @@ def _has_values(booking: Values, values: Values) -> bool:
     return all(_normalize(booking.get(slot, "")) == _normalize(value) for slot, value in values.items())
 
 
-def _is_same_value(slot: str, booked: Value, wanted: Value) -> bool:
+def _is_same_value(slot: str, booked: Value, accepted: Value) -> bool:
     """Return True if a booking has a value; a place may be named with more words, such as its address."""
     if slot in ("departure", "destination"):
-        return _normalize(wanted) in _normalize(booked)
-    return _normalize(booked) == _normalize(wanted)
+        return _normalize(accepted) in _normalize(booked)
+    return _normalize(booked) == _normalize(accepted)
 
 
 def _normalize(value: Value) -> str:
