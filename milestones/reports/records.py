@@ -158,20 +158,6 @@ class ConversationRecord(Record):
         return self.use_case, self.task.removesuffix(f" ({self.user})")
 
     @property
-    def least_progress(self) -> float | None:
-        """The lower end of the progress rate; None if there is no way to go."""
-        if self.progress_range is None:
-            return None
-        return self.progress_range[0]
-
-    @property
-    def most_progress(self) -> float | None:
-        """The upper end of the progress rate; None if there is no way to go."""
-        if self.progress_range is None:
-            return None
-        return self.progress_range[1]
-
-    @property
     def stopped_at(self) -> str | None:
         """The last milestone on the road that was taken; None unless the goal was certainly missed."""
         if self.goal_completed is False and self.path_taken:

@@ -154,8 +154,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     progress = compute_mean(with_way_to_go, lambda record: record.progress_rate)
     progress_at_least = progress_at_most = progress
     if progress.n < len(with_way_to_go):  # some are undecided
-        progress_at_least = compute_mean(with_way_to_go, lambda record: record.least_progress)
-        progress_at_most = compute_mean(with_way_to_go, lambda record: record.most_progress)
+        progress_at_least, progress_at_most = compute_progress_ends(with_way_to_go)
     pass_hat_k, undecided_tasks = _compute_pass_hat_k(group)
     return Summary(
         conversations=len(group),
@@ -219,6 +218,13 @@ def compute_mean(records: Records, get_value: Callable[[ConversationRecord], flo
         return Mean(n=0, mean=None)
     low, high = share_interval(values, tasks)
     return Mean(n=len(values), mean=clipped_mean(values), low=low, high=high)
+
+
+def compute_progress_ends(records: Records) -> tuple[Mean, Mean]:
+    """Return the means of the lower and of the upper ends of the progress rate, over those that have a way to go."""
+    least = compute_mean(records, lambda record: record.progress_range and record.progress_range[0])
+    most = compute_mean(records, lambda record: record.progress_range and record.progress_range[1])
+    return least, most
 
 
 def _collect_by_task(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from arq_graph.milestones.reports.records import ConversationRecord, Record
-from arq_graph.milestones.reports.summary import Records, compute_mean, compute_rate
+from arq_graph.milestones.reports.summary import Records, compute_progress_ends, compute_rate
 
 NOT_KNOWN = "-"
 CASES = "n"
@@ -112,8 +112,7 @@ def _format_share(records: Records, get_value: Callable[[ConversationRecord], bo
 
 def format_progress(records: Records) -> str:
     """Return the mean progress rate with its interval, or its range if it is undecided in some conversations."""
-    least = compute_mean(records, lambda record: record.least_progress)
-    most = compute_mean(records, lambda record: record.most_progress)
+    least, most = compute_progress_ends(records)
     if not least.n or least.mean != most.mean:
         return format_range(format_number(least.mean), format_number(most.mean))
     return format_number(least.mean) + format_interval(least.low, least.high, ".2f")
