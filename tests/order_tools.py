@@ -40,8 +40,8 @@ def ran(text="it is late", *, tool="get_order", args=A1, status="success", id="c
     return [call, ToolMessage(text, tool_call_id=id, name=tool, status=status)]
 
 
-def called(update):
-    """The calls of an update."""
+def get_calls(update):
+    """Return the calls of an update."""
     messages = [message for message in update.get("messages", ()) if getattr(message, "tool_calls", ())]
     # LangGraph would give another id to a message without one at every look at a write that is not committed yet.
     assert all(message.id for message in messages)

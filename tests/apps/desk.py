@@ -18,7 +18,7 @@ def give_discount(order_id: str, percent: int = 5) -> str:
     return f"{percent}% off {order_id}"
 
 
-def desk(**fields: Any) -> Agent:
+def make_desk(**fields: Any) -> Agent:
     guidelines = [
         Guideline("the customer asks about an order", "look it up and tell its status", tools=[get_order]),
         Guideline("the order is late", "apologise and give a discount", tools=[give_discount]),
@@ -28,22 +28,22 @@ def desk(**fields: Any) -> Agent:
     return Agent("Desk", "You help with orders.", **{"guidelines": guidelines, **fields})
 
 
-def says(text: str) -> dict[str, Any]:
+def make_input(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-def thread(name: str = "1") -> dict[str, Any]:
+def make_thread(name: str = "1") -> dict[str, Any]:
     return {"configurable": {"thread_id": name}}
 
 
-def active(state: dict[str, Any]) -> list[str]:
+def get_active(state: dict[str, Any]) -> list[str]:
     return [match["guideline"] for match in state["guideline_matches"] if match["active"]]
 
 
-def kinds(state: dict[str, Any]) -> list[str]:
+def get_types(state: dict[str, Any]) -> list[str]:
     return [message.type for message in state["messages"]]
 
 
-def late(prompt: Any) -> int:
+def judge_late(prompt: Any) -> int:
     """A judgement: the order is late, as soon as a tool says so."""
     return 9 if any("is late" in line.get("result", "") for line in prompt.turn) else 2

@@ -32,7 +32,7 @@ from arq_graph.nodes import (
     guarded_tools,
     route_calls,
 )
-from tests.apps.desk import desk, kinds, late, says, thread
+from tests.apps.desk import get_types, judge_late, make_desk, make_input, make_thread
 from tests.brain import Brain, brain, get_prompts
 from tests.order_tools import A1, get_order, search
 
@@ -101,11 +101,15 @@ TURNS: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
         [FIRST_WAVE, ["tools", "message"]],
     ),
     "a result changes the prompt of the reply": (
-        {"judge": {"G1": 9, "G2": late}, "call": {"get_order": A1}, "reply": count_rules},
+        {"judge": {"G1": 9, "G2": judge_late}, "call": {"get_order": A1}, "reply": count_rules},
         [FIRST_WAVE, [*FIRST_WAVE, "message"], ["message"]],
     ),
     "a result leads to another call": (
-        {"judge": {"G1": 9, "G2": late}, "call": {"get_order": A1, "give_discount": A1}, "reply": "Late."},
+        {
+            "judge": {"G1": 9, "G2": judge_late},
+            "call": {"get_order": A1, "give_discount": A1},
+            "reply": "Late.",
+        },
         [FIRST_WAVE, [*FIRST_WAVE, "message"], ["tools", "tools", "message"]],
     ),
 }
@@ -118,7 +122,7 @@ def test_eager_turn_decides_the_same_in_fewer_waves(case, runs):
     model, modules = make_waving_model(Brain(**answers), waves)
     outcomes = []
     for chat_model, eager in ((model, True), (brain(**answers), False)):
-        app = create_guided_agent(chat_model, desk(), eager=eager)
+        app = create_guided_agent(chat_model, make_desk(), eager=eager)
         parts = runs.stream(app, QUESTION, stream_mode=["values", "custom"])
         events = [event for mode, event in parts if mode == "custom"]
         state = [state for mode, state in parts if mode == "values"][-1]
@@ -182,13 +186,13 @@ def test_tool_that_no_match_grants_leaves_no_trace():
     refusal = errors.RefusalError("no", "no")
     call = {"get_order": A1, "give_discount": lambda _: refusal}
     for judge, ran in (({}, []), ({"G1": 9}, ["get_order"])):
-        app = create_guided_agent(brain(judge=judge, call=call), desk(), eager=True, mode="direct")
+        app = create_guided_agent(brain(judge=judge, call=call), make_desk(), eager=True, mode="direct")
         state = app.invoke(QUESTION)
         assert [message.name for message in state["messages"] if message.type == "tool"] == ran
         assert {record["tool"] for record in state["tool_insights"]} == set(ran)
     model = brain(judge={"G1": 9}, call={"get_order": lambda _: refusal})
     with pytest.raises(errors.RefusalError):
-        create_guided_agent(model, desk(), eager=True, mode="direct").invoke(QUESTION)
+        create_guided_agent(model, make_desk(), eager=True, mode="direct").invoke(QUESTION)
 
 
 def test_prompt_of_a_tool_asked_ahead_differs_only_at_its_end():
@@ -196,7 +200,7 @@ def test_prompt_of_a_tool_asked_ahead_differs_only_at_its_end():
     prompts = []
     for eager in (True, False):
         model = brain(**answers)
-        create_guided_agent(model, desk(), eager=eager).invoke(QUESTION)
+        create_guided_agent(model, make_desk(), eager=eager).invoke(QUESTION)
         prompts.append(get_prompts(model, "tools"))
     eager_prompts, plain_prompts = prompts
     ahead = next(prompt for prompt in eager_prompts if "get_order" in prompt.now["candidates"])
@@ -211,9 +215,9 @@ def test_tool_beyond_max_ahead_is_asked_about_once_it_is_granted():
     waves = [["matcher", "tools"], ["tools"], ["message"], ["matcher", "tools"], ["message"]]
     model, modules = make_waving_model(Brain({"G2": 9}), waves)
     strategy = ToolCalling(max_speculative_tools=1)
-    app = create_guided_agent(model, desk(), strategy=strategy, eager=True, checkpointer=MemorySaver())
+    app = create_guided_agent(model, make_desk(), strategy=strategy, eager=True, checkpointer=MemorySaver())
     for text in ("It is late.", "Hello?"):
-        app.invoke(says(text), thread())
+        app.invoke(make_input(text), make_thread())
     assert split_waves(modules, waves) == waves
     # In the second turn, the tool that was granted before is asked about first.
     candidates = [prompt.now["candidates"] for prompt in get_prompts(model, "tools")]
@@ -224,7 +228,7 @@ def test_step_with_condition_functions_is_asked_ahead_too(runs):
     guidelines = [Guideline(bool, "greet", id="A"), Guideline(lambda _: False, "greet", id="B")]
     other = Agent("Other", "You help.", guidelines)
     model, modules = make_waving_model(Brain({"A": 9}), [["matcher", "matcher"]])
-    node = Parallel(GuidelineMatcher(model, desk()), GuidelineMatcher(model, other))
+    node = Parallel(GuidelineMatcher(model, make_desk()), GuidelineMatcher(model, other))
     matches = runs.invoke(node, QUESTION)["guideline_matches"]
     assert [record["guideline"] for record in matches if record["active"]] == ["G4", "A"]
     assert modules == ["matcher", "matcher"]
@@ -244,26 +248,26 @@ def test_turn_that_failed_while_drafting_resumes_without_running_a_tool_twice(co
     app = create_guided_agent(model, agent, eager=True, checkpointer=MemorySaver())
     run_input: Any = QUESTION
     if confirm:
-        app.invoke(QUESTION, thread())
+        app.invoke(QUESTION, make_thread())
         run_input = Command(resume={"decisions": [{"type": "approve"}]})
     with pytest.raises(RuntimeError):
-        app.invoke(run_input, thread(), durability="sync")
-    state = resume_or_invoke(app, None, thread())
-    assert (kinds(state), state["messages"][-1].text) == (["human", "ai", "tool", "ai"], "It is late.")
+        app.invoke(run_input, make_thread(), durability="sync")
+    state = resume_or_invoke(app, None, make_thread())
+    assert (get_types(state), state["messages"][-1].text) == (["human", "ai", "tool", "ai"], "It is late.")
     assert ran == ["A-1"]
 
 
 def make_confirming_app(model, confirm, **options):
-    agent = desk(confirm={"get_order": confirm})
+    agent = make_desk(confirm={"get_order": confirm})
     return create_guided_agent(model, agent, eager=True, mode="direct", checkpointer=MemorySaver(), **options)
 
 
 def test_new_message_on_a_waiting_turn_answers_its_call_before_the_next_one():
     model = brain({"G1": 9}, {"get_order": A1})
     app = make_confirming_app(model, "operator")
-    app.invoke(QUESTION, thread())
-    state = app.invoke(says("Well?"), thread())
-    assert kinds(state) == ["human", "ai", "tool", "human", "ai"]
+    app.invoke(QUESTION, make_thread())
+    state = app.invoke(make_input("Well?"), make_thread())
+    assert get_types(state) == ["human", "ai", "tool", "human", "ai"]
     lines = [[line["id"] for line in prompt.lines] for prompt in get_prompts(model, "tools")[2:]]
     assert lines == [["M1", "T1", "M2"]] * 2
 
@@ -272,8 +276,8 @@ def test_no_reply_is_drafted_while_confirmed_calls_are_made():
     model = brain({"G1": 9}, {"get_order": [A1, {"order_id": "A-2"}]})
     app = make_confirming_app(model, "customer")
     for text in ("Where are A-1 and A-2?", "Yes"):
-        state = app.invoke(says(text), thread())
-    assert kinds(state) == ["human", "ai", "human", "ai", "tool", "ai", "tool", "ai"]
+        state = app.invoke(make_input(text), make_thread())
+    assert get_types(state) == ["human", "ai", "human", "ai", "tool", "ai", "tool", "ai"]
     assert len(get_prompts(model, "message")) == 2
 
 
@@ -282,7 +286,7 @@ def test_agrees_function_is_called_once_for_an_answer():
     strategy = ToolCalling(agrees=lambda answer, _: answers.append(answer))
     app = make_confirming_app(brain({"G1": 9}, {"get_order": A1}), "customer", strategy=strategy)
     for text in ("Where is A-1?", "Yes"):
-        app.invoke(says(text), thread())
+        app.invoke(make_input(text), make_thread())
     assert answers == ["Yes"]
 
 
@@ -297,7 +301,7 @@ class ChatState:
 
 @pytest.mark.filterwarnings("error")
 def test_parallel_works_in_any_graph():
-    agent, model = desk(), brain({"G1": 9}, {"get_order": A1}, "It is late.")
+    agent, model = make_desk(), brain({"G1": 9}, {"get_order": A1}, "It is late.")
     node_types = (GuidelineMatcher, ToolCaller, MessageReviser)
     parallel = Parallel(*(node_type(model, agent, messages_key="chat") for node_type in node_types))
     graph = StateGraph(ChatState)
@@ -315,13 +319,13 @@ def test_parallel_works_in_any_graph():
 
 def test_invalid_steps_and_strategies_are_refused():
     with pytest.raises(errors.InputError, match="give nodes that ask a model"):
-        Parallel(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
+        Parallel(GuidelineMatcher(brain(), make_desk()), guarded_tools(make_desk()))
     with pytest.raises(errors.InputError, match="takes the nodes that it is to run"):
         Parallel()
-    matchers = [GuidelineMatcher(brain(), desk(), messages_key=key) for key in ("messages", "chat")]
+    matchers = [GuidelineMatcher(brain(), make_desk(), messages_key=key) for key in ("messages", "chat")]
     with pytest.raises(
         errors.InputError, match=r"nodes\[1\]: messages_key is 'chat', but nodes\[0\] has 'messages'"
     ):
         Parallel(*matchers)
     with pytest.raises(errors.InputError, match='eager is for strategy="tools"'):
-        create_guided_agent(brain(), desk(), strategy="pre-act", eager=True)
+        create_guided_agent(brain(), make_desk(), strategy="pre-act", eager=True)

@@ -32,17 +32,17 @@ from arq_graph import (
     verify,
 )
 from arq_graph.nodes import MessageBlueprint
-from tests.apps.desk import active, desk, kinds, late, says, thread
+from tests.apps.desk import get_active, get_types, judge_late, make_desk, make_input, make_thread
 from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1, get_order
 from tests.reasoning.endpoint import Endpoint, ok
 
-ASKED = says("Where is A-1?")
+ASKED = make_input("Where is A-1?")
 
 
 def run_turn(model, agent=None, turn_input=ASKED, **options):
     """Run a turn and return the state."""
-    return create_guided_agent(model, agent or desk(), mode="direct", **options).invoke(turn_input)
+    return create_guided_agent(model, agent or make_desk(), mode="direct", **options).invoke(turn_input)
 
 
 def list_results(state):
@@ -53,9 +53,9 @@ def list_results(state):
 def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool_gets_its_round(strategy):
     calls = {"call": {"get_order": A1, "give_discount": A1}}
     moves = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
-    model = brain(judge={"G1": 9, "G2": late}, **(calls if strategy == "tools" else moves))
+    model = brain(judge={"G1": 9, "G2": judge_late}, **(calls if strategy == "tools" else moves))
     state = run_turn(model, strategy=strategy)
-    assert active(state) == ["G1", "G2", "G4"]
+    assert get_active(state) == ["G1", "G2", "G4"]
     assert [text for text, _ in list_results(state)] == ["A-1 is late", "5% off A-1"]
     reply = get_prompts(model, "message")[-1]
     assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1", "G2", "G4"]
@@ -63,7 +63,9 @@ def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool
 
 def test_several_calls_of_one_tool_run_each_in_its_own_task():
     model = brain(judge={"G1": 9}, call={"get_order": [A1, {"order_id": "A-2"}]})
-    tasks = create_guided_agent(model, desk()).stream(says("Where are A-1 and A-2?"), stream_mode="tasks")
+    tasks = create_guided_agent(model, make_desk()).stream(
+        make_input("Where are A-1 and A-2?"), stream_mode="tasks"
+    )
     started = [task["input"] for task in tasks if task["name"] == "tools" and "input" in task]
     assert [[call["args"]["order_id"] for call in task] for task in started] == [["A-1"], ["A-2"]]
 
@@ -73,18 +75,18 @@ def test_a_model_that_repeats_a_call_makes_it_once(strategy):
     model = brain(judge={"G1": 9}, moves=[act("get_order", A1)])
     state = run_turn(model, strategy=strategy)
     assert list_results(state) == [("A-1 is late", "success")]
-    assert kinds(state)[-1] == "ai"
+    assert get_types(state)[-1] == "ai"
 
 
 def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tools():
     agent = Agent("Desk", "You are polite.", [Guideline("the customer greets", "greet back")])
     model = brain(judge={"G1": 9}, reply="Hello!")
-    state = run_turn(model, agent, says("Hi"))
-    assert (active(state), state["messages"][-1].text) == (["G1"], "Hello!")
+    state = run_turn(model, agent, make_input("Hi"))
+    assert (get_active(state), state["messages"][-1].text) == (["G1"], "Hello!")
     assert get_prompts(model, "tools") == []
     model = brain(call={"get_order": A1})
     state = run_turn(model, Agent("Desk", "You help with orders.", tools=[get_order]))
-    assert kinds(state) == ["human", "ai", "tool", "ai"]
+    assert get_types(state) == ["human", "ai", "tool", "ai"]
     assert get_prompts(model, "matcher") == []
 
 
@@ -93,7 +95,7 @@ def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
     calls = {"get_order": lambda _: {"order_id": f"A-{next(orders)}"}}
     state = run_turn(brain(judge={"G1": 9}, call=calls))
     assert len(list_results(state)) == 3
-    assert kinds(state)[-1] == "ai"
+    assert get_types(state)[-1] == "ai"
 
 
 TIER = Variable("tier", "How good a customer they are.", settable=True)
@@ -103,23 +105,25 @@ CREDIT = Variable("credit", "What they may spend.")
 
 def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_the_model():
     app = create_guided_agent(
-        model := brain(), desk(variables=[TIER, SINCE, CREDIT]), checkpointer=MemorySaver()
+        model := brain(), make_desk(variables=[TIER, SINCE, CREDIT]), checkpointer=MemorySaver()
     )
-    app.invoke({**says("Hi"), "variables": {"tier": "gold"}}, thread())
-    app.invoke({**says("Hello?"), "variables": {"since": 2021}}, thread())  # which leaves the other as it was
+    app.invoke({**make_input("Hi"), "variables": {"tier": "gold"}}, make_thread())
+    app.invoke(
+        {**make_input("Hello?"), "variables": {"since": 2021}}, make_thread()
+    )  # which leaves the other as it was
     shown = [prompt.section("variables") for prompt in get_prompts(model, "message")]
     assert ["gold" in str(variables) for variables in shown] == [True, True]
     with pytest.raises(errors.InputError, match="'credit' cannot be set by callers of the app"):
-        app.invoke({**says("Hi"), "variables": {"credit": 10**9}}, thread())
+        app.invoke({**make_input("Hi"), "variables": {"credit": 10**9}}, make_thread())
     with pytest.raises(
         errors.InputError, match="`variables` must be a mapping of names to values, but is 'gold'"
     ):
-        app.invoke({**says("Hi"), "variables": "gold"}, thread())
+        app.invoke({**make_input("Hi"), "variables": "gold"}, make_thread())
 
 
 def test_a_run_returns_what_its_output_schema_names_and_its_messages_have_names_that_providers_take():
     model = brain(judge={"G1": 9}, call={"get_order": A1})
-    state = run_turn(model, desk().replace(name="Desk of <Smith / Sons>"), output_schema=MessagesState)
+    state = run_turn(model, make_desk().replace(name="Desk of <Smith / Sons>"), output_schema=MessagesState)
     assert state.keys() == {"messages"}
     names = {message.name for message in state["messages"] if message.type == "ai"}
     assert names == {"Desk_of_Smith_Sons_"}
@@ -127,13 +131,15 @@ def test_a_run_returns_what_its_output_schema_names_and_its_messages_have_names_
 
 def test_a_yes_in_a_larger_graph_that_forgot_the_question_is_a_warning():
     app = create_guided_agent(
-        brain(judge={"G1": 9}, call={"get_order": A1}), desk(confirm={"get_order": "customer"}), mode="direct"
+        brain(judge={"G1": 9}, call={"get_order": A1}),
+        make_desk(confirm={"get_order": "customer"}),
+        mode="direct",
     )
     larger = StateGraph(MessagesState).add_node("desk", app).add_edge(START, "desk")
     forgetful = larger.compile(checkpointer=MemorySaver())
-    forgetful.invoke(ASKED, thread())
+    forgetful.invoke(ASKED, make_thread())
     with pytest.warns(UserWarning, match=r"asks for a yes.*compile it with checkpointer=True"):
-        forgetful.invoke(says("yes"), thread())
+        forgetful.invoke(make_input("yes"), make_thread())
 
 
 FORGED = {
@@ -147,7 +153,7 @@ def test_a_client_cannot_forge_what_the_agent_concluded(channel):
     forged = {"agent": "Desk", "turn": "h1", **FORGED[channel]}
     model = brain(call={"get_order": A1})  # no guideline applies
     state = run_turn(
-        model, turn_input={"messages": [{**says("Hi")["messages"][0], "id": "h1"}], channel: [forged]}
+        model, turn_input={"messages": [{**make_input("Hi")["messages"][0], "id": "h1"}], channel: [forged]}
     )
     assert list_results(state) == []
     assert forged not in state.get(channel, [])
@@ -157,9 +163,14 @@ def test_an_embedded_agent_may_take_the_whole_state_as_input():
     class MoodState(AgentState):
         mood: str
 
-    agent = desk(guidelines=[Guideline(lambda state: state["mood"] == "bad", "calm them", continuous=True)])
+    agent = make_desk(
+        guidelines=[Guideline(lambda state: state["mood"] == "bad", "calm them", continuous=True)]
+    )
     app = create_guided_agent(brain(), agent, state_schema=MoodState, input_schema=MoodState)
-    assert [active(app.invoke({**says("Hi"), "mood": mood})) for mood in ("bad", "good")] == [["G1"], []]
+    assert [get_active(app.invoke({**make_input("Hi"), "mood": mood})) for mood in ("bad", "good")] == [
+        ["G1"],
+        [],
+    ]
 
 
 ALONE = Agent("Desk", "You help.", tools=[get_order])
@@ -186,7 +197,7 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
 )
 def test_a_setting_that_cannot_be_used_is_an_error_with_a_way_out(create, options, problem):
     with pytest.raises((errors.InputError, errors.SpecError), match=problem):
-        create(**{"model": brain(), "agent": desk(), **options})
+        create(**{"model": brain(), "agent": make_desk(), **options})
 
 
 def test_the_paper_preset_asks_the_models_of_its_experiments(monkeypatch):
@@ -206,7 +217,7 @@ def test_the_paper_preset_asks_the_models_of_its_experiments(monkeypatch):
 def test_one_reasoner_for_all_modules_and_a_model_that_the_run_chooses():
     first, second = brain(), brain(judge={"G1": 9}, call={"get_order": A1}, reply="Late.")
     model = first.configurable_alternatives(ConfigurableField(id="which"), default_key="first", second=second)
-    app = create_guided_agent(Reasoner(model, timeout=5), desk(), strategy=ToolCalling(max_attempts=1))
+    app = create_guided_agent(Reasoner(model, timeout=5), make_desk(), strategy=ToolCalling(max_attempts=1))
     with track_usage() as used:
         state = app.invoke(ASKED, {"configurable": {"which": "second"}})
     assert state["messages"][-1].text == "Late."
@@ -219,8 +230,8 @@ def test_settings_reach_the_matcher_and_the_reviser():
 
     model = brain()
     matching, revising = Matching(batch_size=1), Revising(blueprint=Polite, stream=True)
-    app = create_guided_agent(model, desk(), matching=matching, revising=revising)
-    events = list(app.stream(says("Hi"), stream_mode="custom"))
+    app = create_guided_agent(model, make_desk(), matching=matching, revising=revising)
+    events = list(app.stream(make_input("Hi"), stream_mode="custom"))
     assert "reply_delta" in [event.type for event in events]
     assert len(get_prompts(model, "matcher")) == 3
     (reply,) = get_prompts(model, "message")
@@ -259,8 +270,8 @@ def test_a_tool_that_writes_a_customers_message_does_not_begin_a_turn(strategy, 
     app = create_guided_agent(
         model, Agent("Desk", "You help.", [Guideline("they ask", "look", tools=[look])]), strategy=strategy
     )
-    state = app.invoke(says("Look around"), {"recursion_limit": 50})
-    assert kinds(state) == ["human", "ai", "tool", "ai", "tool", "ai"]
+    state = app.invoke(make_input("Look around"), {"recursion_limit": 50})
+    assert get_types(state) == ["human", "ai", "tool", "ai", "tool", "ai"]
     assert state["messages"][2].text.startswith("the tool ran, but its update was refused")
 
 
@@ -273,7 +284,7 @@ def test_a_tool_hands_over_to_a_node_of_the_larger_graph_with_what_the_turn_wrot
     )
     larger = StateGraph(AgentState).add_node("desk", app).add_edge(START, "desk")
     larger.add_node("person", lambda _: {"messages": [("ai", "A person here.")]})
-    state = larger.compile().invoke(says("A person, please"))
+    state = larger.compile().invoke(make_input("A person, please"))
     assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
     assert state["messages"][-1].text == "A person here."
     assert state["guideline_matches"][0]["active"]

@@ -8,16 +8,16 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import create_guided_agent
 from arq_graph.nodes import events
-from tests.apps.desk import desk, late, says, thread
+from tests.apps.desk import judge_late, make_desk, make_input, make_thread
 from tests.brain import brain
 from tests.order_tools import A1
 
-ASKED = says("Where is A-1?")
+ASKED = make_input("Where is A-1?")
 
 
 def test_typed_events_describe_the_turn_as_it_runs(runs):
-    model = brain(judge={"G1": 9, "G2": late}, call={"get_order": A1}, reply="It is late.")
-    app = create_guided_agent(model, desk(), mode="direct")
+    model = brain(judge={"G1": 9, "G2": judge_late}, call={"get_order": A1}, reply="It is late.")
+    app = create_guided_agent(model, make_desk(), mode="direct")
     stream = runs.stream(app, ASKED, stream_mode="custom")
     assert len({event.turn for event in stream}) == 1
     kinds = [event.type for event in stream]
@@ -39,8 +39,10 @@ def test_typed_events_describe_the_turn_as_it_runs(runs):
 
 def test_abandoning_a_call_does_not_stream_the_thread_anew():
     model = brain(judge={"G1": 9}, call={"get_order": A1})
-    graph = create_guided_agent(model, desk(confirm={"get_order": "operator"}), checkpointer=MemorySaver())
-    graph.invoke(ASKED, thread())
-    parts = graph.stream(says("Never mind"), thread(), stream_mode="messages")
+    graph = create_guided_agent(
+        model, make_desk(confirm={"get_order": "operator"}), checkpointer=MemorySaver()
+    )
+    graph.invoke(ASKED, make_thread())
+    parts = graph.stream(make_input("Never mind"), make_thread(), stream_mode="messages")
     shown = [(message.type, message.text[:9]) for message, _ in parts if message.type != "remove"]
     assert shown == [("tool", "abandoned"), ("ai", "")]

@@ -11,7 +11,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from arq_graph import create_guided_agent, errors
 from arq_graph.milestones import Verdict, parse_milestones, read_transcript, score
 from arq_graph.nodes import ProgressTracker
-from tests.apps.desk import desk, late, says
+from tests.apps.desk import judge_late, make_desk, make_input
 from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1
 
@@ -41,9 +41,9 @@ def test_the_reply_counts_in_its_own_turn_and_a_planner_sees_the_next_milestones
     script: dict[str, Any] = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
     if strategy == "tools":
         script = {"call": {"get_order": A1, "give_discount": A1}}
-    model = brain({"G1": 9, "G2": late}, reply="Goodbye!", **script)
-    app = create_guided_agent(model, desk(), strategy=strategy, eager=eager, milestones=GRAPH)
-    state = app.invoke(says("Where is A-1?"))
+    model = brain({"G1": 9, "G2": judge_late}, reply="Goodbye!", **script)
+    app = create_guided_agent(model, make_desk(), strategy=strategy, eager=eager, milestones=GRAPH)
+    state = app.invoke(make_input("Where is A-1?"))
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
     assert score(GRAPH, read_transcript(state["messages"])).progress_rate == 1.0
     shown = [prompt.now["next_milestones"] for prompt in get_prompts(model, "planner")]
@@ -53,9 +53,9 @@ def test_the_reply_counts_in_its_own_turn_and_a_planner_sees_the_next_milestones
 
 def test_each_change_of_progress_is_an_event_and_nothing_else_is():
     model = brain(moves=[act("get_order", A1), say()], judge={"G1": 9}, reply="It is late.")
-    app = create_guided_agent(model, desk(), strategy="react", milestones=GRAPH)
-    events = list(app.stream(says("Where is A-1?"), stream_mode="custom"))
-    assert {event.agent for event in events} == {desk().name}
+    app = create_guided_agent(model, make_desk(), strategy="react", milestones=GRAPH)
+    events = list(app.stream(make_input("Where is A-1?"), stream_mode="custom"))
+    assert {event.agent for event in events} == {make_desk().name}
     changes = [event for event in events if event.type == "progress_made"]
     assert [event.newly_reached for event in changes] == [("Start",), ("get_order",)]
     # Three milestones on the only road, and End, each of weight 1.
@@ -66,10 +66,14 @@ def test_a_judge_decides_what_code_leaves_open():
     def judge(graph, transcript, observations):
         return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
 
-    turn_input = says("Grr, I am so angry!")
-    app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
+    turn_input = make_input("Grr, I am so angry!")
+    app = create_guided_agent(
+        brain(reply="All is well now."), make_desk(), milestones=FOR_A_JUDGE, judge=judge
+    )
     assert app.invoke(turn_input)["progress"][-1]["goal_completed"] is True
-    without = create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE).invoke(turn_input)["progress"][-1]
+    without = create_guided_agent(brain(), make_desk(), milestones=FOR_A_JUDGE).invoke(turn_input)[
+        "progress"
+    ][-1]
     assert without.get("goal_completed") is None
     assert (without["progress_range"], without["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
 
@@ -77,7 +81,7 @@ def test_a_judge_decides_what_code_leaves_open():
 def test_a_graph_that_cannot_be_measured_on_is_an_error_before_anything_runs():
     endless = parse_milestones("- {name: Start, type: NFC}")
     with pytest.raises(errors.SpecError, match="no milestone named 'End'"):
-        create_guided_agent(brain(), desk(), milestones=endless)
+        create_guided_agent(brain(), make_desk(), milestones=endless)
     with pytest.raises(errors.InputError, match=r"read_milestones"):
         ProgressTracker("milestones.yaml")  # type: ignore[arg-type]
 

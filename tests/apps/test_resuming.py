@@ -10,12 +10,12 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
 from arq_graph import Guideline, Variable, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
-from tests.apps.desk import desk, kinds, says, thread
+from tests.apps.desk import get_types, make_desk, make_input, make_thread
 from tests.brain import brain, get_prompts
 from tests.order_tools import A1
 
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
-ASKED = says("Where is A-1?")
+ASKED = make_input("Where is A-1?")
 SENT = {"messages": [HumanMessage("Where is A-1?", id="m1")]}
 
 
@@ -41,24 +41,26 @@ class Desk:
             self.ran.append(order_id)
             return "it is late"
 
-        agent = desk(guidelines=[Guideline("they ask", "look it up", tools=[get_order])], **fields)
+        agent = make_desk(guidelines=[Guideline("they ask", "look it up", tools=[get_order])], **fields)
         self.app = create_guided_agent(self.model, agent, mode="direct", checkpointer=MemorySaver())
 
     def break_off(self):
         with pytest.raises(Broken):
-            self.app.invoke(ASKED, thread(), durability="sync")
+            self.app.invoke(ASKED, make_thread(), durability="sync")
         self.broken = ""
 
     def resume(self, input, **options):
-        return resume_or_invoke(self.app, input, thread(), **options)
+        return resume_or_invoke(self.app, input, make_thread(), **options)
 
 
 def test_an_interrupted_turn_is_finished_before_the_next_one_begins(runs):
     desk = Desk("message")
     desk.break_off()
-    turn_input = says("Thanks")
-    state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, turn_input, thread(), durability="sync")
-    assert kinds(state) == ["human", "ai", "tool", "ai"] * 2
+    turn_input = make_input("Thanks")
+    state = runs.call(
+        resume_or_invoke, aresume_or_invoke, desk.app, turn_input, make_thread(), durability="sync"
+    )
+    assert get_types(state) == ["human", "ai", "tool", "ai"] * 2
     assert [m.text for m in state["messages"] if m.type == "human"] == ["Where is A-1?", "Thanks"]
     assert desk.ran == ["A-1", "A-1"]  # once in each turn: what was committed is not repeated
 
@@ -69,15 +71,17 @@ def test_a_message_that_no_model_can_read_does_not_block_the_thread(runs):
     for input in (sent, sent, None):
         with pytest.raises(errors.InputError, match="kind 'file'"):
             desk.resume(input)
-    state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, says("Where is A-1?"), thread())
-    assert kinds(state) == ["human", "human", "ai", "tool", "ai"]
+    state = runs.call(
+        resume_or_invoke, aresume_or_invoke, desk.app, make_input("Where is A-1?"), make_thread()
+    )
+    assert get_types(state) == ["human", "human", "ai", "tool", "ai"]
 
 
 def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_continued(runs):
     desk = Desk("message")
     desk.break_off()
-    for turn_input, messages in ((None, 4), (None, 4), (says("Thanks"), 8)):
-        state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, turn_input, thread())
+    for turn_input, messages in ((None, 4), (None, 4), (make_input("Thanks"), 8)):
+        state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, turn_input, make_thread())
         assert len(state["messages"]) == messages
     assert desk.ran == ["A-1", "A-1"]
 
@@ -88,19 +92,19 @@ def test_a_message_that_is_sent_again_gets_one_reply(runs, place):
     with pytest.raises(Broken):
         desk.resume(SENT)
     desk.broken = ""
-    first = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, SENT, thread())
+    first = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, SENT, make_thread())
     calls = len(desk.model.calls)
-    again = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, SENT, thread())
-    assert kinds(first) == ["human", "ai", "tool", "ai"]
+    again = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, SENT, make_thread())
+    assert get_types(first) == ["human", "ai", "tool", "ai"]
     assert (again, len(desk.model.calls), desk.ran) == (first, calls, ["A-1"])
 
 
 def test_other_words_under_the_same_id_and_the_same_message_in_a_fork_are_answered():
     desk = Desk()
-    before = desk.app.update_state(thread(), {"messages": [("ai", "Hello")]}, as_node="message")
+    before = desk.app.update_state(make_thread(), {"messages": [("ai", "Hello")]}, as_node="message")
     for input, where, reply in (
-        (SENT, thread(), "Here: 0."),
-        ({"messages": [HumanMessage("And A-2?", id="m1")]}, thread(), "Here: 1."),
+        (SENT, make_thread(), "Here: 0."),
+        ({"messages": [HumanMessage("And A-2?", id="m1")]}, make_thread(), "Here: 1."),
         (SENT, before, "Here: 2."),
     ):
         state = resume_or_invoke(desk.app, input, where)
@@ -119,28 +123,28 @@ def test_a_refused_input_does_not_block_the_next_one():
     with pytest.raises(errors.InputError, match="credit"):
         desk.resume({**ASKED, "variables": {"credit": 9}}, durability="exit")
     assert desk.resume(None).get("messages", []) == []
-    assert kinds(desk.resume(says("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
+    assert get_types(desk.resume(make_input("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
 
 
 def test_a_new_message_on_an_interrupted_turn_keeps_what_was_committed():
     desk = Desk("message")
     desk.break_off()
-    state = desk.app.invoke(says("Hello?"), thread())
-    assert kinds(state)[:4] == ["human", "ai", "tool", "human"]
+    state = desk.app.invoke(make_input("Hello?"), make_thread())
+    assert get_types(state)[:4] == ["human", "ai", "tool", "human"]
     assert state["messages"][2].status == "success"
 
 
 def test_a_call_that_waits_for_an_operator_still_waits_after_other_inputs_and_bad_answers():
     desk = Desk(confirm={"get_order": "operator"})
-    desk.app.invoke(SENT, thread())
+    desk.app.invoke(SENT, make_thread())
     assert desk.resume(SENT)["__interrupt__"]
     bad = Command(resume={"decisions": []})
-    for turn_input, problem in ((says("Hello?"), "waits for an answer"), (bad, "got 0")):
+    for turn_input, problem in ((make_input("Hello?"), "waits for an answer"), (bad, "got 0")):
         with pytest.raises(errors.InputError, match=problem):
             desk.resume(turn_input)
         assert desk.resume(None)["__interrupt__"]
     assert desk.ran == []
-    assert kinds(desk.resume(APPROVE)) == ["human", "ai", "tool", "ai"]
+    assert get_types(desk.resume(APPROVE)) == ["human", "ai", "tool", "ai"]
     with pytest.raises(errors.InputError, match="nothing waits for this answer"):
         desk.resume(APPROVE)
     assert desk.ran == ["A-1"]
@@ -150,22 +154,22 @@ def test_an_interrupt_while_resuming_is_noticed_in_every_stream_mode():
     desk = Desk("matcher", confirm={"get_order": "operator"})
     desk.break_off()
     with pytest.raises(errors.InputError, match="waits for an answer"):
-        desk.resume(says("Hello?"), stream_mode="updates")
+        desk.resume(make_input("Hello?"), stream_mode="updates")
 
 
 def test_an_abandoned_call_is_answered_and_shown_to_the_model():
     desk = Desk(confirm={"get_order": "operator"})
-    desk.app.invoke(ASKED, thread())
-    state = desk.app.invoke(says("Never mind"), thread())
-    assert (desk.ran, kinds(state)[:4]) == ([], ["human", "ai", "tool", "human"])
+    desk.app.invoke(ASKED, make_thread())
+    state = desk.app.invoke(make_input("Never mind"), make_thread())
+    assert (desk.ran, get_types(state)[:4]) == ([], ["human", "ai", "tool", "human"])
     calls = {call["id"] for m in state["messages"][:3] if m.type == "ai" for call in m.tool_calls}
     assert calls == {m.tool_call_id for m in state["messages"] if m.type == "tool"}
     line = next(line for line in get_prompts(desk.model, "tools")[-1].lines if line["id"] == "T1")
     assert (line["error"], line["result"].startswith("abandoned")) == (True, True)
 
 
-@pytest.mark.parametrize(("checkpointer", "config"), [(None, thread()), (MemorySaver(), {})])
+@pytest.mark.parametrize(("checkpointer", "config"), [(None, make_thread()), (MemorySaver(), {})])
 def test_without_a_stored_thread_the_error_says_what_to_do(checkpointer, config):
-    app = create_guided_agent("offline", desk(), checkpointer=checkpointer)
+    app = create_guided_agent("offline", make_desk(), checkpointer=checkpointer)
     with pytest.raises(errors.InputError, match="a checkpointer, and `configurable` a thread_id"):
         resume_or_invoke(app, ASKED, config)

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from arq_graph import Agent, Guideline, create_preact_agent
 from arq_graph.nodes import PreActPlanner, ReActPlanner, events
 from tests.brain import act, brain, get_prompts, say
-from tests.order_tools import A1, called, cancel, get_order, ran
+from tests.order_tools import A1, cancel, get_calls, get_order, ran
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
 BOTH = pytest.mark.parametrize("node", [PreActPlanner, ReActPlanner])
@@ -49,7 +49,7 @@ def get_reply(update):
 def test_the_first_step_is_the_action_that_is_taken(node, mode):
     fields = {"previous_steps": "I asked everybody.", "observation": "empty"} if node is PreActPlanner else {}
     update, prompts = plan([act("get_order", A1, **fields)], node=node, mode=mode)
-    assert (called(update), len(prompts)) == ([("get_order", A1)], 1)
+    assert (get_calls(update), len(prompts)) == ([("get_order", A1)], 1)
     record = update["plan"][-1]
     # Nothing was done before a tool ran, whatever the model says.
     assert (record["previous_steps"], record["observation"], record["version"]) == (None, None, 1)
@@ -90,7 +90,7 @@ def test_what_contradicts_the_plan_changes_it_and_the_plan_says_what_and_why(mes
     fields = {**CHANGE, "observation": observation}
     moves = [act("list_orders", **{**fields, "change": None}), act("list_orders", **fields)]
     update, prompts = plan(moves, messages=messages, state={"plan": [PLAN]})
-    assert called(update) == [("list_orders", {})]
+    assert get_calls(update) == [("list_orders", {})]
     assert update["plan"][-1]["changes"] == [{"version": 2, **CHANGE["change"]}]
     assert (update["plan"][-1]["observation"], len(prompts)) == (recorded, 2)
     assert "say what changes in the plan, and why" in prompts[1].complaint
@@ -112,10 +112,10 @@ def test_code_classifies_a_result_by_its_form():
 def test_a_failed_call_is_made_once_more_and_a_model_that_insists_ends_the_turn(node):
     again = [act("get_order", A1, **CHANGE)]
     update, _ = plan(again, node=node, messages=FAILED, state={"plan": [PLAN]})
-    assert called(update) == [("get_order", A1)]
+    assert get_calls(update) == [("get_order", A1)]
     twice = [*FAILED, *ran("ConnectionError: no answer", status="error")]
     update, prompts = plan(again, node=node, messages=twice, state={"plan": [PLAN]})
-    assert (called(update), get_reply(update), len(prompts)) == ([], DESK.fallback, 3)
+    assert (get_calls(update), get_reply(update), len(prompts)) == ([], DESK.fallback, 3)
     assert update["plan"][-1]["call"] is None
     assert "has failed already" in update["plan"][-1]["faults"][-1]
 
@@ -126,7 +126,7 @@ def test_a_call_that_no_active_guideline_grants_is_refused_and_the_model_is_told
     inactive = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": False, "matched": False}
     moves = [act("cancel", A1), say("That is not possible.")]
     update, prompts = plan(moves, node=node, agent=agent, state={"guideline_matches": [inactive]})
-    assert (called(update), [insight["kind"] for insight in update["tool_insights"]]) == ([], ["declined"])
+    assert (get_calls(update), [insight["kind"] for insight in update["tool_insights"]]) == ([], ["declined"])
     assert "no active guideline grants it; tools that can be called now: get_order" in prompts[1].complaint
 
 
@@ -134,14 +134,14 @@ def test_a_plan_that_continues_as_if_nothing_had_failed_is_refused():
     then = {"description": "call cancel", "reason": "!", "tool": "cancel"}
     before = {**PLAN, "steps": [PLAN["steps"][0], then, PLAN["steps"][1]]}
     update, prompts = plan([act("cancel", A1, **CHANGE)], messages=FAILED, state={"plan": [before]})
-    assert called(update) == []
+    assert get_calls(update) == []
     assert "the plan is the one from before" in prompts[1].complaint
 
 
 @pytest.mark.parametrize("between", [[], ran("cancelled", tool="cancel", id="c2")], ids=len)
 def test_a_call_may_be_repeated_once_another_one_has_changed_something(between):
     update, _ = plan([act("get_order", A1)], messages=[ASKED, *ran(), *between])
-    assert called(update) == ([("get_order", A1)] if between else [])
+    assert get_calls(update) == ([("get_order", A1)] if between else [])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_an_invalid_plan_is_asked_for_again_and_its_call_is_made_at_last(steps, 
     wrong = [{"step": step, "reason": "-", "tool": tool} for step, tool in steps]
     update, prompts = plan([act("get_order", A1, next_steps=wrong)])
     assert problem in prompts[1].complaint
-    assert called(update) == [("get_order", A1)]
+    assert get_calls(update) == [("get_order", A1)]
     assert any(problem in fault for fault in update["plan"][-1]["faults"])
 
 
@@ -192,4 +192,4 @@ def test_each_plan_is_an_event_and_the_bound_on_steps_leaves_only_the_final_answ
 def test_the_customer_confirms_a_guess_and_is_asked_for_a_value_that_nobody_gave(basis, kind):
     update, _ = plan([act("get_order", A1, bases={"order_id": basis}), say("One moment.")])
     assert [insight["kind"] for insight in update["tool_insights"]] == [kind]
-    assert bool(called(update)) is (kind == "run")
+    assert bool(get_calls(update)) is (kind == "run")

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 
 from arq_graph import Agent, AgentState, Guideline, Reasoner, ScriptedChatModel, create_guided_agent
 from arq_graph.nodes import MessageReviser
-from tests.apps.desk import desk, late, says
+from tests.apps.desk import judge_late, make_desk, make_input
 from tests.brain import Brain, brain
 from tests.order_tools import A1, cancel, get_order
 from tests.reasoning.endpoint import Endpoint, ok
@@ -63,8 +63,8 @@ def join_deltas(deltas):
 def test_reply_is_sent_sentence_by_sentence_while_it_is_written(runs, mode):
     reply = f"It is late. {FILLER}Here is what I know:\n- it left on 3.5. at 4.30\n{FILLER}Is that all right?"
     model = brain(judge={"G1": 9}, call={"get_order": A1}, reply=reply)
-    app = create_guided_agent(model, desk(), mode=mode, stream=True)
-    events = runs.stream(app, says("Where is A-1?"), stream_mode="custom")
+    app = create_guided_agent(model, make_desk(), mode=mode, stream=True)
+    events = runs.stream(app, make_input("Where is A-1?"), stream_mode="custom")
     assert [event.type for event in events][-2:] == ["reply_revised", "reply_sent"]
     deltas = [event for event in events if event.type == "reply_delta"]
     assert [event.text for event in deltas] == [
@@ -77,7 +77,7 @@ def test_reply_is_sent_sentence_by_sentence_while_it_is_written(runs, mode):
         "Is that all right?",
     ]
     assert len({event.revision for event in deltas}) == 1
-    assert {(event.agent, event.turn) for event in events} == {(desk().name, events[-1].turn)}
+    assert {(event.agent, event.turn) for event in events} == {(make_desk().name, events[-1].turn)}
 
 
 @pytest.mark.parametrize("runs", ["async"], indirect=True)
@@ -205,14 +205,14 @@ def test_confirmation_question_follows_the_reply_and_nothing_that_asks_beside_it
     assert sent.content == f"{replies[1].strip()}\n\n{question_asked.question}"
 
 
-@pytest.mark.parametrize("judge", [{"G1": 9}, {"G1": 9, "G2": late}])
+@pytest.mark.parametrize("judge", [{"G1": 9}, {"G1": 9, "G2": judge_late}])
 def test_reply_drafted_ahead_is_streamed_only_once_it_is_accepted(judge):
     def reply(prompt):
         return f"{FILLER}{len(prompt.section('active_guidelines'))} rules apply."
 
     model = brain(judge=judge, call={"get_order": A1}, reply=reply)
-    app = create_guided_agent(model, desk(), eager=True, stream=True)
-    events = list(app.stream(says("Where is A-1?"), stream_mode="custom"))
+    app = create_guided_agent(model, make_desk(), eager=True, stream=True)
+    events = list(app.stream(make_input("Where is A-1?"), stream_mode="custom"))
     deltas = [(event.revision, event.text) for event in events if event.type == "reply_delta"]
     assert join_deltas(deltas) == [events[-1].content]
     if "G2" not in judge:

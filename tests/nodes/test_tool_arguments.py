@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, field_validator
 from arq_graph import Agent, Guideline, ReAct, ToolCalling, create_guided_agent
 from arq_graph.nodes import ToolCaller
 from tests.brain import act, brain, get_prompts, say
-from tests.order_tools import called
+from tests.order_tools import get_calls
 from tests.reasoning.strict_subset import assert_strict
 
 
@@ -175,7 +175,7 @@ def propose(tool, args):
     model = brain(call={tool.name: args})
     node = ToolCaller(model, Agent("Desk", "You help.", tools=[tool]), mode="direct")
     update = node.invoke({"messages": [HumanMessage("Go", id="h1")]})
-    return [args for _, args in called(update)], update["tool_insights"], get_prompts(model, "tools")[0]
+    return [args for _, args in get_calls(update)], update["tool_insights"], get_prompts(model, "tools")[0]
 
 
 def propose_refused(tool, args):

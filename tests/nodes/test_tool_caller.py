@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import ToolCaller, route_calls
 from tests.brain import act, brain, get_prompts
-from tests.order_tools import A1, called, cancel, get_order, ran, search
+from tests.order_tools import A1, cancel, get_calls, get_order, ran, search
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
 RAN = [ASKED, *ran()]
@@ -31,7 +31,7 @@ def decide(call, *, active=("G1", "G2"), messages=(ASKED,), insights=(), mode="d
         "tool_insights": list(insights),
     }
     update = ToolCaller(model, DESK, mode=mode, **options).invoke(state)
-    return called(update), update.get("tool_insights"), model
+    return get_calls(update), update.get("tool_insights"), model
 
 
 def list_verdicts(insights, tool="get_order"):
