@@ -9,6 +9,7 @@ JSON file, each with its wording, for the designer to review.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,8 @@ def prepare_guidelines(
         raise InputError(
             "the offline model cannot tell what never changes about a guideline: name another model"
         )
+    if path and not os.access(path.parent, os.W_OK):  # checked before the model calls, which cost money
+        raise SpecError("its folder is read-only, and the answers belong beside it", file=str(path))
     starts = range(0, len(unanswered), BATCH_SIZE)
     batches = [unanswered[start : start + BATCH_SIZE] for start in starts]
     replies = Reasoner(model, module="prepare").ask_all(list(map(_make_question, batches)))
