@@ -104,12 +104,8 @@ class Planner(Strategy):
         progress = context.gate.state.read_record("progress", Progress)
         next_milestones = progress.next if progress else ()
         milestones = [milestone.model_dump(exclude_none=True) for milestone in next_milestones]
-        sections = self.describe_context(
-            context.gate,
-            context.agreement_outcome,
-            counts={"steps_left": context.calls_left},
-            optional={"next_milestones": milestones},
-        )
+        counts = {"steps_left": context.calls_left}
+        sections = self.describe_context(context, counts, {"next_milestones": milestones})
         sections["plan"] = _describe_plan(context)
         return sections
 

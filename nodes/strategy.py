@@ -81,16 +81,13 @@ class Strategy(AgentNode[ARQ]):
         return Gate(self.agent, state, self.tools)
 
     def describe_context(
-        self,
-        gate: Gate,
-        agreement_outcome: AgreementOutcome,
-        counts: dict[str, int],
-        optional: dict[str, Any],
+        self, context: DecisionContext[P], counts: dict[str, int], optional: dict[str, Any]
     ) -> dict[str, Any]:
         """Return the sections of a prompt's tail that describe the state.
 
         `counts` and `optional` are added to the section `now`, without what is empty in `optional`.
         """
+        gate, agreement_outcome = context.gate, context.agreement_outcome
         active_ids = list(get_active_scores(self.agent, gate.state))
         candidates: list[str] = []
         for name in self.agent.toolbox:

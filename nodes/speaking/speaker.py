@@ -217,7 +217,7 @@ class Speaker(Strategy):
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
-        sections = self.describe_context(context.gate, context.agreement_outcome, counts, optional)
+        sections = self.describe_context(context, counts, optional)
         sections["thoughts"] = context.describe_thoughts()
         sections["world"] = None
         if context.world:
