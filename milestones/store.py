@@ -39,14 +39,17 @@ class ChangedRunError(InputError):
 
     Args:
         file: The file.
-        changes: What changed of the things that shape all entries.
-        part_changes: What changed of the things that shape only some entries, with the names of these.
+        changes: What changed among the things that shape all entries.
+        part_changes: What changed among the things that shape only some entries, each with the entries that it shapes:
+            `{"the user": "scenario 'late boots'"}`.
     """
 
     def __init__(self, file: Path, changes: list[str], part_changes: Mapping[str, str]) -> None:
         self.changes = changes
         self.part_changes = part_changes
-        descriptions = changes + [f"{name} of {owners}" for name, owners in part_changes.items()]
+        descriptions = list(changes)
+        for name, owners in part_changes.items():
+            descriptions.append(f"{name} of {owners}")
         super().__init__(
             f"{file} holds the results of another run: {', '.join(descriptions)} changed since. "
             f"Use the earlier settings, or {_OTHER_FILE}"

@@ -68,7 +68,8 @@ def read_world_outcome(world: Any) -> Mapping[str, bool | int | float]:
     """Return what the `outcome()` of a world returns; empty if the world has no such method.
 
     Raises:
-        InputError: It fails, or doesn't return a dict of numbers and booleans, or `success` is a number.
+        InputError: It fails, or returns anything but a dict of numbers and booleans, with `success` as a boolean if it
+            is there.
     """
     function = getattr(world, "outcome", None)
     if not callable(function):
@@ -166,6 +167,7 @@ class Arms:
         scenario = planned.scenario
         factory = retry_factory or self._get_factory(planned.arm)
         if factory is None:
+            # An app is ready, so it can't get the tools of a world.
             return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
         if retry_factory is not None or scenario.world is not None:
             return self._make_app(planned, factory)

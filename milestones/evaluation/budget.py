@@ -18,7 +18,7 @@ Prices = Mapping[str, tuple[float, float]]
 class Budget:
     """The calls and the cost of a run so far, and their maxima.
 
-    Turns under way are finished when the limit is reached. What a worker process spends is added when it returns its
+    When a limit is reached, the running turns are finished. What a worker process spent is added when it returns its
     conversations.
 
     Args:
@@ -104,11 +104,9 @@ class Budget:
 
 
 def _describe_unknown_cost(model: str, *, has_price: bool) -> str:
-    name = model or "a model"
+    problem = f"the cost cannot be limited, because {model or 'a model'}"
+    advice = "limit the calls with --max-calls (in Python, max_calls=)"
     if has_price:
-        problem = f"{name} reports no tokens: limit"
-    else:
-        problem = (
-            f"{name} has no price: give --prices {model or 'MODEL'}=IN/OUT (in Python, prices=), or limit"
-        )
-    return f"the cost cannot be limited, because {problem} the calls with --max-calls (in Python, max_calls=)"
+        return f"{problem} reports no tokens: {advice}"
+    prices = f"--prices {model or 'MODEL'}=IN/OUT (in Python, prices=)"
+    return f"{problem} has no price: give {prices}, or {advice}"

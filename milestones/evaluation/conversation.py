@@ -109,7 +109,7 @@ async def aconverse(
         user: The user, made for this conversation.
         limits: The limits of the conversation; None: those of `Limits()`.
         thread_id: The id of the thread, for an app that has threads; None: a new one.
-        should_stop: Called before each turn and before a user's model; if it returns True, the conversation ends.
+        should_stop: Called before each turn and before a user's model; the conversation ends if it returns True.
         on_change: Called whenever messages have been added.
         history: The messages before the conversation; the app gets them with the first message.
         variables: Values of the agent's variables. The app gets them with the first message, or with each one
@@ -186,7 +186,7 @@ class _Dialogue:
         is_guide = isinstance(spec, UserSpec) and spec.role == "guide"
         has_model = not isinstance(self.user, AgendaUser | ScriptedUser)
         while True:
-            # A user without a model costs nothing, and may leave instead.
+            # A user without a model costs nothing, and is asked first: the conversation may be over.
             if has_model:
                 self._end_if_stopped()
             text = await self._ask_user()

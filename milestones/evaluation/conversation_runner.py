@@ -179,7 +179,7 @@ class ConversationRunner:
                 ended = "error"
                 problem = f"it could not be measured: {describe_error(error)}"
         broken = make_broken_conversation(planned, problem, ended)
-        # Here the user's model and the judge's count, too.
+        # Unlike in `_find_problem`, the models of the user and the judge count, too.
         is_model_unreachable = is_model_failure(failure, total_usage.failures)
         return ConversationResult(broken, messages, is_model_unreachable=is_model_unreachable)
 

@@ -59,17 +59,17 @@ class Expectation(Part):
     """The expected answer to one message.
 
     Args:
-        active: The ids of exactly those guidelines that are active; then only the matcher runs. None: the whole turn
-            runs.
-        calls: The calls of the turn, each made once. Other calls must not be made, except of tools in `may_call`.
+        active: The ids of exactly the guidelines that the matcher must activate; then nothing else runs. None: the
+            whole turn runs.
+        calls: The calls that must be made. Any other call is forbidden, except of tools in `may_call`.
         may_call: Tools that may be called with any arguments.
         says: The things that the reply must say.
         never: Patterns that the agent must not say in this turn.
         reply: One or several examples of a right reply.
-        wrong: Examples of replies that make the mistake at stake.
+        wrong: Examples of wrong replies.
 
     Raises:
-        SpecError: Guidelines are expected beside a turn, or nothing is expected at all.
+        SpecError: Both `active` and something of a whole turn are expected, or nothing is.
     """
 
     active: tuple[Id, ...] | None = None

@@ -71,7 +71,7 @@ class Suite(Part):
         """Read a suite from a YAML file; the files and modules that it names are searched for beside it.
 
         Raises:
-            SpecError: Something is wrong; the message has all of it, with file and line.
+            SpecError: The file isn't valid; the message names every mistake with its file and line.
         """
         file = read_model(path, SuiteFile, file_kind="suite file")
         return cls(scenarios=file.all_scenarios, seed=file.seed, name=file.name or Path(path).stem)
