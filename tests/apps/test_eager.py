@@ -211,7 +211,7 @@ def test_prompt_of_a_tool_asked_ahead_differs_only_at_its_end():
     assert "at the same time" not in eager_prompts[-1].tail
 
 
-def test_tool_beyond_max_ahead_is_asked_about_once_it_is_granted():
+def test_tool_beyond_max_speculative_tools_is_asked_about_once_it_is_granted():
     waves = [["matcher", "tools"], ["tools"], ["message"], ["matcher", "tools"], ["message"]]
     model, modules = make_waving_model(Brain({"G2": 9}), waves)
     strategy = ToolCalling(max_speculative_tools=1)
