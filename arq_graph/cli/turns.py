@@ -18,9 +18,8 @@ from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import figure_table, format_count, incomplete_exit, show_broken
 from arq_graph.cli.screen import note, print_json, safe_text, show, stdout_console, warn
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.table_format import format_number
-from arq_graph.milestones.turn_level.turn_evaluation import aevaluate_turns
+from arq_graph.milestones.turn_level.turn_evaluation import evaluate_turns
 from arq_graph.milestones.turn_level.turn_metrics import TurnMetrics, measure_similarity
 from arq_graph.milestones.turn_level.turn_steps import TurnStep, read_steps
 
@@ -80,7 +79,7 @@ def turns(
         agent_version = f"{fingerprint(agent)}, {mode}"
     note(f"{name} · {len(steps)} steps")
     with progress_bar("steps", len(steps), "failed") as advance:
-        evaluating = aevaluate_turns(
+        evaluation = evaluate_turns(
             subject,
             dataset,
             tools=known_tools,
@@ -90,7 +89,6 @@ def turns(
             on_step=lambda outcome: advance(outcome.error is not None),
             concurrency=concurrency,
         )
-        evaluation = run_in_loop(evaluating, "aevaluate_turns")
     if evaluation.resumed:
         note(f"{out} already held {format_count(evaluation.resumed, 'step')}, which were not asked again")
     show_broken(evaluation.broken, "read")
