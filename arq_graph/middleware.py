@@ -19,9 +19,9 @@ from arq_graph.apps.agents import models_by_step
 from arq_graph.apps.graph import collect_channels
 from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
 from arq_graph.apps.settings import Matching, Revising
+from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.channels import Update
-from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.tool_node import ToolCallGuard

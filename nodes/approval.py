@@ -21,8 +21,9 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall
 from arq_graph.errors import InputError, describe_first_error
+from arq_graph.nodes.agreement import find_answered_question
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
-from arq_graph.nodes.confirmation import find_answered_question, format_question, merge_agreements
+from arq_graph.nodes.confirmation import format_question, merge_agreements
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.nodes.tool_arguments import ToolSchema
 

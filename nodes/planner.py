@@ -12,9 +12,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
+from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_plan
-from arq_graph.nodes.confirmation import AgreementOutcome, find_question_violation, make_call
+from arq_graph.nodes.confirmation import find_question_violation, make_call
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import list_ids

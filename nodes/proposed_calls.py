@@ -17,8 +17,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import Discriminator, Tag, create_model
 
 from arq_graph.agent.state import PendingCall, PlannedCall, ToolVerdict
+from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.channels import select_verdicts
-from arq_graph.nodes.confirmation import AgreementOutcome
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.reasoning.answer import Complaint

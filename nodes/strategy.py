@@ -11,9 +11,10 @@ from langchain_core.messages import BaseMessage, ToolCall
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
+from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
-from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, make_reply, resolve_agreement
+from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, list_ids, make_agent_message

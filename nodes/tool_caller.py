@@ -15,9 +15,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool
+from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import count_tool_rounds, select_verdicts
-from arq_graph.nodes.confirmation import AgreementOutcome, make_call
+from arq_graph.nodes.confirmation import make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import list_ids

@@ -1,4 +1,8 @@
-"""Decide whether a customer's answer is a yes: by the closed list of phrases in `yes.yaml`, and nothing else."""
+"""Decide what a customer's answer to code's question is worth, by the closed lists of phrases in `yes.yaml` alone.
+
+`is_yes` accepts an answer that is made of listed phrases. `find_reservation` is for an answer in free words: it says
+why the answer may be less than a yes. It is a veto: without one, a model has to agree, too (`nodes/consent.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,46 +12,107 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import regex  # type: ignore[import-untyped]
 from langchain_core.messages import BaseMessage
 
 from arq_graph.reasoning.sections import normalize_text
 
 MAX_WORDS = 20
-"""The most words that an answer may have to count as a yes."""
+"""The most words that an answer may have to count as a yes by the list alone."""
+
+MAX_FREE_WORDS = 60
+"""The most words that an answer in free words may have."""
 
 _SKIN_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
+_SENTENCE_END = re.compile(r"[.!;\n。！；]+")
+# A script that puts no spaces between words: each of its characters counts as a word.
+_UNSPACED = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}])")
+_QUOTED = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
+# A number, a date or an id: a word with a digit.
+_DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
+_AROUND_VALUES = ".,:;!'’\"“”()[]€$£#"
+_VALUE = re.compile(r"[\w.,:/@#€$£%+'’-]*\d[\w.,:/@#€$£%+'’-]*")
 
-Phrases = Mapping[tuple[str, ...], str]
-"""Phrases as words, each with its kind."""
+Phrase = tuple[str, ...]
+"""A phrase as its words."""
 
 
-def is_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
-    """Return whether a customer's messages together are a yes.
+def is_yes(
+    answers: Sequence[BaseMessage], tools: Iterable[str] = (), own_phrases: Iterable[str] = ()
+) -> bool:
+    """Return whether a customer's messages together are a yes by the list.
 
     They are one if they have only text, no question mark, and consist entirely of listed phrases, at least one of which
     is a yes. "Ok" counts only together with another phrase. Next to a yes, the first word of a tool's name with "it" is
-    allowed, too: "ok, yes, cancel it please".
+    allowed, too: "ok, yes, cancel it please". `own_phrases` are further yeses of the designer's.
     """
-    words: list[str] = []
-    for message in answers:
-        blocks = [] if isinstance(message.content, str) else message.content
-        is_text = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
-        if not is_text or has_question_mark(message.text):
-            return False
-        words += _split_words(message.text)
+    text = read_plain_text(answers)
+    if text is None or has_question_mark(text):
+        return False
+    words = _split_words(text)
     if len(words) > MAX_WORDS:
         return False
-    phrases: dict[tuple[str, ...], str] = {}
+    kinds_by_phrase: dict[Phrase, str] = {}
     for tool in tools:
         if first_word := _FIRST_WORD.search(tool):
-            phrases[(*_split_words(first_word[0]), "it")] = "action"
-    phrases.update(_load_phrases())
-    for kinds in _parse_phrases(words, phrases):
+            kinds_by_phrase[(*_split_words(first_word[0]), "it")] = "action"
+    for kind in ("beside", "please", "ok", "yes", "never"):
+        kinds_by_phrase.update(dict.fromkeys(_load_phrases()[kind], kind))
+    kinds_by_phrase.update(dict.fromkeys(map(_split_phrase, own_phrases), "yes"))
+    for kinds in _parse_phrases(words, kinds_by_phrase):
         is_confirmed_ok = "ok" in kinds and ("please" in kinds or "action" in kinds)
         if ("yes" in kinds or is_confirmed_ok) and "never" not in kinds:
             return True
     return False
+
+
+def find_reservation(
+    text: str, question: str, call_count: int, own_phrases: Iterable[str] = ()
+) -> str | None:
+    """Return why an answer in free words may be less than a yes to `question`, which is about `call_count` calls.
+
+    None says that nothing speaks against it, not that the customer has agreed: it begins with a yes, or one of its
+    sentences does, it asks nothing, states no value that isn't in the question, and has no listed reservation. Of
+    several calls, it doesn't pick some.
+    """
+    words = _split_words(text)
+    if has_question_mark(text):
+        return "it has a question mark"
+    if len(words) > MAX_FREE_WORDS:
+        return f"it has more than {MAX_FREE_WORDS} words"
+    lists = _load_phrases()
+    yes_phrases = {*lists["yes"], *map(_split_phrase, own_phrases)}
+    sentences = [_split_words(sentence) for sentence in _SENTENCE_END.split(normalize_text(text))]
+    if not any(_begins_with(sentence, yes_phrases) for sentence in sentences):
+        return "no sentence of it begins with a listed yes"
+    known_words = {word for phrase in (*yes_phrases, *lists["beside"]) for word in phrase}
+    for word in words:
+        is_sign = unicodedata.category(word[0]) in ("Sk", "Sm", "So")
+        if is_sign and word not in known_words:
+            return f"it has the sign {word!r}"
+    if value := _find_new_value(text, question, known_words):
+        return f"the question doesn't have its value {value!r}"
+    words = _remove_phrases(words, lists["beside"])  # "grazie mille" is no number
+    if amount := _find_phrase(words, lists["amounts"]):
+        return f"it has the number {amount!r}"
+    if reservation := _find_phrase(words, lists["reservations"] | lists["never"]):
+        return f"it has the reservation {reservation!r}"
+    if call_count > 1:
+        if pick := _find_phrase(words, lists["picks"]):
+            return f"of {call_count} calls, it may mean some: {pick!r}"
+        if number := _VALUE.search(text):
+            return f"of {call_count} calls, it may mean some: {number[0]!r}"
+    return None
+
+
+def read_plain_text(answers: Iterable[BaseMessage]) -> str | None:
+    """Return the text of messages, a line for each; None if one holds something else, such as an image."""
+    for message in answers:
+        blocks = [] if isinstance(message.content, str) else message.content
+        if not all(isinstance(block, str) or block.get("type") == "text" for block in blocks):
+            return None
+    return "\n".join(message.text for message in answers)
 
 
 def has_question_mark(text: str) -> bool:
@@ -59,13 +124,62 @@ def has_question_mark(text: str) -> bool:
     return False
 
 
+def _find_new_value(text: str, question: str, known_words: Iterable[str]) -> str | None:
+    """Return a number, date, id or quoted text of an answer that doesn't stand in the question."""
+    plain_text, plain_question = normalize_text(text), normalize_text(question).casefold()
+    question_values = set(map(_strip_value, [*plain_question.split(), *_VALUE.findall(plain_question)]))
+    values = _VALUE.findall(plain_text)
+    if not plain_text.isupper():
+        for token in plain_text.split():
+            word = token.strip(_AROUND_VALUES)
+            is_id = len(word) > 1 and word.isalpha() and word.isupper()
+            if is_id and word.casefold() not in known_words:
+                values.append(word)
+    for value in values:
+        if _strip_value(value) not in question_values:
+            return str(value)
+    for quoted in _QUOTED.findall(plain_text):
+        if quoted.strip().casefold() not in plain_question:
+            return str(quoted)
+    return None
+
+
+def _strip_value(value: str) -> str:
+    """Return a value without the signs around it, and a decimal number without zeros at its end."""
+    bare_value = value.strip(_AROUND_VALUES).casefold()
+    if _DECIMAL.fullmatch(bare_value):
+        bare_value = bare_value.rstrip("0").rstrip(".")
+    return bare_value
+
+
+def _find_phrase(words: Sequence[str], phrases: Iterable[Phrase]) -> str | None:
+    """Return the first of the phrases that stands anywhere in the words."""
+    for phrase in phrases:
+        for start in range(len(words) - len(phrase) + 1):
+            if tuple(words[start : start + len(phrase)]) == phrase:
+                return " ".join(phrase)
+    return None
+
+
+def _remove_phrases(words: Sequence[str], phrases: Iterable[Phrase]) -> list[str]:
+    text = f" {' '.join(words)} "
+    for phrase in sorted(phrases, key=len, reverse=True):
+        text = text.replace(f" {' '.join(phrase)} ", " ")
+    return text.split()
+
+
+def _begins_with(words: Sequence[str], phrases: Iterable[Phrase]) -> bool:
+    return any(tuple(words[: len(phrase)]) == phrase for phrase in phrases)
+
+
 def _split_words(text: str) -> list[str]:
     """Return the words of a text without punctuation.
 
-    A symbol is a word of its own, so that it counts: "$5" is two words, and neither of them is listed.
+    A symbol is a word of its own, so that it counts: "$5" is two words, and neither of them is listed. So is a Chinese
+    or Japanese character.
     """
     spaced = []
-    for character in _SKIN_TONE.sub("", normalize_text(text)).casefold():
+    for character in _UNSPACED.sub(r" \1 ", _SKIN_TONE.sub("", normalize_text(text)).casefold()):
         category = unicodedata.category(character)[0]
         if category in "PZC":
             spaced.append(" ")
@@ -76,28 +190,31 @@ def _split_words(text: str) -> list[str]:
     return "".join(spaced).split()
 
 
+def _split_phrase(text: str) -> Phrase:
+    return tuple(_split_words(text))
+
+
 @cache
-def _load_phrases() -> Phrases:
+def _load_phrases() -> Mapping[str, frozenset[Phrase]]:
+    """Return the listed phrases of all languages by their kind."""
     import yaml  # here, so that importing this module stays quick
 
-    phrases_by_kind = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    kind_by_phrase: dict[tuple[str, ...], str] = {}
-    for phrases in phrases_by_kind.pop("yes").values():  # one list per language
-        for phrase in phrases:
-            kind_by_phrase[tuple(_split_words(phrase))] = "yes"
-    for kind, phrases in phrases_by_kind.items():
-        for phrase in phrases:
-            kind_by_phrase[tuple(_split_words(phrase))] = kind
-    return kind_by_phrase
+    lists = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    phrases_by_kind: dict[str, frozenset[Phrase]] = {}
+    for kind, phrases in lists.items():
+        if isinstance(phrases, dict):  # a list per language
+            phrases = [phrase for language in phrases.values() for phrase in language]
+        phrases_by_kind[kind] = frozenset(map(_split_phrase, phrases))
+    return phrases_by_kind
 
 
-def _parse_phrases(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]]:
+def _parse_phrases(words: Sequence[str], kinds_by_phrase: Mapping[Phrase, str]) -> set[frozenset[str]]:
     """Return, for every way to split the words entirely into phrases, the kinds of these phrases."""
     # kinds_up_to[n] has the kinds of phrases in every split of the first n words.
     kinds_up_to: list[set[frozenset[str]]] = [set() for _ in range(len(words) + 1)]
     kinds_up_to[0].add(frozenset())
     for start, kinds_before in enumerate(kinds_up_to):
         for end in range(start + 1, len(words) + 1):
-            if kind := phrases.get(tuple(words[start:end])):
+            if kind := kinds_by_phrase.get(tuple(words[start:end])):
                 kinds_up_to[end] |= {kinds | {kind} for kinds in kinds_before}
     return kinds_up_to[-1]

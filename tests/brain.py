@@ -86,9 +86,10 @@ def brain(
     reply: Any = None,
     moves: Any = None,
     wants: Callable[[], bool] = lambda: False,
+    consent: Any = None,
 ) -> ScriptedChatModel:
     """Make a model that answers as a `Brain` does."""
-    return ScriptedChatModel(Brain(judge, call, reply, moves, wants))
+    return ScriptedChatModel(Brain(judge, call, reply, moves, wants, consent))
 
 
 class Brain:
@@ -104,6 +105,7 @@ class Brain:
         moves: A list of moves, one for each decision of any strategy, or a function of the `Prompt` that returns one.
             The last one is repeated.
         wants: Returns whether the customer still wants the calls that wait for a yes.
+        consent: Whether it takes an answer in free words for a yes: True, or the fields that differ from a plain no.
     """
 
     def __init__(
@@ -113,12 +115,14 @@ class Brain:
         reply: Any = None,
         moves: Sequence[Any] | Callable[[Prompt], Any] | None = None,
         wants: Callable[[], bool] = lambda: False,
+        consent: Any = None,
     ) -> None:
         self.judge = {} if judge is None else judge  # not a copy: a test may change it in between
         self.call = call or {}
         self.reply = reply
         self.moves = moves
         self.wants = wants
+        self.consent = consent
         self.reply_count = 0
         self.move_count = 0
 
@@ -128,7 +132,9 @@ class Brain:
         if "still_wanted" in answer and self.wants():
             pending_calls = prompt.now.get("awaiting_confirmation", ())
             answer["still_wanted"] = [call["id"] for call in pending_calls]
-        if prompt.module == "matcher":
+        if "agreeing_words" in answer:
+            self._read_consent(prompt, answer)
+        elif prompt.module == "matcher":
             self._judge_guidelines(prompt, answer)
         elif prompt.module == "tools":
             self._propose_calls(prompt, answer)
@@ -228,6 +234,12 @@ class Brain:
         self.move_count += 1
         move: Move = evaluate(moves, prompt)
         return move
+
+    def _read_consent(self, prompt: Prompt, answer: dict[str, Any]) -> None:
+        consent = evaluate(self.consent, prompt)
+        if consent is True:
+            consent = {"agreeing_words": prompt.section("answer"), "agrees": True}
+        answer.update(consent or {})
 
     def _next_reply(self, prompt: Prompt) -> Any:
         reply = self.reply

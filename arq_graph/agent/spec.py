@@ -84,6 +84,11 @@ class Confirmation(Part):
             ich {order_id} stornieren?". None: code writes it from the tool's name and arguments.
         reply: How to agree, in any language, with a word that counts as a yes: "Antworten Sie mit Ja." None:
             "Reply yes to go ahead."
+        yes: Phrases of your own that are a yes, besides the shipped list.
+        reading: How an answer in other words is read. free: it counts if code finds no reservation in it and a model
+            agrees. strict: only listed phrases count, and no model is asked.
+        unclear: What the reply says about the answer that is expected when the same question is put for the third
+            time. None: English words of ours.
 
     Raises:
         SpecError: A value isn't valid for its field.
@@ -92,6 +97,9 @@ class Confirmation(Part):
     by: ConfirmedBy
     ask: Text | None = None
     reply: Text | None = None
+    yes: tuple[Text, ...] = ()
+    reading: Literal["free", "strict"] = "free"
+    unclear: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -102,6 +110,9 @@ class Confirmation(Part):
     def _has_texts_only_for_customers(self) -> Self:
         if (self.ask or self.reply) and self.by == "operator":
             raise ValueError("`ask` and `reply` are for the customer; an operator sees the call itself")
+        for phrase in self.yes:
+            if not any(character.isalnum() for character in phrase):
+                raise ValueError(f"`yes`: {phrase!r} has no word")
         return self
 
     @classmethod

@@ -113,15 +113,16 @@ class PendingCall(RecordPart):
 class Agreement(Record):
     """A confirmation question about pending calls, and its outcome.
 
-    A button may send `id` as the customer's message. `question_message_id` is the id of the message that ends with
-    the question. When the customer agrees, `answer_message_id` becomes the id of their message and `answer_text` its
-    text; until then `answer_message_id` is None.
+    A button returns `id`. `question_message_id` is the id of the message that ends with the question; the same one has
+    been asked `times_asked` times in a row. When the customer agrees, `answer_message_id` becomes the id of their
+    message and `answer_text` its text; until then `answer_message_id` is None.
     """
 
     id: str
     by: Literal["customer", "operator", "interrupt"] = "customer"
     question_message_id: str = ""
     question: str = ""
+    times_asked: int = 1
     calls: tuple[PendingCall, ...]
     answer_message_id: str | None = None
     answer_text: str = ""

@@ -16,9 +16,10 @@ from langgraph.constants import TAG_NOSTREAM
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolVerdict
 from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
+from arq_graph.nodes.agreement import AgreementOutcome, Agrees
 from arq_graph.nodes.blueprint_node import NodeRequests
 from arq_graph.nodes.channels import Update
-from arq_graph.nodes.confirmation import AgreementOutcome, Agrees, make_reply
+from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.proposed_calls import merge_verdicts

@@ -17,7 +17,7 @@ from langchain_core.embeddings import Embeddings
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
-from arq_graph.nodes.confirmation import Agrees
+from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.guideline_matcher import KeepMatches
 from arq_graph.nodes.judgement_schema import Judgement
 from arq_graph.nodes.message_reviser import OnUnsatisfied

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, create_guided_agent
@@ -27,17 +28,23 @@ SHOWN = {
 }
 
 
-def answer(app: Any, said: dict[str, str], pause: float = 0.0) -> Iterator[str]:
-    """What the page is told while a turn runs, as server-sent events."""
-    thread = {"configurable": {"thread_id": said["thread"]}}
-    for event in app.stream({"messages": [("user", said["text"])]}, thread, stream_mode="custom"):
+def run_turn(app: Any, request: dict[str, Any], pause: float = 0.0) -> Iterator[str]:
+    """Run a turn, and yield what the page may see of it as server-sent events.
+
+    A press of the button comes with the id of the question that it agrees to.
+    """
+    message = HumanMessage(request["text"])
+    if question_id := request.get("question_id"):
+        message.additional_kwargs["agrees_to"] = question_id
+    thread = {"configurable": {"thread_id": request["thread"]}}
+    for event in app.stream({"messages": [message]}, thread, stream_mode="custom"):
         if getattr(event, "type", None) in SHOWN:  # tools may write events of their own
             time.sleep(pause)
             yield f"data: {event.model_dump_json(include=SHOWN[event.type])}\n\n"
 
 
-def server(app: Any, port: int = 0, pause: float = 0.0) -> ThreadingHTTPServer:
-    """A server of the page; port 0 is one that is free."""
+def make_server(app: Any, port: int = 0, pause: float = 0.0) -> ThreadingHTTPServer:
+    """Return a server of the page; port 0 takes a free one."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -46,34 +53,35 @@ def server(app: Any, port: int = 0, pause: float = 0.0) -> ThreadingHTTPServer:
 
         def do_POST(self) -> None:
             length = min(int(self.headers.get("Content-Length", 0)), LONGEST_MESSAGE)
-            said = json.loads(self.rfile.read(length))
+            request = json.loads(self.rfile.read(length))
             self.begin("text/event-stream")
-            for event in answer(app, said, pause):
+            for event in run_turn(app, request, pause):
                 self.wfile.write(event.encode())
 
-        def begin(self, kind: str) -> None:
+        def begin(self, content_type: str) -> None:
             self.send_response(200)
-            self.send_header("Content-Type", kind)
+            self.send_header("Content-Type", content_type)
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
 
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 
-def desk() -> Agent:
-    """The order desk, which asks before it expedites an order."""
+def make_desk() -> Agent:
+    """Return the order desk, which asks before it expedites an order."""
     file = HERE.parent / "order_desk" / "agent.yaml"
     return Agent.from_yaml(file).replace(confirm={"expedite_shipping": "customer"})
 
 
 def main() -> None:
     """Serve an agent."""
-    agent = Agent.from_yaml(sys.argv[1]) if sys.argv[1:] else desk()
+    agent = Agent.from_yaml(sys.argv[1]) if sys.argv[1:] else make_desk()
     model = sys.argv[2] if sys.argv[2:] else "offline"
     app = create_guided_agent(model, agent, stream=True, checkpointer=MemorySaver())
-    serving = server(app, pause=0.5 if model == "offline" else 0.0)
-    print(f"Open http://127.0.0.1:{serving.server_port}", flush=True)
-    serving.serve_forever()
+    pause = 0.5 if model == "offline" else 0.0
+    server = make_server(app, pause=pause)
+    print(f"Open http://127.0.0.1:{server.server_port}", flush=True)
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from typing import Any
 from arq_graph.agent.state import Move, MoveKind, PendingCall, PlannedCall, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
-from arq_graph.nodes.confirmation import AgreementOutcome, find_question_violation
+from arq_graph.nodes.agreement import AgreementOutcome
+from arq_graph.nodes.confirmation import find_question_violation
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,

@@ -13,9 +13,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, PlannedCall, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
 from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
+from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
 from arq_graph.nodes.channels import StateView, Update
-from arq_graph.nodes.confirmation import AgreementOutcome, make_call
+from arq_graph.nodes.confirmation import make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores, get_granted_tools
 from arq_graph.nodes.proposed_calls import map_properties, merge_verdicts, read_choice

@@ -39,10 +39,13 @@ class Desk:
     Args:
         strategy: How it decides; `eager` is the tool caller, asked ahead, `middleware` LangChain's agent under ours.
         agrees: As the strategies take it.
+        mode: Of every step.
         fields: Of the agent.
     """
 
-    def __init__(self, strategy: str = "tools", *, agrees: Any = None, **fields: Any) -> None:
+    def __init__(
+        self, strategy: str = "tools", *, agrees: Any = None, mode: Any = "direct", **fields: Any
+    ) -> None:
         self.ran: list[tuple[Any, ...]] = []
         self.judge: dict[str, Any] = {}
         condition = fields.pop("condition", "they want to cancel")
@@ -50,11 +53,16 @@ class Desk:
         settings = {"guidelines": [guideline], "confirm": {"cancel_order": "customer"}, **fields}
         self.agent = Agent("Desk", "You help with orders.", **settings)
         self.model = ScriptedChatModel(lambda call: self.answer(call))
-        self._compiled_app = self._compile(strategy, agrees)
+        self._compiled_app = self._compile(strategy, agrees, mode)
         self.reset()
 
     def reset(
-        self, moves: tuple[Move, ...] = (CANCEL,), *, reply: Any = "Certainly.", wants: bool = True
+        self,
+        moves: tuple[Move, ...] = (CANCEL,),
+        *,
+        reply: Any = "Certainly.",
+        wants: bool = True,
+        consent: Any = None,
     ) -> None:
         """Forget the thread and what ran.
 
@@ -62,6 +70,7 @@ class Desk:
             moves: What the model decides, one at a time; then it speaks.
             reply: What it says.
             wants: Whether the customer still wants the pending calls.
+            consent: Whether it takes an answer in free words for a yes, as a brain is told.
         """
         self.app: Any = self._compiled_app
         self.app.checkpointer.delete_thread("1")
@@ -73,17 +82,21 @@ class Desk:
         self.judge.clear()
         self.judge["G1"] = 9
         self.answer: Callable[[Any], Any] = Brain(
-            self.judge, reply=reply, moves=lambda _: self._next_move(), wants=lambda: wants
+            self.judge,
+            reply=reply,
+            moves=lambda _: self._next_move(),
+            wants=lambda: wants,
+            consent=consent,
         )
 
-    def _compile(self, strategy: str, agrees: Any) -> Any:
+    def _compile(self, strategy: str, agrees: Any, mode: Any) -> Any:
         if strategy == "middleware":
             from langchain.agents import create_agent
 
             from arq_graph.middleware import GuidelineMiddleware
 
             agents_model = ScriptedChatModel(lambda call: self._answer_as_agent(Prompt(call)))
-            middleware = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode="direct")
+            middleware = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode=mode)
             return create_agent(agents_model, middleware=[middleware], checkpointer=MemorySaver())
         is_eager = strategy == "eager"
         settings_class = SETTINGS["tools" if is_eager else strategy]
@@ -91,7 +104,7 @@ class Desk:
             self.model,
             self.agent,
             strategy=settings_class(agrees=agrees),
-            mode="direct",
+            mode=mode,
             checkpointer=MemorySaver(),
             eager=is_eager,
         )
@@ -138,6 +151,11 @@ class Desk:
         """Send a message; return the reply."""
         state = self.app.invoke({"messages": [HumanMessage(text)]}, THREAD, durability="sync")
         return str(state["messages"][-1].text)
+
+    def press(self, button: str) -> None:
+        """Send the message of a button."""
+        message = HumanMessage("(button)", additional_kwargs={"agrees_to": button})
+        self.app.invoke({"messages": [message]}, THREAD)
 
     def request(self, text: str = "Please cancel A-1.") -> str:
         """Send a request that runs nothing yet; return the reply, which ends with code's question."""

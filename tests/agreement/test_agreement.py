@@ -204,14 +204,15 @@ def test_a_value_cannot_write_the_question(tools_desk):
     ]
 
 
-def test_the_question_goes_out_as_an_event_and_its_id_is_a_yes(tools_desk):
+def test_the_question_goes_out_as_an_event_and_a_button_returns_its_id(tools_desk):
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
     *_, sent, confirmation = tools_desk.app.stream(input, THREAD, stream_mode="custom")
     assert (sent.type, confirmation.type) == ("reply_sent", "confirmation_asked")
     assert (confirmation.question, confirmation.calls[0].arguments) == (QUESTION, {"order_id": "A-1"})
-    tools_desk.send("another-id")
-    (agreement,) = tools_desk.state["agreements"]
-    tools_desk.send(agreement["id"])
+    tools_desk.send(confirmation.id)
+    tools_desk.press("another-id")
+    assert tools_desk.ran == []
+    tools_desk.press(tools_desk.state["agreements"][-1]["id"])
     assert tools_desk.ran == CANCELLED
 
 

@@ -46,7 +46,7 @@ def open_front_end(browser: Any) -> Any:
     servers, windows, problems = [], [], []
 
     def open_page(app: Any, viewport: Any = DESK, **context: Any) -> Any:
-        servers.append(load("front_end/serve").server(app))
+        servers.append(load("front_end/serve").make_server(app))
         threading.Thread(target=servers[-1].serve_forever, args=(0.01,), daemon=True).start()
         windows.append(browser.new_context(viewport=viewport, **context))
         page = windows[-1].new_page()
@@ -99,7 +99,7 @@ def test_a_reply_grows_and_is_replaced_by_its_revision(open_front_end: Any, tmp_
 def test_the_order_desk_asks_with_a_button_that_is_a_yes(
     open_front_end: Any, scheme: str, tmp_path: Any
 ) -> None:
-    desk = load("front_end/serve").desk()
+    desk = load("front_end/serve").make_desk()
     app = create_guided_agent("offline", desk, stream=True, checkpointer=MemorySaver())
     page = open_front_end(app, viewport=PHONE, color_scheme=scheme)
     for text in ("Hello, where is my order ORD-1002?", "Yes, please, expedited shipping!"):

@@ -1,0 +1,243 @@
+"""Agreement: what the customer's answer to a confirmation question means for the calls that wait.
+
+The question stays open until an agent says something else (`find_answered_question`). Once the customer has answered,
+every strategy begins with `resolve_agreement`. An answer is a yes if it is a button, if the designer's `agrees` says
+so, if it is made of listed phrases, or if both keys of `nodes/consent.py` turn. After a yes, code makes the pending
+calls in order, without asking a model about them. After anything else, the strategy says which of them the customer
+still wants, and these are asked about again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
+from arq_graph.nodes.blueprint_node import QuestionBatch, UserFunction
+from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
+from arq_graph.nodes.confirmation import QUESTION_ID, make_call, merge_agreements
+from arq_graph.nodes.consent import has_consented, make_consent_question
+from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.messages import read_note
+from arq_graph.nodes.yes import find_reservation, is_yes, read_plain_text
+from arq_graph.reasoning.answer import Answer
+
+Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
+"""A function of a customer's message and a question, sync or async, that returns whether the message agrees to the
+question; None leaves it to the rules for words."""
+
+AgreementRequest: TypeAlias = "UserFunction | QuestionBatch"
+
+HAND_BACK = "__is_handoff_back"
+"""Key of the `response_metadata` of messages by which langgraph-supervisor and others return to their supervisor."""
+
+AGREES_TO = "agrees_to"
+"""Key of a customer message's `additional_kwargs` by which a button agrees: the id of the question."""
+
+
+def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
+    """Return the open question with all messages of the customer since.
+
+    A question is open while it is the last thing that an agent has said. It is found by its text, since clients that
+    send the whole history give messages ids of their own; the calls are those of the stored record. None if no question
+    is open, or the customer hasn't answered it.
+    """
+    agreements = state.read_records("agreements", Agreement)
+    customer_agreements = [agreement for agreement in agreements if agreement.by == "customer"]
+    position: int | None = None
+    if customer_agreements:
+        position = _find_question(state.messages, customer_agreements[-1].question)
+    if position is None:
+        _warn_of_lost_question(state, {agreement.id for agreement in agreements})
+        return None
+    answers: list[BaseMessage] = []
+    for message in state.messages[position + 1 :]:
+        if isinstance(message, HumanMessage):
+            answers.append(message)
+        elif isinstance(message, AIMessage) and _says_something(message):
+            is_other_agent = message.name is not None and message.name != state.agent
+            if is_other_agent or not answers:
+                _warn_of_closed_question(state.agent, message)
+            return None
+    return (customer_agreements[-1], answers) if answers else None
+
+
+def _find_question(messages: Sequence[BaseMessage], question: str) -> int | None:
+    """Return the last position of an agent's message that ends with the question."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if isinstance(message, AIMessage) and message.text.endswith(question):
+            return position
+    return None
+
+
+def _says_something(message: AIMessage) -> bool:
+    """Return whether an agent says something; what LangGraph's hand-off tools write is nobody's words."""
+    is_hand_back = bool(message.response_metadata.get(HAND_BACK))
+    return bool(message.text.strip()) and not is_hand_back
+
+
+def _warn_of_closed_question(agent: str, message: AIMessage) -> None:
+    warnings.warn(
+        f"a confirmation question of {agent!r} was closed by a message of {message.name or 'another agent'!r}, so an "
+        "answer to it is ignored. Let the agent whose question is open answer the customer's next message",
+        stacklevel=2,
+    )
+
+
+def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
+    """Warn whoever wires the graph if the customer answers a question whose record this agent doesn't have."""
+    agent_messages = [message for message in state.messages if isinstance(message, AIMessage)]
+    if not agent_messages:
+        return
+    question_ids = read_note(agent_messages[-1], QUESTION_ID)
+    question_id = question_ids.get(state.agent)
+    if isinstance(question_id, str) and question_id not in known_ids:
+        warnings.warn(
+            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` no longer has the "
+            "question, so answers to it are ignored. An agent that is a node of another graph has to keep its state "
+            "between turns: compile it with checkpointer=True",
+            stacklevel=2,
+        )
+    elif question_ids and question_id is None:
+        names = ", ".join(map(repr, question_ids))
+        warnings.warn(
+            f"the customer answers a confirmation question of {names}, which {state.agent!r} drops: only the agent "
+            "that asked can take the answer. If the agent was renamed, put the question again",
+            stacklevel=2,
+        )
+
+
+@dataclass(frozen=True)
+class AgreementOutcome:
+    """The outcome of the open question, once the customer has answered.
+
+    - After a yes: the `call` to make now, the `update` of `agreements` that marks it as made, and the `verdicts` on it.
+      If it can't run, or something went wrong since the yes: only `verdicts`, on calls that are declined, or that the
+      customer is asked about again.
+    - After anything else: the `pending` calls, by the ids that a prompt shows.
+    - Without an open question: nothing.
+    """
+
+    call: ToolCall | None = None
+    update: Update = field(default_factory=dict)
+    verdicts: tuple[ToolVerdict, ...] = ()
+    pending: Mapping[str, PendingCall] = field(default_factory=dict)
+
+    def describe_pending(self) -> list[dict[str, Any]]:
+        """Return the pending calls as a prompt shows them."""
+        return [
+            {"id": id, "tool": call.tool, "arguments": call.arguments} for id, call in self.pending.items()
+        ]
+
+    def select_wanted_calls(self, answer: Any) -> list[PendingCall]:
+        """Return the pending calls that the customer still wants, by a model's answer."""
+        ids = getattr(answer, "still_wanted", None) or ()
+        return [call for id, call in self.pending.items() if id in ids]
+
+
+def resolve_agreement(
+    gate: Gate, agrees: Agrees | None
+) -> Generator[AgreementRequest, Any, AgreementOutcome]:
+    """Resolve the open question by the customer's answer; yields functions to call and at most one question.
+
+    `agrees` accepts further answers as a yes.
+    """
+    answered_question = find_answered_question(gate.state)
+    if answered_question is None:
+        return AgreementOutcome()
+    agreement, answers = answered_question
+    pending = [call for call in agreement.calls if call.tool_call_id is None and call.tool in gate.tools]
+
+    answer_id = gate.state.turn_id
+    answer_text = "\n".join(message.text for message in answers)
+    # A message that was edited keeps its id, so the text is compared, too.
+    was_agreed_to = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
+    if not was_agreed_to:
+        if gate.state.is_speculative:
+            agrees = None  # a function of the user's is called once
+        has_agreed = yield from _has_agreed(gate, agreement, pending, answers, agrees)
+        if not has_agreed:
+            pending_by_id = {f"C{number}": call for number, call in enumerate(pending, start=1)}
+            return AgreementOutcome(pending=pending_by_id)
+    if not pending:
+        return AgreementOutcome()
+
+    failed_ids = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
+    has_failed = any(call.tool_call_id in failed_ids for call in agreement.calls)
+    # A yes allows one round per call, so that the turn ends even if calls are lost.
+    has_used_all_rounds = count_tool_rounds(gate.state) >= len(agreement.calls)
+    if has_failed or has_used_all_rounds:
+        return AgreementOutcome(verdicts=tuple(gate.recheck_pending_calls(pending)))
+
+    first_call, *other_calls = pending
+    verdicts = gate.check_agreed_call(first_call, gate.rules.find_refusal(first_call.tool))
+    if verdicts[0].kind != "run":
+        verdicts += gate.recheck_pending_calls(other_calls)
+        return AgreementOutcome(verdicts=tuple(verdicts))
+    tool_call = make_call(first_call.tool, first_call.arguments)
+    calls: list[PendingCall] = []
+    for call in agreement.calls:
+        if call is first_call:
+            call = call.model_copy(update={"tool_call_id": tool_call["id"]})
+        calls.append(call)
+    fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": tuple(calls)}
+    update = merge_agreements(gate.state, agreement.model_copy(update=fields))
+    verdict = verdicts[0].model_copy(update={"rationale": "the customer agreed to it"})
+    return AgreementOutcome(tool_call, update, (verdict,))
+
+
+def _has_agreed(
+    gate: Gate,
+    agreement: Agreement,
+    calls: Sequence[PendingCall],
+    answers: Sequence[BaseMessage],
+    agrees: Agrees | None,
+) -> Generator[AgreementRequest, Any, bool]:
+    """Return whether the customer agrees to the calls."""
+    if not calls:
+        return False
+    if any(message.additional_kwargs.get(AGREES_TO) == agreement.id for message in answers):  # a button
+        return True
+    text = read_plain_text(answers)
+    if agrees is not None:
+        answer_text = "\n".join(message.text for message in answers)
+        try:
+            agreed = yield partial(agrees, answer_text, agreement.question)
+        except Exception:
+            return False
+        if agreed is not None:
+            return agreed is True
+    tools = [call.tool for call in calls]
+    own_phrases = _list_own_phrases(gate.agent, tools)
+    # The phrases are read from a file at first use, which must not block an event loop.
+    is_listed: bool = yield partial(is_yes, answers, tools, own_phrases)
+    # The model is asked once a turn: in a later round the answer is still the same.
+    may_ask = _allows_free_words(gate.agent, tools) and count_tool_rounds(gate.state) == 0
+    if is_listed or text is None or not may_ask:
+        return is_listed
+    reservation = yield partial(find_reservation, text, agreement.question, len(calls), own_phrases)
+    if reservation is not None:
+        return False
+    (consent,) = yield QuestionBatch([make_consent_question(agreement.question, calls, text)])
+    return isinstance(consent, Answer) and has_consented(consent.value, text)
+
+
+def _list_own_phrases(agent: Agent, tools: Sequence[str]) -> list[str]:
+    """Return the designer's phrases that are a yes to calls of all these tools."""
+    phrases_by_tool: list[set[str]] = []
+    for tool in tools:
+        confirmation = agent.confirm.get(tool)
+        phrases_by_tool.append(set(confirmation.yes if confirmation else ()))
+    return sorted(set.intersection(*phrases_by_tool))
+
+
+def _allows_free_words(agent: Agent, tools: Sequence[str]) -> bool:
+    confirmations = [agent.confirm[tool] for tool in tools if tool in agent.confirm]
+    return all(confirmation.reading == "free" for confirmation in confirmations)
