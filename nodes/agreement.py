@@ -216,7 +216,7 @@ def _has_agreed(
             return agreed is True
     tools = [call.tool for call in calls]
     own_phrases = _list_own_phrases(gate.agent, tools)
-    # The phrases are read from a file at first use, which must not block an event loop.
+    # Phrases and prompt are read from files at first use, which must not block an event loop.
     is_listed: bool = yield partial(is_yes, answers, tools, own_phrases)
     # The model is asked once a turn: in a later round the answer is still the same.
     may_ask = _allows_free_words(gate.agent, tools) and count_tool_rounds(gate.state) == 0
@@ -225,7 +225,8 @@ def _has_agreed(
     reservation = yield partial(find_reservation, text, agreement.question, len(calls), own_phrases)
     if reservation is not None:
         return False
-    (consent,) = yield QuestionBatch([make_consent_question(agreement.question, calls, text)])
+    question = yield partial(make_consent_question, agreement.question, calls, text)
+    (consent,) = yield QuestionBatch([question])
     return isinstance(consent, Answer) and has_consented(consent.value, text)
 
 

@@ -7,6 +7,7 @@ the blueprint `Consent`, asked only once code's key has turned. Neither opens th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -34,7 +35,7 @@ class Consent(ARQ):
 
 def make_consent_question(question: str, calls: Sequence[PendingCall], answer: str) -> Question[Consent]:
     """Return the question whether an answer in free words agrees to calls."""
-    template = PromptTemplate(PROMPTS / "consent.md", PROMPTS)
+    template = _load_template()
     values = {
         "calls": [{"tool": call.tool, "arguments": call.arguments} for call in calls],
         "question": question,
@@ -42,6 +43,11 @@ def make_consent_question(question: str, calls: Sequence[PendingCall], answer: s
     }
     messages = [SystemMessage(template.render("head", {})), HumanMessage(template.render("tail", values))]
     return Question(Consent, messages, name="consent")
+
+
+@cache
+def _load_template() -> PromptTemplate:
+    return PromptTemplate(PROMPTS / "consent.md", PROMPTS)
 
 
 def has_consented(consent: Any, answer: str) -> bool:
