@@ -6,9 +6,18 @@ that it proposes pass the gate, as those of any strategy do; and what it writes 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+    merge_configs,
+    set_config_context,
+)
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
@@ -25,6 +34,7 @@ from arq_graph.nodes.channels import Update
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.tool_node import ToolCallGuard
+from arq_graph.reasoning.asking import HIDDEN_FROM_USERS
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -124,7 +134,7 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Make the call that the customer has agreed to, or ask the model and check the calls that it proposes."""
         revise = self._reviser.invoke if self._reviser else None
-        model_call = self._model_call.for_request(request, handler, revise)
+        model_call = self._model_call.for_request(request, partial(_ask_model, handler), revise)
         return _make_response(model_call.invoke(request.state))
 
     async def awrap_model_call(
@@ -134,7 +144,7 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Do the same without blocking."""
         revise = self._reviser.ainvoke if self._reviser else None
-        model_call = self._model_call.for_request(request, handler, revise)
+        model_call = self._model_call.for_request(request, partial(_aask_model, handler), revise)
         return _make_response(await model_call.ainvoke(request.state))
 
     def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -144,6 +154,36 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
     async def aafter_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same: nothing in it blocks."""
         return self.after_model(state, runtime)
+
+
+def _ask_model(
+    handler: Callable[[ModelRequest[Any]], ModelResponse[Any]], is_hidden: bool, request: ModelRequest[Any]
+) -> ModelResponse[Any]:
+    """Call the model, hidden from users' streams or not, whichever model other middleware puts in its place."""
+    if not is_hidden:
+        return handler(request)
+    config = merge_configs(ensure_config(), HIDDEN_FROM_USERS)
+    config["callbacks"] = get_callback_manager_for_config(config)  # for calls with a config of their own
+    with set_config_context(config) as context:
+        return context.run(handler, request)
+
+
+async def _aask_model(
+    handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    is_hidden: bool,
+    request: ModelRequest[Any],
+) -> ModelResponse[Any]:
+    """Do the same without blocking."""
+    if not is_hidden:
+        return await handler(request)
+
+    async def ask() -> ModelResponse[Any]:
+        return await handler(request)
+
+    config = merge_configs(ensure_config(), HIDDEN_FROM_USERS)
+    config["callbacks"] = get_async_callback_manager_for_config(config)
+    with set_config_context(config) as context:
+        return await asyncio.create_task(ask(), context=context)
 
 
 def _make_response(update: Update) -> ExtendedModelResponse[Any]:

@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
-from langchain_core.runnables import RunnableBinding
-from langgraph.constants import TAG_NOSTREAM
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolVerdict
@@ -77,7 +74,7 @@ class ModelCall(Strategy):
     prompt_name = "agent_model"
 
     request: ModelRequest[Any]
-    ask_model: Callable[[ModelRequest[Any]], Any]
+    ask_model: Callable[[bool, ModelRequest[Any]], Any]
     revise: Callable[[Any], Any] | None
 
     def __init__(self, model: ModelLike, agent: Agent, *, agrees: Agrees | None = None) -> None:
@@ -87,10 +84,13 @@ class ModelCall(Strategy):
     def for_request(
         self,
         request: ModelRequest[Any],
-        ask_model: Callable[[ModelRequest[Any]], Any],
+        ask_model: Callable[[bool, ModelRequest[Any]], Any],
         revise: Callable[[Any], Any] | None,
     ) -> Self:
-        """Return a copy for one request; `ask_model` calls the model, `revise` the reviser, sync or async both."""
+        """Return a copy for one request, with the functions that call the model and the reviser, sync or async both.
+
+        The first argument of `ask_model` says whether the call has to be hidden from users' streams.
+        """
         model_call = copy(self)
         model_call.request = request
         model_call.ask_model = ask_model
@@ -102,10 +102,14 @@ class ModelCall(Strategy):
         earlier = gate.state.read_turn_records("tool_insights", ToolVerdict, gate.state.turn_id)
         verdicts = list(agreement_outcome.verdicts) + earlier
         unconfirmed = [verdict for verdict in verdicts if verdict.kind == "confirm"]
-        request = self._build_request(gate, agreement_outcome, verdicts)
+        offered = set(gate.granted) | {call.tool for call in agreement_outcome.pending.values()}
+        request = self._build_request(gate, agreement_outcome, verdicts, offered)
+        has_question = any(verdict.kind == "confirm" for verdict in verdicts)
+        # A draft streams only while none of our tools is offered: then no call can be refused, and no question follows.
+        is_hidden = bool(self.revise or offered or has_question)
         proposed: list[ToolVerdict] = []
         for _ in range(MAX_MODEL_CALLS):
-            response = yield partial(self.ask_model, request)
+            response = yield partial(self.ask_model, is_hidden, request)
             checked = self._check_message(gate, agreement_outcome, response)
             tools = {verdict.tool for verdict in checked.verdicts}  # the newest verdict on each tool counts
             proposed = [verdict for verdict in proposed if verdict.tool not in tools] + checked.verdicts
@@ -132,22 +136,19 @@ class ModelCall(Strategy):
         return (yield from self._write_reply(gate, update, checked.message, to_confirm))
 
     def _build_request(
-        self, gate: Gate, agreement_outcome: AgreementOutcome, verdicts: Sequence[ToolVerdict]
+        self,
+        gate: Gate,
+        agreement_outcome: AgreementOutcome,
+        verdicts: Sequence[ToolVerdict],
+        offered: set[str],
     ) -> ModelRequest[Any]:
         """Offer the tools that may be called now, and append the rules to the caller's prompt."""
-        pending = agreement_outcome.pending.values()
-        offered = set(gate.granted) | {call.tool for call in pending}
         rules = self._render_rules(gate, agreement_outcome, verdicts, offered)
         # Tools that the specification does not name stay, and so do those that a provider runs itself.
         hidden = self.tools.keys() - offered
         tools = [tool for tool in self.request.tools if getattr(tool, "name", None) not in hidden]
-        model = self.request.model
-        has_question = any(verdict.kind == "confirm" for verdict in verdicts)
-        # A draft streams only while none of our tools is offered: then no call can be refused, and no question follows.
-        if self.revise or offered or has_question:
-            model = _hide_from_stream(model)
         prompt = _append_rules(self.request.system_message, rules)
-        return self.request.override(system_message=prompt, tools=tools, model=model)
+        return self.request.override(system_message=prompt, tools=tools)
 
     def _render_rules(
         self,
@@ -281,22 +282,6 @@ def _append_rules(prompt: SystemMessage | None, rules: str) -> SystemMessage:
     blocks = list(prompt.content)
     blocks.append({"type": "text", "text": rules})
     return prompt.model_copy(update={"content": blocks})
-
-
-class _HiddenModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
-    """A model that LangChain chooses when it runs; with tools bound to it, too, its tokens stay out of the stream."""
-
-    def bind_tools(self, *tools: Any, **options: Any) -> Any:
-        return self.model_copy(update={"bound": self.bound.bind_tools(*tools, **options)})  # type: ignore[attr-defined]
-
-
-def _hide_from_stream(model: Any) -> Any:
-    """Return the model with its tokens kept out of `stream_mode="messages"`."""
-    if isinstance(model, BaseChatModel):
-        tags = list(model.tags or ())
-        tags.append(TAG_NOSTREAM)
-        return model.model_copy(update={"tags": tags})
-    return _HiddenModel(bound=model, config={"tags": [TAG_NOSTREAM]})
 
 
 def _describe_call(call: ToolVerdict | PendingCall) -> dict[str, Any]:

@@ -66,7 +66,12 @@ _MAX_QUOTED = 500
 _CUT_OFF = "the answer was cut off at the token limit; raise max_tokens on the model"
 _TRIES_WITH_FALLBACKS = 2
 _REST = 60.0  # seconds for which other models are asked before an endpoint that was out of reach
-_NOSTREAM = "nostream"  # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph
+
+HIDDEN_FROM_USERS: RunnableConfig = {
+    "tags": ["nostream"],  # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph
+    "metadata": {"emit-messages": False, "emit-tool-calls": False},  # of AG-UI
+}
+"""The config that keeps a model call out of LangGraph's `messages` stream, and out of what AG-UI shows a user."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Asking(Generic[B]):
             "arq_guidelines": list(question.guidelines),
         }
         run_name = f"{settings.module}:{self._name}"
-        self.config = merge_configs(config, {"tags": [_NOSTREAM], "metadata": metadata, "run_name": run_name})
+        self.config = merge_configs(config, HIDDEN_FROM_USERS, {"metadata": metadata, "run_name": run_name})
         self.config.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
 
         self._attempts: list[Attempt] = []
