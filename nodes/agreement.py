@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
@@ -24,7 +24,7 @@ from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.confirmation import QUESTION_ID, make_call, merge_agreements
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import read_note
+from arq_graph.nodes.messages import make_agent_message, read_note
 from arq_graph.nodes.yes import find_reservation, is_yes, read_plain_text
 from arq_graph.reasoning.answer import Answer
 
@@ -118,14 +118,14 @@ def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
 class AgreementOutcome:
     """The outcome of the open question, once the customer has answered.
 
-    - After a yes: the `call` to make now, the `update` of `agreements` that marks it as made, and the `verdicts` on it.
-      If it can't run, or something went wrong since the yes: only `verdicts`, on calls that are declined, or that the
-      customer is asked about again.
+    - After a yes: the `message` that makes the call, the `update` of `agreements` that marks it as made, and the
+      `verdicts` on it. If it can't run, or something went wrong since the yes: only `verdicts`, on calls that are
+      declined, or that the customer is asked about again.
     - After anything else: the `pending` calls, by the ids that a prompt shows.
     - Without an open question: nothing.
     """
 
-    call: ToolCall | None = None
+    message: AIMessage | None = None
     update: Update = field(default_factory=dict)
     verdicts: tuple[ToolVerdict, ...] = ()
     pending: Mapping[str, PendingCall] = field(default_factory=dict)
@@ -182,15 +182,17 @@ def resolve_agreement(
         verdicts += gate.recheck_pending_calls(other_calls)
         return AgreementOutcome(verdicts=tuple(verdicts))
     tool_call = make_call(first_call.tool, first_call.arguments)
+    message = make_agent_message(gate.agent.name, tool_calls=[tool_call])
     calls: list[PendingCall] = []
     for call in agreement.calls:
         if call is first_call:
-            call = call.model_copy(update={"tool_call_id": tool_call["id"]})
+            made_as = {"tool_call_id": tool_call["id"], "message_id": message.id}
+            call = call.model_copy(update=made_as)
         calls.append(call)
     fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": tuple(calls)}
     update = merge_agreements(gate.state, agreement.model_copy(update=fields))
     verdict = verdicts[0].model_copy(update={"rationale": "the customer agreed to it"})
-    return AgreementOutcome(tool_call, update, (verdict,))
+    return AgreementOutcome(message, update, (verdict,))
 
 
 def _has_agreed(

@@ -26,6 +26,7 @@ from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.confirmation import format_question, merge_agreements
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.reasoning.tool_calls import PlacedCall
 
 
 class EditedAction(BaseModel, extra="forbid"):
@@ -75,15 +76,17 @@ class CallApprover(Node):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for a person's decisions, or apply them."""
         state = StateView(input, self.messages_key, agent=self.agent.name)
-        calls = [call for call in find_unanswered_calls(state.messages) if call["name"] in self._tools]
-        if not calls:
+        unanswered_calls = find_unanswered_calls(state.messages)
+        placed_calls = [call for call in unanswered_calls if call.call["name"] in self._tools]
+        if not placed_calls:
             return {}
+        calls = [placed_call.call for placed_call in placed_calls]
         response_type: Any = Annotated[HITLResponse, AfterValidator(partial(self._check_response, calls))]
         try:
             response: HITLResponse = interrupt(self._make_request(calls), response_schema=response_type)
         except ValidationError as error:
             raise InputError(f"invalid response: {describe_first_error(error)}") from error
-        return self._apply_decisions(state, calls, response.decisions)
+        return self._apply_decisions(state, placed_calls, response.decisions)
 
     def _make_request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         requests = []
@@ -123,13 +126,15 @@ class CallApprover(Node):
         return "; ".join(problems) or None
 
     def _apply_decisions(
-        self, state: StateView, calls: Sequence[ToolCall], decisions: Sequence[Decision]
+        self, state: StateView, placed_calls: Sequence[PlacedCall], decisions: Sequence[Decision]
     ) -> Update:
         """Return the update with results, edited calls, and an agreement for each call that runs."""
         messages: list[AnyMessage] = []
         agreements: list[Agreement] = []
-        edited_arguments: dict[str | None, dict[str, Any]] = {}
-        for call, decision in zip(calls, decisions, strict=True):
+        edited_arguments: dict[int, dict[str, Any]] = {}
+        message = placed_calls[0].message
+        for placed_call, decision in zip(placed_calls, decisions, strict=True):
+            call = placed_call.call
             by = self.agent.confirm[call["name"]].by
             if decision.type == "respond":
                 messages.append(make_tool_message(call, decision.message or "", "success"))
@@ -142,8 +147,10 @@ class CallApprover(Node):
             arguments = call["args"]
             if decision.type == "edit" and decision.edited_action:
                 arguments = decision.edited_action.args
-                edited_arguments[call["id"]] = arguments
-            agreed_call = PendingCall(tool=call["name"], arguments=arguments, tool_call_id=call["id"])
+                edited_arguments[placed_call.position] = arguments
+            agreed_call = PendingCall(
+                tool=call["name"], arguments=arguments, tool_call_id=call["id"], message_id=message.id
+            )
             agreements.append(
                 Agreement(
                     turn=state.turn_id,
@@ -154,18 +161,16 @@ class CallApprover(Node):
                 )
             )
         if edited_arguments:
-            messages.insert(0, _edit_calls(state, edited_arguments))
+            messages.insert(0, _edit_calls(message, edited_arguments))
         if answered_question := find_answered_question(state):
             # What the customer was asked stays open: `merge_agreements` drops older records that it isn't given.
             agreements.insert(0, answered_question[0])
         return merge_agreements(state, *agreements) | {self.messages_key: messages}
 
 
-def _edit_calls(state: StateView, edited_arguments: Mapping[str | None, dict[str, Any]]) -> AIMessage:
-    """Return the last message with calls, with other arguments for the calls with these ids."""
-    messages_with_calls = [m for m in state.messages if isinstance(m, AIMessage) and m.tool_calls]
-    last = messages_with_calls[-1]
-    tool_calls = deepcopy(last.tool_calls)
-    for call in tool_calls:
-        call["args"] = edited_arguments.get(call["id"], call["args"])
-    return last.model_copy(update={"tool_calls": tool_calls})
+def _edit_calls(message: AIMessage, edited_arguments: Mapping[int, dict[str, Any]]) -> AIMessage:
+    """Return the message with other arguments for the calls at these positions."""
+    tool_calls = deepcopy(message.tool_calls)
+    for position, arguments in edited_arguments.items():
+        tool_calls[position]["args"] = arguments
+    return message.model_copy(update={"tool_calls": tool_calls})

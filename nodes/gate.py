@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from langchain_core.messages import ToolMessage
-
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
 from arq_graph.nodes.channels import StateView, select_verdicts
 from arq_graph.nodes.judgements import MAX_SCORE
-from arq_graph.nodes.messages import classify_result
+from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
 from arq_graph.reasoning.conversation import Line
@@ -223,11 +221,11 @@ def find_execution_refusal(agent: Agent, state: StateView, call: Mapping[str, An
     """Return why a call must not run, wherever it comes from; None if it may."""
     agreed_call = _find_agreed_call(state, call["id"])
     if agreed_call is None and call["name"] in agent.confirm:
-        return "this call needs an agreement, and nobody has agreed to it"
+        return "this call needs an agreement, and nobody has agreed to it in this turn"
     if agreed_call is not None:
         if (agreed_call.tool, agreed_call.arguments) != (call["name"], call["args"]):
             return "this is not the call that was agreed to"
-        if any(isinstance(m, ToolMessage) and m.tool_call_id == call["id"] for m in state.messages):
+        if not _waits_for_its_run(state, agreed_call):
             return "this call has run already: a yes allows one call"
         if find_remaining_grants(agent, state, agreed_call.granted_by):
             return None
@@ -237,11 +235,26 @@ def find_execution_refusal(agent: Agent, state: StateView, call: Mapping[str, An
 
 
 def _find_agreed_call(state: StateView, tool_call_id: str | None) -> PendingCall | None:
+    """Return the call with this id that was agreed to in this turn; providers may repeat its id in another one."""
     for agreement in state.read_records("agreements", Agreement):
+        if agreement.answer_message_id != state.turn_id:
+            continue
         for call in agreement.calls:
             if call.tool_call_id and call.tool_call_id == tool_call_id:
                 return call
     return None
+
+
+def _waits_for_its_run(state: StateView, agreed_call: PendingCall) -> bool:
+    """Return True if the message that was agreed to is the one whose calls run now; its id is repeated by others."""
+    for placed_call in find_unanswered_calls(state.messages):
+        if placed_call.call["id"] != agreed_call.tool_call_id:
+            continue
+        if agreed_call.message_id is not None:
+            return placed_call.message.id == agreed_call.message_id
+        answered_ids = {getattr(message, "tool_call_id", None) for message in state.messages}
+        return agreed_call.tool_call_id not in answered_ids
+    return False
 
 
 def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from arq_graph.reasoning.conversation import Line
+from arq_graph.reasoning.tool_calls import PlacedCall, pair_calls
 
 ABANDONED = "abandoned: no result was recorded; the call may or may not have taken effect"
 
@@ -57,15 +58,11 @@ def iterate_back_to_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMess
     return takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
 
 
-def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[PlacedCall]:
     """Return the calls without a result of the last message that has calls, if it belongs to this turn."""
-    answered_ids: set[str] = set()
-    for message in iterate_back_to_customer(messages):
-        if isinstance(message, ToolMessage):
-            answered_ids.add(message.tool_call_id)
-        elif isinstance(message, AIMessage) and message.tool_calls:
-            return [call for call in message.tool_calls if (call["id"] or "") not in answered_ids]
-    return []
+    current_turn = list(iterate_back_to_customer(messages))
+    calls = pair_calls(current_turn[::-1])
+    return [call for call in calls if call.message is calls[-1].message and call.result is None]
 
 
 def answer_abandoned_calls(
@@ -78,29 +75,25 @@ def answer_abandoned_calls(
     call of this turn that lacks an id or is to one of `current_turn_tools`: the step that decides on calls runs before
     they are made, so it came with the input, or a crash has left it.
     """
-    answered_ids: set[str] = set()
-    turn_start = 0
-    for position, message in enumerate(messages):
-        if isinstance(message, HumanMessage):
-            turn_start = position
-        elif isinstance(message, ToolMessage):
-            answered_ids.add(message.tool_call_id)
+    turn_start = len(messages) - sum(1 for _ in iterate_back_to_customer(messages))
+    missing_results: dict[int, list[BaseMessage]] = {}
+    for placed_call in pair_calls(messages):
+        call, index = placed_call.call, placed_call.message_index
+        is_abandoned = index < turn_start or call["name"] in current_turn_tools or not call["id"]
+        if is_abandoned and placed_call.result is None:
+            missing_results.setdefault(index, []).append(make_tool_message(call, ABANDONED))
+    if not missing_results:
+        return []
     history: list[BaseMessage] = [RemoveMessage(REMOVE_ALL_MESSAGES)]
-    missing_results: list[BaseMessage] = []
-    for position, message in enumerate(messages):
+    results_to_add: list[BaseMessage] = []
+    for index, message in enumerate(messages):
         if not isinstance(message, ToolMessage):
-            history.extend(missing_results)
-            missing_results = []
+            history.extend(results_to_add)
+            results_to_add = []
         history.append(message)
-        if not isinstance(message, AIMessage):
-            continue
-        for call in message.tool_calls:
-            is_abandoned = position < turn_start or call["name"] in current_turn_tools or not call["id"]
-            if is_abandoned and (call["id"] or "") not in answered_ids:
-                missing_results.append(make_tool_message(call, ABANDONED))
-    history.extend(missing_results)
-    has_new_results = len(history) > 1 + len(messages)
-    return history if has_new_results else []
+        results_to_add.extend(missing_results.get(index, ()))
+    history.extend(results_to_add)
+    return history
 
 
 def list_ids(lines: Iterable[Line]) -> list[str]:

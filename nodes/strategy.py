@@ -63,11 +63,11 @@ class Strategy(AgentNode[ARQ]):
         self.check_attachments(state)
         gate = yield from self.make_gate(state)
         agreement_outcome = yield from resolve_agreement(gate, self.agrees)
-        if agreement_outcome.call is None:
+        if agreement_outcome.message is None:
             return (yield from self.decide(gate, agreement_outcome))
         verdicts = agreement_outcome.verdicts
         state.emit(ToolsDecided(decisions=verdicts))
-        return self.make_calls(gate, verdicts, [agreement_outcome.call]) | agreement_outcome.update
+        return self.make_update(gate, verdicts, [agreement_outcome.message]) | agreement_outcome.update
 
     @abstractmethod
     def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:

@@ -69,7 +69,9 @@ def route_calls(
 
     def route(state: Any) -> Any:
         state_view = StateView(state, messages_key, agent=agent.name)
-        calls = find_unanswered_calls(state_view.messages)
+        calls: list[ToolCall] = []
+        if agent.toolbox:
+            calls.extend(placed_call.call for placed_call in find_unanswered_calls(state_view.messages))
         if any(call["name"] in tools_to_approve for call in calls):
             return approve
         if calls:

@@ -101,13 +101,15 @@ class ToolVerdict(Record):
 class PendingCall(RecordPart):
     """A call that waits for the customer's or operator's agreement.
 
-    Once the agreement is used for it, `tool_call_id` is the id of the tool call that it became.
+    Once the agreement is used for it, `tool_call_id` is the id of the tool call that it became, and `message_id` that
+    of the message with the call.
     """
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     granted_by: tuple[str, ...] = ()
     tool_call_id: str | None = None
+    message_id: str | None = None
 
 
 class Agreement(Record):

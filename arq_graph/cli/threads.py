@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from pydantic import BaseModel, computed_field
 
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
 from arq_graph.errors import InputError
+from arq_graph.reasoning.tool_calls import pair_calls
 from arq_graph.reasoning.usage import UsageTracker
 
 DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
@@ -201,13 +202,10 @@ def _read_reply(messages: Sequence[AnyMessage]) -> str | None:
 
 
 def _read_tool_runs(messages: Sequence[AnyMessage]) -> tuple[ToolRun, ...]:
-    runs: dict[str | None, ToolRun] = {}
-    for message in messages:
-        if isinstance(message, AIMessage):
-            for call in message.tool_calls:
-                runs[call["id"]] = ToolRun(tool=call["name"], arguments=call["args"])
-        elif isinstance(message, ToolMessage) and message.tool_call_id in runs:
-            run = runs[message.tool_call_id]
-            run.status = message.status
-            run.result = message.text
-    return tuple(runs.values())
+    runs: list[ToolRun] = []
+    for placed_call in pair_calls(messages):
+        run = ToolRun(tool=placed_call.call["name"], arguments=placed_call.call["args"])
+        if placed_call.result:
+            run.status, run.result = placed_call.result.status, placed_call.result.text
+        runs.append(run)
+    return tuple(runs)

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from arq_graph.reasoning.endpoints import Block
 from arq_graph.reasoning.sections import as_json, clean
+from arq_graph.reasoning.tool_calls import pair_calls
 
 _CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
 _TOKENS_PER_IMAGE = 1_000  # about what providers count for one of ordinary size
@@ -34,7 +35,7 @@ class Line:
         speaker: The author of the message.
         message: The message itself.
         text: The line as the prompt shows it.
-        call: The call that a tool result answers.
+        call: The call that a tool result answers; without it in the messages, its tool alone, if that is known.
         images: Images of the message, as LangChain's standard blocks; in the prompt they follow the line.
         unsupported_attachments: The kinds of attachments that the line only names.
     """
@@ -71,20 +72,21 @@ class Conversation:
     def lines(self) -> tuple[Line, ...]:
         """All lines, including those that the prompt leaves out; a message with nothing but tool calls has none."""
         lines: list[Line] = []
-        calls: dict[str | None, Mapping[str, Any]] = {}
+        calls_by_result = {id(call.result): call.call for call in pair_calls(self.messages)}
         message_count = result_count = image_count = 0
         for message in self.messages:
-            if isinstance(message, AIMessage) and message.tool_calls:
-                calls.update({call["id"]: call for call in message.tool_calls})
-                if not message.text:
-                    continue
+            if isinstance(message, AIMessage) and message.tool_calls and not message.text:
+                continue
             call: Mapping[str, Any] | None = None
             if isinstance(message, ToolMessage):
                 speaker: Speaker = "tool"
                 result_count += 1
-                call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
+                call = calls_by_result.get(id(message))
+                if call is None and message.name:
+                    call = {"name": message.name, "args": {}}
                 record: dict[str, Any] = {"id": f"T{result_count}", "from": speaker}
-                record |= {"tool": call["name"], "arguments": call["args"]}
+                record["tool"] = call["name"] if call else ""
+                record["arguments"] = call["args"] if call else {}
                 record |= self._shorten("result", message.text)
             else:
                 speaker = "agent" if isinstance(message, AIMessage) else "system"

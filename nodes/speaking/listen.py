@@ -75,7 +75,7 @@ def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequen
 
     def route(state: Any) -> str | Sequence[str] | list[Send]:
         messages = StateView(state).messages
-        called = {call["name"] for call in find_unanswered_calls(messages)}
+        called = {placed_call.call["name"] for placed_call in find_unanswered_calls(messages)}
         if ACT in called and ACT not in agent.toolbox:
             return ACT
         if _find_open_utterance(messages) is not None:

@@ -53,8 +53,8 @@ class WorldActor(Node):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
         state = StateView(input, agent=self.agent)
-        calls = [call for call in find_unanswered_calls(state.messages) if call["name"] == ACT]
-        return self._act(state, calls)
+        calls = [placed_call.call for placed_call in find_unanswered_calls(state.messages)]
+        return self._act(state, [call for call in calls if call["name"] == ACT])
 
     def look(self, state: Any) -> Update:
         """Write the state of the world before the first move; actions that come with the input aren't taken."""
