@@ -26,7 +26,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _thread_state = threading.local()
-_background_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its own
+_background_loops: dict[
+    int, asyncio.AbstractEventLoop
+] = {}  # by process id: a fork inherits this dict, but not the loops' threads
 _background_lock = threading.Lock()
 
 

@@ -28,7 +28,7 @@ from langchain_core.messages import BaseMessage, message_to_dict, messages_from_
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.store import convert_file_errors, read_json_lines
@@ -75,15 +75,17 @@ class _Request(BaseModel):
     Args:
         conversation: The name of the `recording_scope`.
         attempt: An id that differs if the conversation was run again from its beginning.
-        request: The digest of the request.
+        digest: The digest of the request; its name in the file is `request`.
         occurrence: The number of equal requests before it in the conversation.
         method: The method by which a `Reasoner` asked for its schema.
         module: The step that asked, such as "matcher".
     """
 
+    model_config = ConfigDict(populate_by_name=True)
+
     conversation: str
     attempt: str
-    request: str
+    digest: str = Field(alias="request")
     occurrence: int
     method: str = ""
     module: str = "other"
@@ -123,7 +125,7 @@ class _RecordedModel(InProcessChatModel):
         return _Request(
             conversation=scope.name,
             attempt=scope.attempt,
-            request=digest,
+            digest=digest,
             occurrence=scope.count_request(self.file, digest),
             method=method,
             module=metadata.get("arq_module") or "other",
@@ -190,7 +192,7 @@ class RecordingChatModel(_RecordedModel):
     def _record(self, request: _Request, result: ChatResult) -> None:
         message = message_to_dict(result.generations[0].message)
         answer = RecordedAnswer(**dict(request), model=self.model_name, answer=message)
-        line = json.dumps(answer.model_dump(exclude_defaults=True), default=str)
+        line = json.dumps(answer.model_dump(by_alias=True, exclude_defaults=True), default=str)
         # One write without a buffer: other processes may append to the file, too.
         with (
             convert_file_errors(f"answers cannot be recorded in {self.file}"),
@@ -220,7 +222,8 @@ class ReplayChatModel(_RecordedModel):
             raise InputError(f"{file} holds no recording: make one with RecordingChatModel(file, model)")
         for answers in self._answers.values():
             self.model_name = self.model_name or answers[0].model
-        # The method isn't in the digest of a request, so a replay asks by the first one only.
+        # A replay never falls back to another method. That isn't in the digest of a request, so the second request
+        # would get the next recorded answer.
         get_endpoint(BoundModel(self)).methods = METHODS[:1]
 
     def __reduce__(self) -> Any:
@@ -236,14 +239,15 @@ class ReplayChatModel(_RecordedModel):
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
             )
-        equal_requests = [answer for answer in answers if answer.request == request.request]
-        if request.occurrence >= len(equal_requests):
+        answers_to_request = [answer for answer in answers if answer.digest == request.digest]
+        if request.occurrence >= len(answers_to_request):
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "
                 f"{request.conversation!r}: the prompt, the schema, the tools or the order have changed since. "
                 "Record the run again"
             )
-        return ChatResult(generations=[ChatGeneration(message=equal_requests[request.occurrence].message)])
+        answer = answers_to_request[request.occurrence]
+        return ChatResult(generations=[ChatGeneration(message=answer.message)])
 
     async def _agenerate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
@@ -272,14 +276,14 @@ def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
 
 
 def _drop_superseded(answers: list[RecordedAnswer]) -> list[RecordedAnswer]:
-    by_request: dict[str, list[RecordedAnswer]] = {}
+    by_digest: dict[str, list[RecordedAnswer]] = {}
     for answer in answers:
-        by_request.setdefault(answer.request, []).append(answer)
+        by_digest.setdefault(answer.digest, []).append(answer)
     remaining = []
-    for equal_requests in by_request.values():
-        equal_requests.sort(key=lambda answer: answer.occurrence)
+    for answers_to_digest in by_digest.values():
+        answers_to_digest.sort(key=lambda answer: answer.occurrence)
         valid: list[RecordedAnswer] = []
-        for answer in equal_requests:
+        for answer in answers_to_digest:
             # An answer by another method, or after a cut-off one, replaces those before it.
             while valid and (valid[-1].method != answer.method or is_cut_off(valid[-1].message)):
                 valid.pop()
@@ -293,19 +297,19 @@ def _digest_request(
 ) -> tuple[str, str]:
     """Return the method by which a `Reasoner` asks for its schema, and the digest of the request."""
     method = ""
-    tools = [_describe_tool(tool) for tool in arguments.get("tools") or ()]
+    tools = [_normalize_tool(tool) for tool in arguments.get("tools") or ()]
     response_format = arguments.get("response_format")
     schema: Any = [tools, response_format]
     if is_reasoner:
         method, messages, schema = read_request(messages, response_format or {}, tools)
-    call_numbers: dict[str | None, int] = {None: 0}
-    described = [_describe_message(message, call_numbers) for message in messages]
+    call_numbers: dict[str | None, int] = {None: 0}  # 0 is for messages that aren't results of a call
+    normalized_messages = [_normalize_message(message, call_numbers) for message in messages]
     # The order of a schema's keys matters: it is the order of the answer.
-    text = json.dumps([schema, described], default=str)
+    text = json.dumps([schema, normalized_messages], default=str)
     return method, blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _describe_tool(tool: Any) -> Any:
+def _normalize_tool(tool: Any) -> Any:
     """Return the name, description and parameters of a tool in any form; a tool of the provider's own as it is."""
     with suppress(ValueError):
         if function := convert_to_openai_tool(tool).get("function"):
@@ -313,8 +317,8 @@ def _describe_tool(tool: Any) -> Any:
     return tool
 
 
-def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int]) -> list[Any]:
-    """Return the content of a message, with numbers in place of the ids of tool calls."""
+def _normalize_message(message: BaseMessage, call_numbers: dict[str | None, int]) -> list[Any]:
+    """Return the content of a message, with numbers in place of the ids of tool calls, which it adds to the numbers."""
     other_blocks = []
     blocks = message.content if isinstance(message.content, list) else ()
     for block in blocks:
@@ -326,9 +330,9 @@ def _describe_message(message: BaseMessage, call_numbers: dict[str | None, int])
             number = call_numbers.setdefault(call["id"], len(call_numbers))
             calls.append([call["name"], call["args"], number])
     call_id = getattr(message, "tool_call_id", None)
-    result_of = call_numbers.setdefault(call_id, len(call_numbers))
+    answered_call = call_numbers.setdefault(call_id, len(call_numbers))
     kind = message.type.removesuffix("MessageChunk").lower()
-    return [kind, message.name, str(message.text), other_blocks, calls, result_of]
+    return [kind, message.name, str(message.text), other_blocks, calls, answered_call]
 
 
 def _prepare_to_append(file: Path) -> None:

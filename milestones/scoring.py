@@ -32,11 +32,11 @@ class Score:
     them were, at every event.
 
     Args:
-        goal_completed: Goal completion; None if the undecided milestones decide it, or if there is
-            nothing to complete.
-        progress_range: The progress rate at least and at most, each 0 to 1; None if End has no dependencies.
+        goal_completed: Goal completion; None if the undecided milestones decide it, or if there is nothing to measure:
+            End needs no milestone and nothing is forbidden.
+        progress_range: The progress rate at least and at most, each 0 to 1; None if there is nothing to measure.
         reached: The milestones that were reached for certain, with the number of the event, in order.
-        possibly_reached: Those that were reached at most: the same if nothing is undecided.
+        possibly_reached: Those that would be reached if all undecided milestones were observed, in the same form.
         observations: What was observed, what is undecided, and the forbidden events.
         judgement: The judge's verdicts, with `reasons` and `agreement`; empty if no judge was called.
     """
@@ -52,7 +52,7 @@ class Score:
 
     @property
     def progress_rate(self) -> float | None:
-        """The progress rate, 0 to 1; None if it is a range, or if there is no way to go."""
+        """The progress rate, 0 to 1; None if it is a range, or if there is nothing to measure."""
         if self.progress_range is None:
             return None
         lowest, highest = self.progress_range
@@ -89,8 +89,8 @@ class Score:
     def coverage(self) -> float | None:
         """The share of all milestones that were reached; Start and joins, which aren't steps, do not count.
 
-        It isn't progress: the milestones of an alternative that wasn't needed lower it, too. None if the graph has
-        neither a way to go nor anything forbidden.
+        It isn't progress: the milestones of an alternative that wasn't needed lower it, too. None if there is
+        nothing to measure.
         """
         if self.progress_range is None:
             return None

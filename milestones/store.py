@@ -25,8 +25,11 @@ from arq_graph.errors import InputError
 if sys.platform != "win32":
     import fcntl
 
-Parts = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""The fingerprints of what shapes only some entries: `{"scenario": {"late boots": {"the user": "…"}}}`."""
+ComponentFingerprints = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""The fingerprints of a run's components, each of which shapes only some entries.
+
+By the component's kind, its name, and the aspect of it: `{"scenario": {"late boots": {"the user": "…"}}}`.
+"""
 
 _VERSION = 2
 _HEADER_START = b'{"arq_graph": "'
@@ -40,16 +43,16 @@ class ChangedRunError(InputError):
     Args:
         file: The file.
         changes: What changed among the things that shape all entries.
-        part_changes: What changed among the things that shape only some entries, each with the entries that it shapes:
+        component_changes: The aspects that changed of components, each with the names of these components:
             `{"the user": "scenario 'late boots'"}`.
     """
 
-    def __init__(self, file: Path, changes: list[str], part_changes: Mapping[str, str]) -> None:
+    def __init__(self, file: Path, changes: list[str], component_changes: Mapping[str, str]) -> None:
         self.changes = changes
-        self.part_changes = part_changes
+        self.component_changes = component_changes
         descriptions = list(changes)
-        for name, owners in part_changes.items():
-            descriptions.append(f"{name} of {owners}")
+        for aspect, component_names in component_changes.items():
+            descriptions.append(f"{aspect} of {component_names}")
         super().__init__(
             f"{file} holds the results of another run: {', '.join(descriptions)} changed since. "
             f"Use the earlier settings, or {_OTHER_FILE}"
@@ -66,7 +69,7 @@ class RunStore:
         file: The file.
         kind: The kind of run, such as "evaluation".
         depends_on: What shapes all entries: a value or a fingerprint by the name that errors show.
-        parts: What shapes only some entries. Another run of the file may have other scenarios or arms.
+        components: What shapes only some entries, such as a scenario. Another run of the file may have other ones.
         resume: Continue the run in the file; otherwise the file must not have one.
 
     Raises:
@@ -80,24 +83,24 @@ class RunStore:
         kind: str,
         depends_on: Mapping[str, str],
         *,
-        parts: Parts | None = None,
+        components: ComponentFingerprints | None = None,
         resume: bool = True,
     ) -> None:
         self.file = Path(file)
-        self._parts = parts or {}
+        self._components = components or {}
         self._header: dict[str, Any] = {
             "arq_graph": kind,
             "version": _VERSION,
             "of": dict(depends_on),
-            "parts": self._parts,
+            "parts": self._components,
         }
         self._resume = resume
         self._write_error = f"results cannot be saved in {file}"
         with convert_file_errors(self._write_error):
-            # A device may have no end, and a pipe may never have a beginning.
+            # Reading a device may never end, and opening a pipe blocks until somebody writes to it.
             if self.file.exists() and not self.file.is_file():
                 raise InputError(f"{self._write_error}: it is not a regular file")
-            # Without a buffer, nothing is left that a close would write again.
+            # Unbuffered: a buffered file would retry a failed write when it is closed.
             self._stream = self.file.open("ab", buffering=0)
             try:
                 _lock(self._stream, self.file)
@@ -110,7 +113,7 @@ class RunStore:
                 raise
 
     def __enter__(self) -> Self:
-        if not self._headers or self._has_new_parts():
+        if not self._headers or self._has_new_components():
             self.append(self._header)
         return self
 
@@ -164,7 +167,7 @@ class RunStore:
         size = 0
         with open_lines(self.file) as lines:
             for line in lines:
-                # A kill may have cut off the first header.
+                # This also accepts a beginning of the header, which a kill may have cut off.
                 if size == 0 and not _HEADER_START.startswith(line[: len(_HEADER_START)]):
                     raise self._make_other_file_error()
                 if not line.endswith(b"\n"):
@@ -184,16 +187,16 @@ class RunStore:
                     "name another file with --results (for `experiment`, another folder with --record)"
                 )
             changes = describe_changes(header["of"], self._header["of"])
-            part_changes = _find_part_changes(header["parts"], self._parts)
-            if changes or part_changes:
-                raise ChangedRunError(self.file, changes, part_changes)
+            component_changes = _find_component_changes(header["parts"], self._components)
+            if changes or component_changes:
+                raise ChangedRunError(self.file, changes, component_changes)
 
-    def _has_new_parts(self) -> bool:
-        for kind, owners in self._parts.items():
+    def _has_new_components(self) -> bool:
+        for kind, components in self._components.items():
             stored_names: set[str] = set()
             for header in self._headers:
                 stored_names.update(header["parts"].get(kind, ()))
-            if not owners.keys() <= stored_names:
+            if not components.keys() <= stored_names:
                 return True
         return False
 
@@ -238,21 +241,21 @@ def is_header(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("arq_graph"), str)
 
 
-def _find_part_changes(before: Parts, now: Parts) -> dict[str, str]:
-    """Return what changed in the parts that both runs have, such as "the user", with the names of these parts."""
+def _find_component_changes(stored: ComponentFingerprints, current: ComponentFingerprints) -> dict[str, str]:
+    """Return the aspects that changed of components that both runs have, with the names of these components."""
     changes: dict[str, str] = {}
-    for kind, owners in now.items():
-        owners_before = before.get(kind, {})
-        changed_owners: dict[str, list[str]] = {}
-        for name, values in owners.items():
-            for change in describe_changes(owners_before.get(name, values), values):
-                changed_owners.setdefault(change, []).append(name)
-        for change, names in changed_owners.items():
-            changes[change] = _name_owners(kind, names)
+    for kind, components in current.items():
+        stored_components = stored.get(kind, {})
+        names_by_aspect: dict[str, list[str]] = {}
+        for name, fingerprints in components.items():
+            for aspect in describe_changes(stored_components.get(name, fingerprints), fingerprints):
+                names_by_aspect.setdefault(aspect, []).append(name)
+        for aspect, names in names_by_aspect.items():
+            changes[aspect] = _format_component_names(kind, names)
     return changes
 
 
-def _name_owners(kind: str, names: list[str]) -> str:
+def _format_component_names(kind: str, names: list[str]) -> str:
     if len(names) == 1:
         return f"{kind} {names[0]!r}"
     if len(names) > _MAX_NAMES:

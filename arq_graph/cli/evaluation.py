@@ -123,7 +123,7 @@ def filter_scenarios(suites: Mapping[Path, Suite], names: Sequence[str]) -> dict
         selected = []
         for scenario in suite.scenarios:
             has_category = not categories or scenario.use_case in categories
-            if has_category and (not kinds or scenario.kind in kinds):
+            if has_category and (not kinds or scenario.user_kind in kinds):
                 selected.append(scenario)
         if selected:
             filtered[file] = suite.replace(scenarios=selected)
@@ -166,7 +166,7 @@ def _choose_examples(suite: Suite) -> list[Scenario]:
     """Return the first scenario of each kind of setup: with or without an agent, by world, for the matcher alone."""
     examples: dict[tuple[bool, int, bool], Scenario] = {}
     for scenario in suite.scenarios:
-        setup = (scenario.agent is None, id(scenario.world_class), scenario.matcher_only)
+        setup = (scenario.agent is None, id(scenario.unbound_world_factory), scenario.matcher_only)
         examples.setdefault(setup, scenario)
     return list(examples.values())
 
@@ -210,7 +210,9 @@ def show_conversations(
     """Show a progress bar inside the block; yield a function to call after each conversation."""
     count = len(list(suite.plan_conversations(list(arms), runs)))
     with progress_bar("conversing", count, "went wrong", resume_hint) as advance:
-        yield lambda _, outcome: advance(outcome.error is not None and outcome.ended != "limit")
+        yield lambda _, conversation: advance(
+            conversation.error is not None and conversation.ended != "budget"
+        )
 
 
 def show_evaluation(

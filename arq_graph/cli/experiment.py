@@ -177,8 +177,8 @@ def _read_suites(names: Sequence[str]) -> dict[Path, Suite]:
 
 
 def _lacks_published_scenarios(suite: Suite, whole_suite: Suite) -> bool:
-    kinds = {"helpful"} | {scenario.kind for scenario in suite.scenarios}
-    published_count = sum(scenario.kind in kinds for scenario in whole_suite.scenarios)
+    kinds = {"helpful"} | {scenario.user_kind for scenario in suite.scenarios}
+    published_count = sum(scenario.user_kind in kinds for scenario in whole_suite.scenarios)
     return len(suite.scenarios) < published_count
 
 

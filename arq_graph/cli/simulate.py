@@ -98,7 +98,7 @@ def _choose_scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scena
         names = ", ".join(repr(scenario.name) for scenario in suite.scenarios[:_LISTED_SCENARIOS])
         raise InputError(f"there is no scenario {name!r}; there are {names}")
     for scenario in candidates:
-        if scenario.kind == kind:
+        if scenario.user_kind == kind:
             return scenario
     scenario = candidates[0]
     if kind is None or scenario.user is None:

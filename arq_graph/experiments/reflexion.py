@@ -79,7 +79,7 @@ class Reflexion:
         return self.arm(scenario, agent, model, **arguments)
 
     async def again(
-        self, model: Any, messages: Sequence[BaseMessage], outcome: Callable[[], Mapping[str, Any]]
+        self, model: Any, messages: Sequence[BaseMessage], read_outcome: Callable[[], Mapping[str, Any]]
     ) -> Reflexion | None:
         """Return the arm of the next trial, or None if this one didn't fail or was the last.
 
@@ -88,7 +88,7 @@ class Reflexion:
             ReasoningError: The model gave no answer.
         """
         is_last = len(self.lessons) + 1 >= self.trials
-        if is_last or outcome().get("success") is not False:
+        if is_last or read_outcome().get("success") is not False:
             return None
         node = BlueprintNode(
             model,

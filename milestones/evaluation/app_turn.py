@@ -26,12 +26,15 @@ class AppTurn:
 
     def add_app_messages(self, messages: list[BaseMessage]) -> None:
         """Add what is new in the app's messages."""
-        turn_messages = self._after_user_message(messages)
+        turn_messages = self._select_messages_after_user(messages)
         for message in turn_messages[self._seen_count :]:
             question = self._find_unseen_question(message)
             if question is not None:
                 self._unseen_questions.remove(question)
-            elif not (self.has_questions and message.type == "human"):
+                continue
+            # The conversation has the user's answer to a question already.
+            is_known_answer = self.has_questions and message.type == "human"
+            if not is_known_answer:
                 self._messages.append(message)
         self._seen_count = len(turn_messages)
 
@@ -48,16 +51,17 @@ class AppTurn:
                 return text
         return None
 
-    def _after_user_message(self, messages: list[BaseMessage]) -> list[BaseMessage]:
+    def _select_messages_after_user(self, messages: list[BaseMessage]) -> list[BaseMessage]:
         """Return the messages after the user's; all of them if the app returns only new ones."""
-        index_by_id = index_by_text = None
-        for index, message in enumerate(messages):
+        position_of_id = None
+        position_of_text = None
+        for position, message in enumerate(messages):
             if message.id == self.user_message.id:
-                index_by_id = index
+                position_of_id = position
             if message.type == "human" and message.text == self.user_message.text:
-                index_by_text = index
-        last_index = index_by_text if index_by_id is None else index_by_id
-        return messages if last_index is None else messages[last_index + 1 :]
+                position_of_text = position
+        user_position = position_of_text if position_of_id is None else position_of_id
+        return messages if user_position is None else messages[user_position + 1 :]
 
 
 def parse_app_output(output: Any) -> list[BaseMessage]:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -22,18 +22,41 @@ from arq_graph.models.resolve import make_chat_model
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
+    from arq_graph.milestones.evaluation.scenario import Scenario
 
 App = Any
 """An object with `invoke` or `ainvoke` that takes `{"messages": […]}` and a config, and returns messages."""
 
 AppFactory = Callable[..., App]
-"""A function `(scenario, agent, model)` that makes an app; the agent has the tools of a fresh world.
+"""A function `(scenario, agent, model)` that makes an app. A `RetryingAppFactory` is one, too.
 
-A function with an argument `world` is called with that world, too. A function with an argument `matcher_only` also
-makes apps for scenarios that test only the matcher, for which the argument is True; such an app replies `active: A, B`,
-sorted, or `active: none`. If the function has an attribute `again(model, messages, outcome)`, that is awaited after
-each trial, and returns the function that makes the app of another trial, in a new world, or None.
+Args:
+    scenario: The scenario of the conversation.
+    agent: The scenario's agent, with the tools of a fresh world; None if the scenario has no agent.
+    model: The model that was passed to `evaluate`; a model string is a chat model already.
+    world: That fresh world. It is passed only to a function that has this argument.
+    matcher_only: True for a scenario that tests only the matcher. The app of such a scenario replies `active: A, B`,
+        sorted, or `active: none`. A function without this argument isn't called for such scenarios.
 """
+
+
+class RetryingAppFactory(Protocol):
+    """An `AppFactory` that decides after each trial whether its conversation is tried again."""
+
+    def __call__(self, scenario: Scenario, agent: Agent | None, model: Any, **options: Any) -> App:
+        """Make the app of one trial; see `AppFactory`."""
+
+    async def again(
+        self, model: Any, messages: Sequence[BaseMessage], read_outcome: Callable[[], Mapping[str, Any]]
+    ) -> AppFactory | None:
+        """Return the function that makes the app of the next trial, in a new world; None if there is to be none.
+
+        Args:
+            model: The model that was passed to `evaluate`.
+            messages: The messages of the trial that has ended.
+            read_outcome: Returns the `outcome()` of that trial's world; empty if the world has no such method.
+        """
+
 
 Arm = App | AppFactory
 _OUTCOME = TypeAdapter(dict[str, bool | int | float])
@@ -60,6 +83,7 @@ class PreparedApp:
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread that is only in memory, so that memory does not grow with every conversation."""
         checkpointer = getattr(self.app, "checkpointer", None)
+        # Of an app that is an arm, the checkpointer is the developer's own, or was made for this conversation alone.
         if self.factory is not None and isinstance(checkpointer, InMemorySaver):
             await checkpointer.adelete_thread(thread_id)
 
@@ -136,57 +160,58 @@ class Arms:
         Raises:
             InputError: All scenarios test only the matcher, and an arm hasn't any.
         """
-        playable = [scenario for scenario in suite.scenarios if not scenario.matcher_only]
+        whole_turn_scenarios = [scenario for scenario in suite.scenarios if not scenario.matcher_only]
         arms_without_matcher = [name for name in self.names if not self._has_matcher(name)]
-        skipped_count = len(suite.scenarios) - len(playable)
+        skipped_count = len(suite.scenarios) - len(whole_turn_scenarios)
         if not skipped_count or not arms_without_matcher:
             return suite
         names = ", ".join(arms_without_matcher[:_MAX_NAMES])
         if len(arms_without_matcher) > _MAX_NAMES:
             names += f" and {len(arms_without_matcher) - _MAX_NAMES} more"
-        reason = f"ask a matcher which guidelines are active, and {names} cannot say that"
-        if not playable:
-            raise InputError(f"all scenarios of {suite.name} {reason}: compare arms with a matcher")
+        if not whole_turn_scenarios:
+            raise InputError(
+                f"all scenarios of {suite.name} ask a matcher which guidelines are active, and {names} cannot say "
+                "that: compare arms with a matcher"
+            )
+        plural = "" if skipped_count == 1 else "s"
         warnings.warn(
-            f"skipped {skipped_count} matcher-only scenario{'' if skipped_count == 1 else 's'} of {suite.name} for all "
-            f"arms, which are compared on the same scenarios: these {reason}. Compared alone, arms with a matcher run "
-            "them.",
+            f"skipped {skipped_count} matcher-only scenario{plural} of {suite.name} for all arms, which are compared "
+            f"on the same scenarios: a matcher says which guidelines are active, and {names} cannot say that. To run "
+            "the skipped ones, evaluate only arms with a matcher.",
             stacklevel=2,
         )
-        return suite.replace(scenarios=playable)
+        return suite.replace(scenarios=whole_turn_scenarios)
 
     def prepare_app(
-        self, planned: PlannedConversation, retry_factory: AppFactory | None = None
+        self, planned: PlannedConversation, next_trial_factory: AppFactory | None = None
     ) -> PreparedApp:
         """Return the app of a conversation; raises what the function or the world raises.
 
         Args:
             planned: The conversation.
-            retry_factory: Makes the app of another trial; None: this is the first trial.
+            next_trial_factory: Makes the app of another trial; None: this is the first trial.
         """
         scenario = planned.scenario
-        factory = retry_factory or self._get_factory(planned.arm)
+        factory = next_trial_factory or self._get_factory(planned.arm)
         if factory is None:
             # An app is ready, so it can't get the tools of a world.
             return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
-        if retry_factory is not None or scenario.world is not None:
+        if next_trial_factory is not None or scenario.world is not None:
             return self._make_app(planned, factory)
         key = (planned.arm, scenario.name)
         if key not in self._shared_apps:
             self._shared_apps[key] = self._make_app(planned, factory)
         return self._shared_apps[key]
 
-    async def ask_for_retry(
+    async def ask_for_next_trial(
         self, prepared: PreparedApp, messages: Sequence[BaseMessage]
     ) -> AppFactory | None:
         """Return the function that makes the app of another trial, or None if there is to be none."""
-        make_retry = getattr(prepared.factory, "again", None)
-        if make_retry is None:
+        factory = prepared.factory
+        if not hasattr(factory, "again"):
             return None
-        retry_factory: AppFactory | None = await make_retry(
-            self._model, messages, partial(read_world_outcome, prepared.world)
-        )
-        return retry_factory
+        read_outcome = partial(read_world_outcome, prepared.world)
+        return await cast(RetryingAppFactory, factory).again(self._model, messages, read_outcome)
 
     def _make_app(self, planned: PlannedConversation, factory: AppFactory) -> PreparedApp:
         scenario = planned.scenario
@@ -244,7 +269,7 @@ def _add_checkpointer(app: App) -> App:
     """Give a graph without a checkpointer one in memory, so that it remembers its state between turns."""
     if not isinstance(app, Pregel) or app.checkpointer is not None:
         return app
-    # If messages are not added up, a graph with a checkpointer would see only the last one.
+    # Without a reducer for `messages`, each turn's input would replace the history.
     if not hasattr(app.channels.get("messages"), "operator"):
         return app
     return app.copy({"checkpointer": InMemorySaver()})

@@ -94,9 +94,10 @@ class Budget:
         self.calls += calls
         self.cost += cost
 
-    def require_prices_only(self) -> Budget:
-        """Return a budget that is never used up, but refuses a model without a price if this one limits the cost."""
-        return Budget(None, None if self.max_cost is None else inf, self.prices)
+    def make_worker_budget(self) -> Budget:
+        """Return a budget that is never used up, but refuses a model of unknown cost if this one limits the cost."""
+        max_cost = None if self.max_cost is None else inf
+        return Budget(max_calls=None, max_cost=max_cost, prices=self.prices)
 
     def _find_price(self, model: str) -> tuple[float, float] | None:
         prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]

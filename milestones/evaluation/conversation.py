@@ -45,7 +45,7 @@ class SimulatedConversation:
         failure: The exception that ended it.
         is_user_failure: Whether the user raised that exception, not the app.
         turn_seconds: The seconds that the app took for each turn. A turn begins with a message of the user, unless that
-            answers a question of the app's within a turn.
+            answers an interrupt within a turn; `Limits.turns` counts such answers, too.
         app_usage: The app's calls to its models.
         history_length: The number of messages before it began.
         moves: The entries of the app's channel `moves`, if it has one, by the id of the user's message.
@@ -99,10 +99,10 @@ async def aconverse(
 ) -> SimulatedConversation:
     """Run a conversation. An exception of the app or the user ends it, and is stored in it.
 
-    If the user is a guide, the conversation ends with the first turn of the agent that doesn't ask anything. In each
-    turn, an app with a checkpointer gets only the new messages; any other app gets all messages. An app that isn't
-    async runs in a thread. An async app is cancelled at the limit of seconds, but a thread can't be stopped. Calls that
-    wait for an operator are approved.
+    A guide is a user that only answers the agent's questions: the conversation with it ends with the first turn in
+    which the agent doesn't ask anything. In each turn, an app with a checkpointer gets only the new messages; any other
+    app gets all messages. An app that isn't async runs in a thread. An async app is cancelled at the limit of seconds,
+    but a thread can't be stopped. Calls that wait for an operator are approved.
 
     Args:
         app: Anything that is invoked with `{"messages": […]}`.
@@ -186,7 +186,8 @@ class _Dialogue:
         is_guide = isinstance(spec, UserSpec) and spec.role == "guide"
         has_model = not isinstance(self.user, AgendaUser | ScriptedUser)
         while True:
-            # A user without a model costs nothing, and is asked first: the conversation may be over.
+            # Don't pay for a user's message if the run must stop. A user without a model is free: ask it even then,
+            # because it may end the conversation, which then counts as complete.
             if has_model:
                 self._end_if_stopped()
             text = await self._ask_user()
@@ -195,7 +196,8 @@ class _Dialogue:
             self.conversation.messages.append(user_message)
             self.turn = AppTurn(self.conversation.messages, user_message)
             await self._run_turn(self.turn)
-            # An agent that asked its guide within the turn doesn't ask at its end.
+            # A guide only answers: after a turn without an open question it has nothing more to say. An app that asks
+            # by interrupts has had its answers by now.
             if is_guide and (self.turn.has_questions or not self._ends_with_question()):
                 raise _ConversationEnded("user")
 
@@ -212,7 +214,7 @@ class _Dialogue:
 
     def _end_if_stopped(self) -> None:
         if self.should_stop():
-            raise _ConversationEnded("limit")
+            raise _ConversationEnded("budget")
 
     def _ends_with_question(self) -> bool:
         return has_question(join_agent_texts(self.conversation.spoken_messages))

@@ -77,7 +77,7 @@ class ConversationRunner:
         """Run a batch of conversations at once; the process that sent them watches the budget."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
-        runner = replace(self, budget=self.budget.require_prices_only())
+        runner = replace(self, budget=self.budget.make_worker_budget())
         conversations = []
         for arm, scenario_name, run, seed in keys:
             planned = PlannedConversation(arm, self.scenarios[scenario_name], run, seed)
@@ -103,17 +103,28 @@ class ConversationRunner:
         while True:
             conversation = await self._run_trial(planned, trial)
             app_usage.include(conversation.app_usage)
-            next_trial = await self._prepare_next_trial(planned, trial, conversation, app_usage)
+            is_over_budget = self.budget.stop_reason is not None
+            try:
+                next_trial = await self._prepare_next_trial(
+                    planned, trial, conversation, app_usage, is_over_budget
+                )
+            except (Exception, SystemExit) as error:
+                conversation.ended = "budget" if is_over_budget else "error"
+                conversation.failure = error
+                break
             if next_trial is None:
                 break
             trial = next_trial
             trials += 1
-        # The record has the calls of all trials, although only the last one is measured.
+        # The record has the calls of all trials, although only the last one is measured. `include` is a union, so that
+        # no call counts twice.
         conversation.app_usage.include(app_usage)
         return await self._measure(planned, trial.prepared, conversation, trials, total_usage)
 
-    def _prepare_trial(self, planned: PlannedConversation, retry_factory: AppFactory | None = None) -> _Trial:
-        prepared = self.arms.prepare_app(planned, retry_factory)
+    def _prepare_trial(
+        self, planned: PlannedConversation, next_trial_factory: AppFactory | None = None
+    ) -> _Trial:
+        prepared = self.arms.prepare_app(planned, next_trial_factory)
         return _Trial(prepared, planned.scenario.make_user(planned.seed, self.user_model))
 
     async def _run_trial(self, planned: PlannedConversation, trial: _Trial) -> SimulatedConversation:
@@ -137,26 +148,18 @@ class ConversationRunner:
         trial: _Trial,
         conversation: SimulatedConversation,
         app_usage: UsageTracker,
+        is_over_budget: bool,
     ) -> _Trial | None:
-        """Ask the arm for another trial, and prepare it; None if this was the last.
-
-        If that raises, the conversation counts as failed.
-        """
-        if conversation.ended in ("limit", "error"):
+        """Ask the arm for another trial, and prepare it; None if this was the last. Raises what the arm raises."""
+        if conversation.ended in ("budget", "error"):
             return None
-        is_over_budget = self.budget.stop_reason is not None
         # Over budget, the arm may still decide against another trial, but it can't call a model.
         call_limit = UsageTracker(max_calls=0).listen() if is_over_budget else nullcontext()
-        try:
-            with app_usage.listen(), call_limit:
-                retry_factory = await self.arms.ask_for_retry(trial.prepared, conversation.messages)
-            if retry_factory is None:
-                return None
-            return self._prepare_trial(planned, retry_factory)
-        except (Exception, SystemExit) as error:
-            conversation.ended = "limit" if is_over_budget else "error"
-            conversation.failure = error
+        with app_usage.listen(), call_limit:
+            factory = await self.arms.ask_for_next_trial(trial.prepared, conversation.messages)
+        if factory is None:
             return None
+        return self._prepare_trial(planned, factory)
 
     async def _measure(
         self,
@@ -167,27 +170,28 @@ class ConversationRunner:
         total_usage: UsageTracker,
     ) -> ConversationResult:
         messages = dump_messages(conversation.messages)
-        failure = conversation.failure
-        ended = conversation.ended
+        # Only a failure of the app's model makes a conversation unmeasurable (`_find_problem`). But a failure of any
+        # model, also that of the simulated user or the judge, counts towards stopping the run.
+        model_failures = total_usage.failures
         problem = self._find_problem(conversation)
-        if problem is None:
-            try:
-                record = await self._make_record(planned, prepared, conversation, trials)
-                return ConversationResult(record, messages)
-            except Exception as error:  # a judge or a check of the user's own may raise anything
-                failure = error
-                ended = "error"
-                problem = f"it could not be measured: {describe_error(error)}"
-        broken = make_broken_conversation(planned, problem, ended)
-        # Unlike in `_find_problem`, the models of the user and the judge count, too.
-        is_model_unreachable = is_model_failure(failure, total_usage.failures)
-        return ConversationResult(broken, messages, is_model_unreachable=is_model_unreachable)
+        if problem is not None:
+            broken = make_broken_conversation(planned, problem, conversation.ended)
+            is_model_unreachable = is_model_failure(conversation.failure, model_failures)
+            return ConversationResult(broken, messages, is_model_unreachable=is_model_unreachable)
+        try:
+            record = await self._make_record(planned, prepared, conversation, trials)
+        except Exception as error:  # custom judges and checks may raise anything
+            broken = make_broken_conversation(planned, f"it could not be measured: {describe_error(error)}")
+            is_model_unreachable = is_model_failure(error, total_usage.failures)
+            return ConversationResult(broken, messages, is_model_unreachable=is_model_unreachable)
+        return ConversationResult(record, messages)
 
     def _find_problem(self, conversation: SimulatedConversation) -> str | None:
         """Return why a conversation says nothing about its arm, or None."""
-        if conversation.ended == "limit":
+        if conversation.ended == "budget":
             count = conversation.user_message_count
-            return f"stopped after {count} turn{'' if count == 1 else 's'}: {self.budget.stop_reason}"
+            plural = "" if count == 1 else "s"
+            return f"stopped after {count} message{plural} of the user: {self.budget.stop_reason}"
         failure = conversation.failure
         if failure is not None and conversation.is_user_failure:
             return f"the simulated user failed: {describe_error(failure)}"
@@ -208,7 +212,6 @@ class ConversationRunner:
         transcript = build_transcript(planned, conversation.messages, prepared.agent)
         tools = transcript.tools or None
         score = await ascore(scenario.measured_graph, transcript, tools=tools, judge=self.judge)
-        counts = _count_moves(transcript, conversation.moves)
         tokens = conversation.app_usage.total
         return make_conversation_record(
             transcript,
@@ -220,14 +223,14 @@ class ConversationRunner:
             probes=scenario.probes,
             twin=scenario.twin,
             expected=_dump_expectation(scenario),
-            user=scenario.kind,
+            user=scenario.user_kind,
             run=planned.run,
             seed=planned.seed,
             outcome=read_world_outcome(prepared.world),
             trials=trials,
-            moves=counts.moves,
-            speech=counts.categories,
-            dialogue_acts=counts.dialogue_acts,
+            moves=_count_moves(transcript, conversation.moves),
+            speech=_count_labels(conversation.moves, "category"),
+            dialogue_acts=_count_labels(conversation.moves, "dialogue_act"),
             ended=conversation.ended,
             error=conversation.error,
             model_calls=conversation.app_usage.calls,
@@ -241,7 +244,7 @@ class ConversationRunner:
 def make_broken_conversation(
     planned: PlannedConversation, problem: str, ended: Ended | None = "error"
 ) -> BrokenConversation:
-    """Return the outcome of a conversation that couldn't be run or measured."""
+    """Return what a report says of a conversation that couldn't be run or measured."""
     return BrokenConversation(
         error=f"{planned.id}: {problem}",
         arm=planned.arm,
@@ -251,40 +254,35 @@ def make_broken_conversation(
     )
 
 
-class _MoveCounts(NamedTuple):
-    """The numbers of an agent's moves by kind, and of its messages by category and by dialogue act."""
-
-    moves: Mapping[str, int]
-    categories: Mapping[str, int]
-    dialogue_acts: Mapping[str, int]
-
-
 def _count_moves(
     transcript: Transcript, moves_by_turn: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> _MoveCounts:
-    """Count the agent's moves.
+) -> dict[str, int]:
+    """Count the agent's moves by kind: "speak", "act", and "invalid", the acts that were refused or failed.
 
-    Speech and acts are counted in the transcript, which any app has. Thoughts, and the labels of speech, are in the
-    app's channel `moves`.
+    These are counted in the transcript, which any app has. Thoughts ("think") are only in the app's channel `moves`.
     """
-    thoughts = 0
-    categories: Counter[str] = Counter()
-    dialogue_acts: Counter[str] = Counter()
-    for moves in moves_by_turn.values():
-        for move in moves:
-            thoughts += move.get("kind") == "think"
-            if move.get("category"):
-                categories[str(move["category"])] += 1
-            if move.get("dialogue_act"):
-                dialogue_acts[str(move["dialogue_act"])] += 1
     counts = {"speak": 0, "act": 0, "invalid": 0}
     for event in transcript.measured_events:
-        counts["speak"] += isinstance(event, Message) and event.speaker == "agent"
-        counts["act"] += isinstance(event, Call)
-        counts["invalid"] += isinstance(event, Result) and event.failed
-    if moves_by_turn:
-        counts = {"think": thoughts} | counts
-    return _MoveCounts(counts, categories, dialogue_acts)
+        if isinstance(event, Message) and event.speaker == "agent":
+            counts["speak"] += 1
+        elif isinstance(event, Call):
+            counts["act"] += 1
+        elif isinstance(event, Result) and event.failed:
+            counts["invalid"] += 1
+    if not moves_by_turn:
+        return counts
+    thought_count = _count_labels(moves_by_turn, "kind")["think"]
+    return {"think": thought_count} | counts
+
+
+def _count_labels(moves_by_turn: Mapping[str, Sequence[Mapping[str, Any]]], field: str) -> Counter[str]:
+    """Count the values that a field has in the app's channel `moves`, such as the categories of its speech."""
+    counts: Counter[str] = Counter()
+    for moves in moves_by_turn.values():
+        for move in moves:
+            if move.get(field):
+                counts[str(move[field])] += 1
+    return counts
 
 
 def _make_module_usages(usage: UsageTracker) -> dict[str, StepUsage]:

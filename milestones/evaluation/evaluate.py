@@ -16,11 +16,11 @@ from arq_graph.milestones.evaluation.conversation_runner import ConversationRunn
 from arq_graph.milestones.evaluation.evaluation_run import EvaluationRun, OnConversation
 from arq_graph.milestones.evaluation.results import parse_stored_conversations
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.evaluation.workers import WorkerPool, pickle_job, start_processes
+from arq_graph.milestones.evaluation.workers import WorkerPool, pickle_job, prepare_executors
 from arq_graph.milestones.event_loop import make_sync
 from arq_graph.milestones.judge import Judge, require_judge
 from arq_graph.milestones.reports.graph_registry import GraphRegistry
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
+from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import ChangedRunError, RunStore, read_json_lines
 from arq_graph.milestones.transcript import MODEL_ROLES
@@ -45,7 +45,7 @@ async def aevaluate(
     workers: int | None = None,
     spent_in: Sequence[str | Path] = (),
     depends_on: Mapping[str, str] | None = None,
-    on_conversation: OnConversation = lambda _planned, _outcome: None,
+    on_conversation: OnConversation = lambda _planned, _conversation: None,
 ) -> Report:
     """Run every conversation of a suite with every arm, `runs` times each, and measure it.
 
@@ -126,7 +126,7 @@ async def aevaluate(
         if workers is not None:
             sent_arms = {f"the arm {name!r}": arm for name, arm in arms.items()}
             job = pickle_job(runner.run_in_worker, {"the suite": suite} | sent_arms | models)
-            make_executor = (lambda: executor) if executor else stack.enter_context(start_processes())
+            make_executor = stack.enter_context(prepare_executors(executor))
             pool = WorkerPool(make_executor, workers, job)
         store = None
         if results is not None:
@@ -135,13 +135,22 @@ async def aevaluate(
             stack.enter_context(store)
         run = EvaluationRun(runner, plan, concurrency, store, pool, on_conversation)
         await run.execute()
-    outcomes = [run.outcomes[planned.id] for planned in plan if planned.id in run.outcomes]
-    finished_count = sum(outcome.ended != "limit" for outcome in outcomes)
-    missing = len(plan) - finished_count
+    records = []
+    broken = []
+    missing = 0
+    for planned in plan:
+        conversation = run.conversations.get(planned.id)
+        if conversation is None or conversation.ended == "budget":
+            missing += 1
+        if isinstance(conversation, ConversationRecord):
+            records.append(conversation)
+        elif conversation is not None:
+            broken.append(conversation)
+    offline_roles = tuple(role for role, role_model in models.items() if is_offline(role_model))
     return Report(
-        stand_ins=tuple(role for role, role_model in models.items() if is_offline(role_model)),
-        conversations=tuple(outcome for outcome in outcomes if isinstance(outcome, ConversationRecord)),
-        broken=tuple(outcome for outcome in outcomes if isinstance(outcome, BrokenConversation)),
+        stand_ins=offline_roles,
+        conversations=tuple(records),
+        broken=tuple(broken),
         graphs=graphs.records,
         missing=missing,
         stopped=run.stop_reason if missing else None,
@@ -206,12 +215,12 @@ def _open_store(
     Raises:
         InputError: It can't be used, or holds another run.
     """
-    scenario_parts = {scenario.name: scenario.compute_fingerprints() for scenario in suite.scenarios}
-    parts = {"scenario": scenario_parts, "arm": arms.compute_fingerprints()}
+    scenario_fingerprints = {scenario.name: scenario.compute_fingerprints() for scenario in suite.scenarios}
+    components = {"scenario": scenario_fingerprints, "arm": arms.compute_fingerprints()}
     try:
-        return RunStore(results, "evaluation", header, parts=parts, resume=resume)
+        return RunStore(results, "evaluation", header, components=components, resume=resume)
     except ChangedRunError as error:
-        if error.changes or error.part_changes.keys() != {"the milestones"}:
+        if error.changes or error.component_changes.keys() != {"the milestones"}:
             raise
         raise InputError(
             f"{error}. To score recorded answers by what is expected now, without a model: `arq-graph experiment SUITE "

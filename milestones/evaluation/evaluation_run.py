@@ -20,10 +20,10 @@ from arq_graph.milestones.evaluation.results import (
 )
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import WorkerDiedError, WorkerPool
-from arq_graph.milestones.reports.records import ConversationRecord, Outcome
+from arq_graph.milestones.reports.records import ConversationRecord, ReportedConversation
 from arq_graph.milestones.store import RunStore
 
-OnConversation = Callable[[PlannedConversation, Outcome], None]
+OnConversation = Callable[[PlannedConversation, ReportedConversation], None]
 _MAX_UNREACHABLE = 3
 """The run ends after so many conversations in a row in which a model was unreachable."""
 
@@ -40,8 +40,8 @@ class EvaluationRun:
         concurrency: The number of conversations at the same time, in each worker.
         store: The results file.
         pool: The workers; None: this process runs the conversations.
-        on_conversation: Called with each conversation and its outcome.
-        outcomes: The outcomes so far, by the conversation's id.
+        on_conversation: Called with each planned conversation and what the report says of it.
+        conversations: The conversations so far, by id.
         unreachable_in_a_row: The number of conversations in a row in which a model was unreachable.
     """
 
@@ -51,7 +51,7 @@ class EvaluationRun:
     store: RunStore | None
     pool: WorkerPool | None
     on_conversation: OnConversation
-    outcomes: dict[str, Outcome] = field(default_factory=dict, init=False)
+    conversations: dict[str, ReportedConversation] = field(default_factory=dict, init=False)
     unreachable_in_a_row: int = field(default=0, init=False)
 
     @property
@@ -67,7 +67,7 @@ class EvaluationRun:
             InputError: The store holds runs or arms that aren't planned.
             ModelUnavailableError: Models were unreachable in several conversations in a row.
         """
-        self._restore_outcomes()
+        self._restore_conversations()
         batches = self._make_batches()
         batches_at_once = self.pool.size if self.pool else self.concurrency
         async with aclosing(run_concurrently(batches, batches_at_once)) as finished:
@@ -76,7 +76,7 @@ class EvaluationRun:
                     self._save(planned, result)
                 self._require_reachable_models(results)
 
-    def _restore_outcomes(self) -> None:
+    def _restore_conversations(self) -> None:
         if self.store is None:
             return
         finished: dict[str, ConversationRecord] = {}
@@ -88,10 +88,11 @@ class EvaluationRun:
         for planned in self.plan:
             record = finished.get(planned.id)
             if record is not None:
-                # A milestone that End required before may have been named as the goal since.
-                outcome = record.model_copy(update={"goal": planned.scenario.goal})
-                self.outcomes[planned.id] = outcome
-                self.on_conversation(planned, outcome)
+                # Take the goal of today's scenario. Naming as the goal a milestone that End required anyway leaves the
+                # fingerprint as it was.
+                record = record.model_copy(update={"goal": planned.scenario.goal})
+                self.conversations[planned.id] = record
+                self.on_conversation(planned, record)
 
     def _require_all_planned(self, finished: dict[str, ConversationRecord]) -> None:
         """Raise if the plan lacks runs or arms of stored conversations; scenarios may have been removed."""
@@ -113,11 +114,12 @@ class EvaluationRun:
         )
 
     def _make_batches(self) -> Iterator[tuple[Batch, Coroutine[Any, Any, Sequence[ConversationResult]]]]:
-        """Yield batches and what runs them, until nothing is left or the run must stop.
+        """Yield each batch with the coroutine that runs it.
 
-        A batch is one conversation in this process, and up to `concurrency` conversations in a worker.
+        `run_concurrently` takes a batch only when there is room for it, so that none begins once the run must stop. A
+        batch is one conversation in this process, and up to `concurrency` conversations in a worker.
         """
-        remaining = deque(planned for planned in self.plan if planned.id not in self.outcomes)
+        remaining = deque(planned for planned in self.plan if planned.id not in self.conversations)
         while remaining and not self.stop_reason:
             size = 1
             if self.pool is not None:
@@ -144,8 +146,8 @@ class EvaluationRun:
     def _save(self, planned: PlannedConversation, result: ConversationResult) -> None:
         if self.store is not None:
             self.store.append(make_entry(planned, result))
-        self.outcomes[planned.id] = result.outcome
-        self.on_conversation(planned, result.outcome)
+        self.conversations[planned.id] = result.conversation
+        self.on_conversation(planned, result.conversation)
 
     def _require_reachable_models(self, results: Sequence[ConversationResult]) -> None:
         for result in results:
@@ -156,5 +158,5 @@ class EvaluationRun:
             if self.unreachable_in_a_row >= _MAX_UNREACHABLE:
                 raise ModelUnavailableError(
                     f"a model was out of reach in {self.unreachable_in_a_row} conversations in a row, so the run "
-                    f"ends here; the last: {result.outcome.error}"
+                    f"ends here; the last: {result.conversation.error}"
                 )

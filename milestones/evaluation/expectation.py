@@ -63,7 +63,7 @@ class Expectation(Part):
             whole turn runs.
         calls: The calls that must be made. Any other call is forbidden, except of tools in `may_call`.
         may_call: Tools that may be called with any arguments.
-        says: The things that the reply must say.
+        says: The things that the agent's reply must say (`says` of a scenario is the user's message).
         never: Patterns that the agent must not say in this turn.
         reply: One or several examples of a right reply.
         wrong: Examples of wrong replies.
@@ -133,7 +133,8 @@ class Expectation(Part):
         for number, call in enumerate(self.calls, start=1):
             name = f"Call {number}: {call.tool}"
             yield Milestone(name=name, type="FC", tool=call.tool, arguments=call.arguments)
-        for number, requirement in enumerate(self.says, start=1):
+        reply_requirements = self.says
+        for number, requirement in enumerate(reply_requirements, start=1):
             pattern, criterion = requirement.pattern, requirement.criterion
             if pattern is not None:
                 yield _make_pattern_milestone(f"Says {number}: /{pattern.text}/", pattern)

@@ -1,8 +1,9 @@
 """The results of conversations, and the entries of the results file that holds them.
 
 Each entry is one conversation. Its `messages` make it a transcript, which `read_transcripts` reads and `arq-graph
-score` scores again; `arq_graph` holds its measure. The messages of a conversation that a limit or an unreachable model
-cut off are under `unfinished`: it is run again when the run is resumed, but its calls and its cost count.
+score` scores again; `arq_graph` holds its record, calls and cost. The messages of a conversation that the run's budget
+or an unreachable model cut off are under `unfinished`: it is run again when the run is resumed, but its calls and its
+cost count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.milestones.evaluation.suite import PlannedConversation
-from arq_graph.milestones.reports.records import ConversationRecord, Outcome
+from arq_graph.milestones.reports.records import ConversationRecord, ReportedConversation
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
@@ -29,12 +30,12 @@ _MESSAGE_FIELDS = ("role", "tool_calls", "invalid_tool_calls", "tool_call_id", "
 
 
 class StoredConversation(BaseModel):
-    """The part of an entry that isn't messages.
+    """The calls, the cost and the record that an entry stores under `arq_graph`.
 
     Args:
         calls: The number of model calls.
         cost: The cost of these calls.
-        record: The measure of the conversation, if it was finished.
+        record: The record of the conversation, if it was finished.
     """
 
     calls: int = 0
@@ -47,14 +48,14 @@ class ConversationResult:
     """The result of a planned conversation.
 
     Args:
-        outcome: Its measure, or why it couldn't be run or measured.
+        conversation: Its record, or why it couldn't be run or measured.
         messages: Its messages, as `dump_messages` returns them.
         calls: The number of model calls, including those of the user and the judge.
         cost: The cost of these calls.
-        is_model_unreachable: Whether a model was unreachable, so that the outcome says nothing about the app.
+        is_model_unreachable: Whether a model was unreachable, so that the conversation says nothing about the app.
     """
 
-    outcome: Outcome
+    conversation: ReportedConversation
     messages: Sequence[Mapping[str, Any]] = ()
     calls: int = 0
     cost: float = 0.0
@@ -64,16 +65,16 @@ class ConversationResult:
 def make_entry(planned: PlannedConversation, result: ConversationResult) -> dict[str, Any]:
     """Return the entry of a results file for a conversation."""
     stored = StoredConversation(calls=result.calls, cost=result.cost)
-    if isinstance(result.outcome, ConversationRecord):
-        stored.record = result.outcome
-        conversation = _describe_conversation(planned) | {"messages": result.messages}
+    if isinstance(result.conversation, ConversationRecord):
+        stored.record = result.conversation
+        description = _describe_conversation(planned) | {"messages": result.messages}
     else:
-        conversation = {"id": planned.id, "unfinished": result.messages}
-    return {"arq_graph": stored.model_dump(mode="json", exclude_defaults=True)} | conversation
+        description = {"id": planned.id, "unfinished": result.messages}
+    return {"arq_graph": stored.model_dump(mode="json", exclude_defaults=True)} | description
 
 
 def parse_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | None:
-    """Return the measure in an entry; None if it can't be read, so that the conversation is run again."""
+    """Return what an entry stores under `arq_graph`; None if it is unreadable (the conversation is then run again)."""
     try:
         return StoredConversation.model_validate(entry.get("arq_graph"))
     except ValidationError:
@@ -81,7 +82,7 @@ def parse_stored_conversation(entry: Mapping[str, Any]) -> StoredConversation | 
 
 
 def parse_stored_conversations(entries: Iterable[Mapping[str, Any]]) -> Iterator[StoredConversation]:
-    """Yield the measures in entries; those that can't be read, and headers, are left out."""
+    """Yield what entries store under `arq_graph`; unreadable entries and headers are left out."""
     for entry in entries:
         stored = parse_stored_conversation(entry)
         if stored is not None:

@@ -29,7 +29,7 @@ from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User, UserSpec
 
-World = Callable[..., Any]
+WorldFactory = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
 
 _MISSPELLING_CUTOFF = 80
@@ -37,10 +37,10 @@ _MISSPELLING_CUTOFF = 80
 
 
 class Limits(Part):
-    """The limits of one conversation. A conversation that ends at a limit is measured, too.
+    """The limits of one conversation. A conversation that ends at one of them is measured, too.
 
     Args:
-        turns: The number of the user's messages, 1 or more.
+        turns: The number of the user's messages, 1 or more. An answer to an interrupt within a turn counts, too.
         calls: The number of the app's requests to its models, 1 or more. The conversation ends at the next request.
         seconds: The duration, above 0. None: no limit.
 
@@ -61,7 +61,7 @@ class ScenarioFields(Part):
         user: The simulated user.
         milestones: The milestones that it is measured on.
         agent: The agent.
-        world: What makes the world of one conversation.
+        world: The factory that makes the world of one conversation.
         limits: The limits of a conversation.
         use_case: The category by which reports group it.
         task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
@@ -99,9 +99,9 @@ class Scenario(ScenarioFields):
         user: The simulated user.
         milestones: The graph that it is measured on.
         agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
-        world: A class or function that makes the world of one conversation; it is called with a `seed` if it has such
-            an argument. The world's methods replace the agent's tools of the same names, or the world is an
-            `Environment`. The result of the world's `outcome()` is in the report. None: all conversations share the
+        world: The factory that makes the world of one conversation: a class or function, which is called with a `seed`
+            if it has such an argument. The world's methods replace the agent's tools of the same names, or the world is
+            an `Environment`. The result of the world's `outcome()` is in the report. None: all conversations share the
             agent's own tools, and whatever these change.
 
     Raises:
@@ -112,7 +112,7 @@ class Scenario(ScenarioFields):
     user: UserSpec | None = None
     milestones: InstanceOf[MilestoneGraph]
     agent: InstanceOf[Agent] | None = None
-    world: World | None = None
+    world: WorldFactory | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -142,7 +142,7 @@ class Scenario(ScenarioFields):
         return self.expect is not None and self.expect.active is not None
 
     @property
-    def kind(self) -> Kind | None:
+    def user_kind(self) -> Kind | None:
         """The kind of its user; None if the user only says one message."""
         return self.user.kind if self.user else None
 
@@ -157,7 +157,7 @@ class Scenario(ScenarioFields):
         return list(self.agent.toolbox.values())
 
     @property
-    def world_class(self) -> Any:
+    def unbound_world_factory(self) -> Any:
         """The class or function that makes the world, without the arguments that a suite file sets."""
         return getattr(self.world, "func", self.world)
 
@@ -229,21 +229,23 @@ class Scenario(ScenarioFields):
         return self.agent.replace(guidelines=guidelines, tools=tools)
 
     def _get_schemas(self) -> dict[str, Schema] | None:
-        """Return the arguments of each tool, or of the world's method that replaces it.
+        """Return the schema of each tool's arguments, or of the world's method that may replace it; None if unknown.
 
-        They are empty if only an instance of the world has the method.
+        The schema is empty, which means unknown, if the world's class doesn't have the method: an instance may have it.
         """
         if self.tools is None:
             return None
-        schemas = get_argument_schemas(self.tools)
+        agent_schemas = get_argument_schemas(self.tools)
         if self.world is None:
-            return schemas
-        for name in schemas:
-            schemas[name] = {}
-            if inspect.isroutine(getattr(self.world_class, name, None)):
-                method = _bind_to_class(self.world_class, name)
-                schemas[name] = get_argument_schema(self._make_world_tool(method))
-        return schemas
+            return agent_schemas
+        world_schemas: dict[str, Schema] = {}
+        for name in agent_schemas:
+            if inspect.isroutine(getattr(self.unbound_world_factory, name, None)):
+                method = _bind_to_class(self.unbound_world_factory, name)
+                world_schemas[name] = get_argument_schema(self._make_world_tool(method))
+            else:
+                world_schemas[name] = {}
+        return world_schemas
 
     def _make_world_tool(self, method: Any) -> BaseTool:
         try:
@@ -261,7 +263,10 @@ class Scenario(ScenarioFields):
 
 
 def _bind_to_class(world_class: Any, name: str) -> Any:
-    """Return a method without its parameter `self`, which isn't an argument of the tool; a static method as it is."""
+    """Return a method without its parameter `self`, which isn't an argument of the tool; a static method as it is.
+
+    It binds the class in place of an instance, which doesn't exist yet: only the signature is read.
+    """
     method = getattr(world_class, name)
     return inspect.getattr_static(world_class, name, method).__get__(world_class)
 
@@ -275,7 +280,7 @@ def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> 
         return
     yield from _find_unknown_variables(scenario.variables, agent)
     if scenario.world is not None:
-        yield from _find_misspelt_methods(scenario.world_class, agent)
+        yield from _find_misspelt_methods(scenario.unbound_world_factory, agent)
     if scenario.user is not None:
         yield from _find_misspelt_slots(scenario.user, schemas or {})
     for index, entry in enumerate(scenario.history):
@@ -321,11 +326,11 @@ def _find_unknown_variables(variables: Mapping[str, Any], agent: Agent) -> Itera
             yield ("variables", name), f"the agent has no settable variable {name!r}{hint}"
 
 
-def _find_misspelt_methods(world_class: Any, agent: Agent) -> Iterator[Problem]:
+def _find_misspelt_methods(world_factory: Any, agent: Agent) -> Iterator[Problem]:
     """Yield methods of the world that nothing calls, and whose names are nearly those of tools that it lacks."""
-    lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world_class, name)]
-    for name in dir(world_class):
-        is_method = inspect.isroutine(getattr(world_class, name))
+    lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world_factory, name)]
+    for name in dir(world_factory):
+        is_method = inspect.isroutine(getattr(world_factory, name))
         if not is_method or name.startswith("_") or name in agent.toolbox:
             continue
         hint = suggestion(name, lacking, cutoff=_MISSPELLING_CUTOFF)

@@ -45,7 +45,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import Document, read_model, read_text
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.evaluation.scenario import Limits, Scenario, ScenarioFields, World
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario, ScenarioFields, WorldFactory
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
 from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
@@ -74,15 +74,15 @@ class WorldEntry(Part):
         """The arguments of the class or function."""
         return self.model_extra or {}
 
-    def load(self, folder: Path) -> World:
-        """Return the function that makes the world.
+    def load(self, folder: Path) -> WorldFactory:
+        """Return the class or function that makes the world.
 
         Raises:
             SpecError: The module has no such function, or the function does not take these arguments.
         """
-        world = cast(World, load_object(self.of, folder))
+        factory = cast(WorldFactory, load_object(self.of, folder))
         try:
-            signature = inspect.signature(world)
+            signature = inspect.signature(factory)
             arguments = self.arguments
             if "seed" in signature.parameters:
                 arguments = {"seed": 0} | arguments
@@ -91,11 +91,11 @@ class WorldEntry(Part):
             raise SpecError(
                 f"names {self.of!r}, but a world is a class or function that takes the given arguments: {error}"
             ) from None
-        return partial(world, **self.arguments) if self.arguments else world
+        return partial(factory, **self.arguments) if self.arguments else factory
 
 
-class Defaults(Part):
-    """The fields of every scenario that does not have its own.
+class SharedFields(Part):
+    """The fields of a scenario that a suite file may also set for all its scenarios, under `defaults`.
 
     Args:
         agent: The agent's YAML file.
@@ -121,8 +121,12 @@ class Defaults(Part):
     goal: Text | None = None
 
 
-class ScenarioEntry(Defaults, ScenarioFields):
-    """A scenario of a file. Its agent, milestones and world are named, and `kinds` makes several of it."""
+class ScenarioEntry(SharedFields, ScenarioFields):
+    """A scenario of a file, and `kinds` makes several of it.
+
+    Where both bases have a field, that of `SharedFields` counts: a file names the agent, the milestones and the world.
+    `ScenarioFields` adds the fields that only a scenario has.
+    """
 
 
 class SuiteFile(Part):
@@ -131,14 +135,14 @@ class SuiteFile(Part):
     Args:
         name: The name of the suite; by default that of the file.
         seed: The seed of all that is random in its conversations.
-        defaults: The fields of every scenario that does not have its own.
+        defaults: The fields of each scenario that doesn't set them itself.
         scenarios: The scenarios.
         include: Suite files, beside this one, whose scenarios come after its own.
     """
 
     name: Text | None = None
     seed: int = 0
-    defaults: Defaults = Defaults()
+    defaults: SharedFields = SharedFields()
     scenarios: tuple[ScenarioEntry, ...] = ()
     include: tuple[Text, ...] = ()
 
@@ -195,7 +199,7 @@ class _ScenarioLoader:
         included = self._load_included()
         name_counts = Counter(entry.name for entry in self.file.scenarios)
         all_names: set[str] | None = None
-        if not self.problems:  # without those of a file that can't be read, the names aren't complete
+        if not self.problems:  # else a file that can't be read may hold the missing name
             all_names = set(name_counts)
             all_names.update(scenario.name for scenario in included)
         for index, entry in enumerate(self.file.scenarios):
@@ -226,22 +230,22 @@ class _ScenarioLoader:
     def _load_entry(self, entry: ScenarioEntry, place: Place) -> None:
         fields = _merge_defaults(self.file.defaults, entry)
         problems_before = len(self.problems)
-        world: Any = fields.get("world")
-        if isinstance(world, str):
-            world = WorldEntry(of=world)
-        loaders: dict[str, Callable[[], object]] = {
-            "agent": lambda: self._read_agent(fields["agent"]),
-            "milestones": lambda: self._load_milestones(fields["milestones"], world),
-            "world": lambda: world.load(self.folder),
-        }
-        for key, load_field in loaders.items():
+        world_entry: Any = fields.get("world")
+        if isinstance(world_entry, str):
+            world_entry = WorldEntry(of=world_entry)
+
+        def load_field(key: str, load_value: Callable[[Any], object]) -> None:
             if not fields.get(key):
-                continue
+                return
             try:
-                fields[key] = load_field()
+                fields[key] = load_value(fields[key])
             except (SpecError, ValidationError) as error:
                 owner = place if key in entry.model_fields_set else ("defaults",)
                 self._add_errors((*owner, key), error)
+
+        load_field("agent", self._read_agent)
+        load_field("milestones", lambda name: self._load_milestones(name, world_entry))
+        load_field("world", lambda _: world_entry.load(self.folder))
         if len(self.problems) > problems_before:
             return
         try:
@@ -261,7 +265,7 @@ class _ScenarioLoader:
             self.problems.append(dict(detail) | {"loc": place + detail["loc"]})
 
 
-def _merge_defaults(defaults: Defaults, entry: ScenarioEntry) -> dict[str, Any]:
+def _merge_defaults(defaults: SharedFields, entry: ScenarioEntry) -> dict[str, Any]:
     """Return the fields of an entry, with the defaults for those that it leaves out."""
     fields: dict[str, Any] = {}
     for source in (defaults, entry):
@@ -276,7 +280,7 @@ def _merge_defaults(defaults: Defaults, entry: ScenarioEntry) -> dict[str, Any]:
     for name, replaced in _EXCLUSIVE_FIELDS:
         if name in own_fields:
             fields.pop(replaced, None)
-    # Defaults alone make no user.
+    # Without intents, the user's defaults aren't a user.
     if "user" not in own_fields and not fields.get("user", {}).get("intents"):
         fields.pop("user", None)
     return fields

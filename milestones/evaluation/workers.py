@@ -42,7 +42,7 @@ class WorkerPool:
     """Workers that call the same function, each one call at a time. A worker that dies is replaced.
 
     Args:
-        make_executor: Returns an executor with one worker, or the user's executor, which has all workers.
+        make_executor: Returns the executor of one worker, from `prepare_executors`.
         size: The number of workers.
         job: The function, from `pickle_job`.
     """
@@ -52,8 +52,8 @@ class WorkerPool:
         self.stop_reason: str | None = None
         self._make_executor = make_executor
         self._job = job
-        # One for each idle worker; the user's executor stands here once for each of its workers.
-        self._idle_executors = [make_executor() for _ in range(size)]
+        # One entry for each idle worker; a shared executor is entered once for each of its workers.
+        self._idle_slots = [make_executor() for _ in range(size)]
         self._deaths_in_a_row = 0
 
     async def call(self, argument: Any) -> Any:
@@ -63,38 +63,43 @@ class WorkerPool:
             WorkerDiedError: The worker died. After `_MAX_DEATHS` in a row, `stop_reason` says so.
             ArqGraphError: No worker could run the function.
         """
-        executor = self._idle_executors.pop()
+        executor = self._idle_slots.pop()
         call_id = uuid4().hex  # else Dask would run equal calls only once
         try:
             result = await asyncio.wrap_future(executor.submit(call_job, self._job, argument, call_id))
         except ArqGraphError:
-            raise
+            raise  # this ends the run, as a cancellation does, so the slot isn't returned
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled_from_outside(error):
                 raise
             reason = describe_error(error)
-            self._idle_executors.append(self._make_executor())
+            self._idle_slots.append(self._make_executor())
             self._deaths_in_a_row += 1
             if self._deaths_in_a_row >= _MAX_DEATHS:
                 self.stop_reason = (
                     f"workers died {self._deaths_in_a_row} times in a row, the last with {reason}"
                 )
             raise WorkerDiedError(reason) from error
-        self._idle_executors.append(executor)
+        self._idle_slots.append(executor)
         self._deaths_in_a_row = 0
         return result
 
 
 @contextmanager
-def start_processes() -> Iterator[Callable[[], Executor]]:
-    """Yield a function that makes an executor with one process. If that process dies, no other work is lost.
+def prepare_executors(shared_executor: Executor | None) -> Iterator[Callable[[], Executor]]:
+    """Yield a function that returns the executor of one worker: the shared one, which was passed to `evaluate`.
 
-    All processes end with the block, and with the process that started them.
+    Without a shared executor, the function makes one with a single process each time it is called: if that process
+    dies, no other work is lost. These processes end with the block, and with the process that started them.
     """
+    if shared_executor is not None:
+        yield lambda: shared_executor
+        return
     context = get_context("spawn")  # a fork would have the threads and connections of this process
-    end, parent_end = context.Pipe(duplex=False)
-    with parent_end:
-        yield lambda: ProcessPoolExecutor(1, context, _prepare_process, (end,))
+    worker_pipe, parent_pipe = context.Pipe(duplex=False)
+    # Closing `parent_pipe`, or the death of this process, wakes `exit_with_parent` in each worker.
+    with parent_pipe:
+        yield lambda: ProcessPoolExecutor(1, context, _prepare_process, (worker_pipe,))
 
 
 def pickle_job(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str, object]) -> Job:
@@ -132,12 +137,12 @@ def call_job(job: Job, argument: Any, _call_id: str) -> Any:
     return run_in_background(function(argument))
 
 
-def _prepare_process(end: Connection) -> None:
+def _prepare_process(worker_pipe: Connection) -> None:
     """Let a worker process ignore Ctrl-C, which its parent handles, and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def exit_with_parent() -> None:
-        end.poll(None)  # nothing is ever sent
+        worker_pipe.poll(None)  # blocks until the pipe is closed, because nothing is ever sent
         os._exit(0)
 
     threading.Thread(target=exit_with_parent, daemon=True).start()
@@ -169,19 +174,31 @@ def _pickle(value: object) -> bytes:
             if isinstance(value, Pregel):
                 return resolve_name, (_find_import_name(value),)
             if isinstance(value, BaseChatModel):
-                try:
-                    cloudpickle.dumps(value)
-                except Exception:  # because of a client's lock, a socket, …
-                    make_model = _make_model_factory(value)
-                    # If that fails, too, the error of pickling is raised below.
-                    with suppress(Exception):
-                        make_model()
-                        return make_model, ()
+                make_model = _find_model_factory(value, cloudpickle.dumps)
+                if make_model is not None:
+                    return make_model, ()
             return super().reducer_override(value)
 
     stream = io.BytesIO()
     Pickler(stream).dump(value)
     return stream.getvalue()
+
+
+def _find_model_factory(
+    model: BaseChatModel, dump: Callable[[object], bytes]
+) -> Callable[[], BaseChatModel] | None:
+    """Return a function that makes a model anew from its settings, if `dump` can't pickle it.
+
+    None if it can be pickled, or if it can't be made anew, either: then the caller's pickling raises the error.
+    """
+    try:
+        dump(model)
+    except Exception:  # because of a client's lock, a socket, …
+        make_model = _make_model_factory(model)
+        with suppress(Exception):
+            make_model()
+            return make_model
+    return None
 
 
 def _make_model_factory(model: BaseChatModel) -> Callable[[], BaseChatModel]:

@@ -15,8 +15,12 @@ from arq_graph.milestones.transcript import Call, Message, Transcript
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-Ended = Literal["user", "turns", "calls", "seconds", "limit", "error"]
-"""The reason why a conversation with a simulated user ended: the user left, a limit, or an error."""
+Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
+"""The reason why a conversation with a simulated user ended.
+
+The user left; one of its `Limits` was reached (turns, calls, seconds); the run had to stop, mostly because its budget
+is used up; or there was an error.
+"""
 
 _FIELDS_OF_SCORE = (
     "goal_completed",
@@ -67,11 +71,12 @@ class ConversationRecord(Record):
     Args:
         source: The file that it was read from; `record` is its position there, from 0.
         task: The task that it is a run of, if one task was run several times.
-        goal_completed: Goal completion; None if it is undecided, or if there is nothing to complete. False if the
-            world says that it was not a `success`.
-        progress_rate: The progress rate, 0 to 1; None if it is a range, or if there is no way to go.
-        progress_range: The progress rate at least and at most; None if there is no way to go.
-        reached: The milestones that were certainly reached, in order; `possibly_reached` those at most.
+        goal_completed: Goal completion; None if it is undecided, or if there is nothing to measure: End needs no
+            milestone and nothing is forbidden. False if the world says that it was not a `success`.
+        progress_rate: The progress rate, 0 to 1; None if it is a range, or if there is nothing to measure.
+        progress_range: The progress rate at least and at most; None if there is nothing to measure.
+        reached: The milestones that were certainly reached, in order.
+        possibly_reached: Further ones that would be reached if all undecided milestones were observed.
         undecided: Milestones of which nothing says whether they were observed.
         path_taken: The reached milestones on the road that the progress rate is about.
         coverage: The share of all milestones that were reached.
@@ -95,7 +100,7 @@ class ConversationRecord(Record):
             `invalid`, the acts that were refused or failed.
         speech: The utterances of a speaker by category (ReSpAct, Table 5); `dialogue_acts` is the same by act, if it
             is limited to some.
-        ended: The reason why it ended; one that the run's limit stopped is not scored, and a `BrokenConversation`.
+        ended: The reason why it ended; one that the run's budget stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
         steps: The same by step, as far as the app's steps say who they are.
@@ -194,7 +199,7 @@ class BrokenConversation(Record):
     ended: Ended | None = None
 
 
-Outcome = ConversationRecord | BrokenConversation
+ReportedConversation = ConversationRecord | BrokenConversation
 
 
 class GraphRecord(Record):

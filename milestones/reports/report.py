@@ -70,7 +70,7 @@ class Report(Record):
     @property
     def failed(self) -> tuple[BrokenConversation, ...]:
         """The records that could not be scored, without those that a limit cut off, which are missing."""
-        return tuple(record for record in self.broken if record.ended != "limit")
+        return tuple(record for record in self.broken if record.ended != "budget")
 
 
 def format_stand_in_notice(stand_ins: Sequence[str]) -> str | None:

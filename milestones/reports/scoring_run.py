@@ -30,7 +30,7 @@ from arq_graph.milestones.reports.graph_registry import (
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
-    Outcome,
+    ReportedConversation,
     make_conversation_record,
 )
 from arq_graph.milestones.reports.report import Report
@@ -49,7 +49,7 @@ class UnansweredConversation(BrokenConversation):
     """A conversation about which the judge gave no answer; it is worth another try."""
 
 
-OnOutcome = Callable[[Outcome], None]
+OnOutcome = Callable[[ReportedConversation], None]
 
 
 @dataclass
@@ -72,7 +72,7 @@ class ScoringRun:
     _concurrency: int
     store: RunStore | None
     stored_records: dict[int, ConversationRecord]
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    outcomes: dict[int, ReportedConversation] = field(default_factory=dict)
     _stand_ins: dict[str, None] = field(default_factory=dict)
     _unreached: int = 0
 
@@ -112,7 +112,7 @@ class ScoringRun:
             graphs=self._registry.records,
         )
 
-    async def _score(self, number: int, transcript: Transcript | BrokenRecord) -> Outcome:
+    async def _score(self, number: int, transcript: Transcript | BrokenRecord) -> ReportedConversation:
         if isinstance(transcript, BrokenRecord):
             return BrokenConversation(
                 source=transcript.source, record=transcript.index, error=str(transcript.error)
@@ -136,7 +136,9 @@ class ScoringRun:
         except Exception as error:
             return self._make_broken_conversation(transcript.source, position, error)
 
-    def _make_broken_conversation(self, source: str | None, position: int, error: Exception) -> Outcome:
+    def _make_broken_conversation(
+        self, source: str | None, position: int, error: Exception
+    ) -> ReportedConversation:
         """Return the record of a conversation that can't be scored; raise an error that concerns all of them."""
         if isinstance(error, ModelRequestError | ModelUnavailableError):
             self._unreached += 1
@@ -149,7 +151,7 @@ class ScoringRun:
         description = describe_error(error, with_location=False)
         return kind(source=source, record=position, error=f"{place}: {description}")
 
-    def _store_outcome(self, number: int, outcome: Outcome) -> None:
+    def _store_outcome(self, number: int, outcome: ReportedConversation) -> None:
         if not isinstance(outcome, ConversationRecord) or number in self.stored_records:
             return
         self.stored_records[number] = outcome

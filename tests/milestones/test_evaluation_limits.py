@@ -57,7 +57,7 @@ def test_a_limit_of_calls_finishes_turns_under_way_and_the_run_can_be_resumed(tm
     assert "max_calls" in str(report.stopped)
     assert report.missing == 20 - len(report.conversations)
     assert 41 <= len(app.model.calls) <= 41 + 2 * 4
-    assert all(one.ended == "limit" for one in report.broken)
+    assert all(one.ended == "budget" for one in report.broken)
     stored = [one for one in read_transcripts(file) if isinstance(one, Transcript)]
     assert len(stored) == len(report.conversations), "an unfinished conversation is no transcript"
     again = Asks(2)
