@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
+from arq_graph.errors import describe_error
 from arq_graph.nodes.blueprint_node import QuestionBatch, UserFunction
 from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.confirmation import QUESTION_ID, make_call, merge_agreements
@@ -39,6 +40,8 @@ HAND_BACK = "__is_handoff_back"
 
 AGREES_TO = "agrees_to"
 """Key of a customer message's `additional_kwargs` by which a button agrees: the id of the question."""
+
+_MAX_SHOWN = 80
 
 
 def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
@@ -212,7 +215,12 @@ def _has_agreed(
         answer_text = "\n".join(message.text for message in answers)
         try:
             agreed = yield partial(agrees, answer_text, agreement.question)
-        except Exception:
+        except Exception as error:  # an error is never a yes
+            warnings.warn(
+                f"`agrees` failed for the answer {answer_text[:_MAX_SHOWN]!r}, so the answer doesn't count as a yes: "
+                f"{describe_error(error)}. Let the function return True, False or None for every message",
+                stacklevel=2,
+            )
             return False
         if agreed is not None:
             return agreed is True

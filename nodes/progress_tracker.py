@@ -50,7 +50,7 @@ class ProgressTracker(Node):
         agent: str = "",
         messages_key: str = "messages",
     ) -> None:
-        require_type("milestones", graph, MilestoneGraph, "read one with read_milestones(path)")
+        require_type("graph", graph, MilestoneGraph, "read one with read_milestones(path)")
         require_measurable(graph)
         self.graph = graph
         self.messages_key = messages_key

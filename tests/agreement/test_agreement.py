@@ -239,6 +239,16 @@ def test_a_sync_or_async_function_may_decide_what_else_is_a_yes(strategy, agrees
             desk.request()
 
 
+def test_a_function_that_fails_is_no_yes_and_a_warning_says_so(strategy):
+    desk = Desk(strategy, agrees=lambda message, question: {"sí": True}[message])
+    desk.request()
+    with pytest.warns(
+        UserWarning, match=r"`agrees` failed for the answer 'Yes'.* KeyError: 'Yes' .*Let the function"
+    ):
+        desk.send("Yes")
+    assert desk.ran == []
+
+
 def test_a_condition_in_code_is_checked_once_more(strategy):
     allowed = {"now": True}
 
