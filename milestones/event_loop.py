@@ -26,9 +26,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _thread_state = threading.local()
-_background_loops: dict[
-    int, asyncio.AbstractEventLoop
-] = {}  # by process id: a fork inherits this dict, but not the loops' threads
+# By process id: a fork inherits this dict, but not the threads of its loops.
+_background_loops: dict[int, asyncio.AbstractEventLoop] = {}
 _background_lock = threading.Lock()
 
 

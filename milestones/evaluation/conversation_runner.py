@@ -170,13 +170,12 @@ class ConversationRunner:
         total_usage: UsageTracker,
     ) -> ConversationResult:
         messages = dump_messages(conversation.messages)
-        # Only a failure of the app's model makes a conversation unmeasurable (`_find_problem`). But a failure of any
-        # model, also that of the simulated user or the judge, counts towards stopping the run.
-        model_failures = total_usage.failures
         problem = self._find_problem(conversation)
         if problem is not None:
             broken = make_broken_conversation(planned, problem, conversation.ended)
-            is_model_unreachable = is_model_failure(conversation.failure, model_failures)
+            # In `_find_problem` only the app's model counts, since the conversation is about that. But a failure of any
+            # model, also that of the simulated user or the judge, counts towards stopping the run.
+            is_model_unreachable = is_model_failure(conversation.failure, total_usage.failures)
             return ConversationResult(broken, messages, is_model_unreachable=is_model_unreachable)
         try:
             record = await self._make_record(planned, prepared, conversation, trials)

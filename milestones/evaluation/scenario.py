@@ -229,10 +229,7 @@ class Scenario(ScenarioFields):
         return self.agent.replace(guidelines=guidelines, tools=tools)
 
     def _get_schemas(self) -> dict[str, Schema] | None:
-        """Return the schema of each tool's arguments, or of the world's method that may replace it; None if unknown.
-
-        The schema is empty, which means unknown, if the world's class doesn't have the method: an instance may have it.
-        """
+        """Return the argument schema of each tool, or of the world's method that replaces it; None if unknown."""
         if self.tools is None:
             return None
         agent_schemas = get_argument_schemas(self.tools)
@@ -244,7 +241,7 @@ class Scenario(ScenarioFields):
                 method = _bind_to_class(self.unbound_world_factory, name)
                 world_schemas[name] = get_argument_schema(self._make_world_tool(method))
             else:
-                world_schemas[name] = {}
+                world_schemas[name] = {}  # unknown: an instance of the world may have the method
         return world_schemas
 
     def _make_world_tool(self, method: Any) -> BaseTool:
@@ -263,10 +260,8 @@ class Scenario(ScenarioFields):
 
 
 def _bind_to_class(world_class: Any, name: str) -> Any:
-    """Return a method without its parameter `self`, which isn't an argument of the tool; a static method as it is.
-
-    It binds the class in place of an instance, which doesn't exist yet: only the signature is read.
-    """
+    """Return a method without its parameter `self`, which isn't an argument of the tool; a static method as it is."""
+    # The class is bound in place of an instance, which doesn't exist yet: only the signature is read.
     method = getattr(world_class, name)
     return inspect.getattr_static(world_class, name, method).__get__(world_class)
 

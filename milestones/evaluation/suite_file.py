@@ -122,7 +122,7 @@ class SharedFields(Part):
 
 
 class ScenarioEntry(SharedFields, ScenarioFields):
-    """A scenario of a file, and `kinds` makes several of it.
+    """A scenario of a file; `kinds` makes several of it.
 
     Where both bases have a field, that of `SharedFields` counts: a file names the agent, the milestones and the world.
     `ScenarioFields` adds the fields that only a scenario has.

@@ -69,7 +69,7 @@ class Report(Record):
 
     @property
     def failed(self) -> tuple[BrokenConversation, ...]:
-        """The records that could not be scored, without those that a limit cut off, which are missing."""
+        """The records that could not be scored, without those that the run's budget cut off, which are missing."""
         return tuple(record for record in self.broken if record.ended != "budget")
 
 
