@@ -1,4 +1,4 @@
-"""A step of an agent, and the agent as prompts show it: each thing with the id that answers may cite."""
+"""The base class of an agent's nodes, and functions that describe the agent in prompts, with ids to cite."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class AgentNode(BlueprintNode[B]):
     prompt_name: ClassVar[str]
     make_blueprint: ClassVar[Callable[..., type[ARQ]]]
     """Makes the step's blueprint for tools, such as those of a worked example."""
-    example_options: ClassVar[Mapping[str, Any]] = {}
-    """Options with which `make_blueprint` has every query that any agent is asked."""
+    full_blueprint_options: ClassVar[Mapping[str, Any]] = {}
+    """Options of `make_blueprint` for the blueprint with all optional queries, which `list_blueprints` returns."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class AgentNode(BlueprintNode[B]):
         """Return blueprints that together have every query of the step, whatever the agent."""
         blueprints = super().list_blueprints(custom)
         for example in _read_examples(cls.prompt_name):
-            blueprints.append(cls.make_blueprint(example["tools"], **cls.example_options))
+            blueprints.append(cls.make_blueprint(example["tools"], **cls.full_blueprint_options))
         return blueprints
 
     def render_head(self, **values: Any) -> str:
@@ -179,7 +179,7 @@ def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:
 
 
 def build_callback_state(agent: Agent, state: StateView) -> Any:
-    """Return the state that a user's conditions and policies are called with: its variables have values.
+    """Return the state that the developer's conditions and policies are called with: its variables have values.
 
     LangGraph leaves a channel out until something is written to it; the node's lists and dicts are then empty.
     """

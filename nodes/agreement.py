@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.errors import describe_error
-from arq_graph.nodes.blueprint_node import QuestionBatch, UserFunction
+from arq_graph.nodes.blueprint_node import Callback, QuestionBatch
 from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.confirmation import QUESTION_ID, make_call, merge_agreements
 from arq_graph.nodes.consent import has_consented, make_consent_question
@@ -33,7 +33,7 @@ Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """A function of a customer's message and a question, sync or async, that returns whether the message agrees to the
 question; None leaves it to the rules for words."""
 
-AgreementRequest: TypeAlias = "UserFunction | QuestionBatch"
+AgreementRequest: TypeAlias = "Callback | QuestionBatch"
 
 HAND_BACK = "__is_handoff_back"
 """Key of the `response_metadata` of messages by which langgraph-supervisor and others return to their supervisor."""

@@ -28,27 +28,30 @@ PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
 _UNSUPPORTED = (
     "nodes send a model text, and images unless its profile says that it takes none. Replace the block with text "
-    "before this step, or use a model that reads images. Later turns run, and only name the attachment"
+    "before this step, or use a model that reads images. In later turns the block is left out, and its kind is named"
 )
 
-UserFunction: TypeAlias = Callable[[], Any]
-"""A function of the user's, sync or async, that a node yields to have it called."""
+Callback: TypeAlias = Callable[[], Any]
+"""A function that the developer passed, sync or async, which a node yields to have it called."""
 
 
 @dataclass(frozen=True)
 class QuestionBatch:
     """Questions that a node yields to have them asked at the same time.
 
-    It receives their answers in order, with a `ReasoningError` in the place of an answer that didn't come.
-    `make_optimistic_update` makes the node's update as if all guidelines that the questions are about matched. While
-    the questions wait for answers, `Parallel` asks optimistic nodes with this update applied.
+    The node receives their answers in order, with a `ReasoningError` in the place of an answer that didn't come.
+
+    Args:
+        questions: The questions.
+        make_optimistic_update: Makes the node's update as if all guidelines that the questions are about matched. While
+            the questions wait for answers, `Parallel` asks optimistic nodes with this update applied.
     """
 
     questions: Sequence[Question[Any]]
     make_optimistic_update: Callable[[], Update] | None = None
 
 
-NodeRequests: TypeAlias = Generator[QuestionBatch | UserFunction, Any, Update]
+NodeSteps: TypeAlias = Generator[QuestionBatch | Callback, Any, Update]
 
 
 class BlueprintNode(Node, Generic[B]):
@@ -159,7 +162,7 @@ class BlueprintNode(Node, Generic[B]):
         def ask(batch: QuestionBatch) -> list[Answer[Any] | ReasoningError]:
             return self.reasoner.ask_all(batch.questions, config=config)
 
-        return run_requests(self.steps(self.view_state(input)), ask)
+        return run_steps(self.steps(self.view_state(input)), ask)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
@@ -167,7 +170,7 @@ class BlueprintNode(Node, Generic[B]):
         async def ask(batch: QuestionBatch) -> list[Answer[Any] | ReasoningError]:
             return await self.reasoner.aask_all(batch.questions, config=config)
 
-        return await arun_requests(self.steps(self.view_state(input)), ask)
+        return await arun_steps(self.steps(self.view_state(input)), ask)
 
     def view_state(self, input: Any, *, is_speculative: bool = False) -> StateView:
         """Return the node's view of a state; with `is_speculative`, of one that other nodes may still change."""
@@ -181,7 +184,7 @@ class BlueprintNode(Node, Generic[B]):
             shows_images=self._shows_images,
         )
 
-    def steps(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeSteps:
         """Yield questions, receive their answers, and return the update.
 
         It may also yield a function without arguments, sync or async, and receive its result or its exception.
@@ -263,7 +266,7 @@ class BlueprintNode(Node, Generic[B]):
         return [SystemMessage(head), HumanMessage(content)]
 
 
-def run_requests(requests: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:
+def run_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:
     """Run a node to its update: pass each batch of questions to `ask`, and call the functions."""
 
     def perform(request: Any) -> Any:
@@ -272,19 +275,17 @@ def run_requests(requests: Generator[Any, Any, Update], ask: Callable[[Any], Any
         result = request()
         return run_awaitable(result) if isawaitable(result) else result
 
-    return perform_steps(requests, perform)
+    return perform_steps(steps, perform)
 
 
-async def arun_requests(
-    requests: Generator[Any, Any, Update], ask: Callable[[Any], Awaitable[Any]]
-) -> Update:
+async def arun_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Awaitable[Any]]) -> Update:
     """Run a node to its update without blocking."""
 
     async def perform(request: Any) -> Any:
         if not callable(request):
             return await ask(request)
-        # In a thread: a sync function of the user's may block, which a server's event loop refuses.
+        # In a thread: a sync function of the developer's may block, which a server's event loop refuses.
         result = await run_in_executor(None, request)
         return await result if isawaitable(result) else result
 
-    return await aperform_steps(requests, perform)
+    return await aperform_steps(steps, perform)

@@ -17,7 +17,7 @@ from arq_graph.errors import (
     require_count,
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
-from arq_graph.nodes.blueprint_node import NodeRequests, QuestionBatch
+from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
 from arq_graph.nodes.channels import StateView, Update, read_current_draft, select_verdicts
 from arq_graph.nodes.confirmation import find_question_violation, format_question, make_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
@@ -46,7 +46,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     Writes the reply as a message, the candidates to `revisions`, and the guidelines that the reply follows to
     `applied_guidelines`, which the matcher reads in later turns. If a planner has left its final answer, or a speaker
     its utterance, the reviser starts from this draft; `draft_key` names a channel with a draft of your own. If calls
-    are pending, code's own confirmation question ends the reply, and `agreements` stores what was asked.
+    are pending, the generated confirmation question ends the reply, and `agreements` stores what was asked.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -95,7 +95,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         stream: bool = False,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        self.draft_key = draft_key
+        self.draft_key = draft_key  # before the base class declares `channels`, which has this one
         super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
@@ -112,12 +112,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     @cached_property
     def channels(self) -> dict[str, Any]:
         """The channels that this node reads or writes besides the messages, with their types."""
-        channels = super().channels
-        if self.draft_key:
-            channels[self.draft_key] = str | None
-        return channels
+        if not self.draft_key:
+            return super().channels
+        return super().channels | {self.draft_key: str | None}
 
-    def steps(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeSteps:
         """Write the reply of this turn."""
         self.check_attachments(state)
         scores: dict[str, int] = {}

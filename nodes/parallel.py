@@ -13,11 +13,11 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.errors import Complaint, InputError, ReasoningError, require_type
 from arq_graph.nodes.blueprint_node import (
     BlueprintNode,
-    NodeRequests,
+    Callback,
+    NodeSteps,
     QuestionBatch,
-    UserFunction,
-    arun_requests,
-    run_requests,
+    arun_steps,
+    run_steps,
 )
 from arq_graph.nodes.channels import Node, StateView, Update
 from arq_graph.nodes.messages import find_unanswered_calls
@@ -72,14 +72,14 @@ class Parallel(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the nodes on a state: a dict, a dataclass or a Pydantic model."""
-        return run_requests(self.steps(input), partial(ask_together, config=config))
+        return run_steps(self._run_nodes(input), partial(ask_together, config=config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the nodes on a state, without blocking."""
-        return await arun_requests(self.steps(input), partial(aask_together, config=config))
+        return await arun_steps(self._run_nodes(input), partial(aask_together, config=config))
 
-    def steps(self, state: Any) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
-        """Run the nodes in order, and return their updates as one."""
+    def _run_nodes(self, state: Any) -> Generator[AssignedQuestions | Callback, Any, Update]:
+        """Run the nodes in order on a state of the graph, and return their updates as one."""
         update: Update = {}
         messages: list[Any] = []
         runs = [_NodeRun(node) for node in self.nodes]
@@ -97,10 +97,10 @@ class Parallel(Node):
 
     def _run_node(
         self, run: _NodeRun, following: Sequence[_NodeRun], state: Any
-    ) -> Generator[AssignedQuestions | UserFunction, Any, Update]:
-        requests = run.node.steps(run.node.view_state(state))
+    ) -> Generator[AssignedQuestions | Callback, Any, Update]:
+        steps = run.node.steps(run.node.view_state(state))
         try:
-            request = next(requests)
+            request = next(steps)
             while True:
                 try:
                     if isinstance(request, QuestionBatch):
@@ -108,18 +108,18 @@ class Parallel(Node):
                     else:
                         result = yield request
                 except Exception as error:
-                    request = requests.throw(error)
+                    request = steps.throw(error)
                 else:
-                    request = requests.send(result)
+                    request = steps.send(result)
         except StopIteration as finished:
             update: Update = finished.value
             return update
         finally:
-            requests.close()
+            steps.close()
 
     def _answer(
         self, batch: QuestionBatch, run: _NodeRun, following: Sequence[_NodeRun], state: Any
-    ) -> Generator[AssignedQuestions | UserFunction, Any, list[Answer[Any] | ReasoningError | None]]:
+    ) -> Generator[AssignedQuestions | Callback, Any, list[Answer[Any] | ReasoningError | None]]:
         """Return the answers to a node's questions: those that were given speculatively, and new ones."""
         answers = [run.find_answer(question) for question in batch.questions]
         unanswered = [index for index, answer in enumerate(answers) if answer is None]
@@ -139,7 +139,7 @@ class Parallel(Node):
 
     def _collect_speculative_questions(
         self, following: Sequence[_NodeRun], state: Any, batch: QuestionBatch
-    ) -> Generator[UserFunction, Any, list[_SpeculativeQuestion]]:
+    ) -> Generator[Callback, Any, list[_SpeculativeQuestion]]:
         """Return the questions of the following nodes that weren't asked yet, while `batch` waits for answers."""
         optimistic_state = state
         if batch.make_optimistic_update:
@@ -150,8 +150,8 @@ class Parallel(Node):
                 continue
             node = run.node
             expected_state = optimistic_state if node.is_optimistic else state
-            requests = node.steps(node.view_state(expected_state, is_speculative=True))
-            questions, update = yield from _run_until_questions(requests)
+            steps = node.steps(node.view_state(expected_state, is_speculative=True))
+            questions, update = yield from _run_until_questions(steps)
             run.speculative_questions = [
                 _SpeculativeQuestion(node.reasoner, question) for question in questions
             ]
@@ -172,7 +172,7 @@ class Parallel(Node):
             values = dict(state)
         else:
             values = {channel: view.get(channel) for channel in self._channels}
-        # No message gets an id here, since records name a turn by the id of its message.
+        # Not by `add_messages`, which gives each message without an id a new one: records name a turn by such an id.
         messages = list(update.get(self.messages_key, ()))
         if messages and isinstance(messages[0], RemoveMessage):
             del messages[0]  # it stands for the removal of all earlier messages
@@ -230,13 +230,13 @@ class _SpeculativeQuestion:
 
 
 def _run_until_questions(
-    requests: NodeRequests,
-) -> Generator[UserFunction, Any, tuple[Sequence[Question[Any]], Update]]:
+    steps: NodeSteps,
+) -> Generator[Callback, Any, tuple[Sequence[Question[Any]], Update]]:
     """Run a node until it asks something; return its questions, or its update if it asks nothing."""
     try:
-        request = next(requests)
+        request = next(steps)
         while not isinstance(request, QuestionBatch):
-            request = requests.send((yield request))
+            request = steps.send((yield request))
     except StopIteration as finished:
         return (), finished.value
     return request.questions, {}

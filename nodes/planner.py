@@ -13,7 +13,7 @@ from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, Pl
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
-from arq_graph.nodes.blueprint_node import NodeRequests
+from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_plan
 from arq_graph.nodes.confirmation import find_question_violation, make_call
 from arq_graph.nodes.events import PlanMade
@@ -22,7 +22,7 @@ from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
-    Fault,
+    Objection,
     Proposal,
     explain_refusal,
     find_requested_arguments,
@@ -39,18 +39,21 @@ from arq_graph.reasoning.sections import split_words
 
 
 class PlanningContext(DecisionContext[Proposal]):
-    """The state that a planner's answers are checked against: this turn's plan so far, and the results."""
+    """The state that a planner's answers are checked against: this turn's plan so far, and the results.
+
+    `max_steps` limits the calls of a turn; the prompt calls the rest of them `steps_left`.
+    """
 
     def __init__(self, gate: Gate, agreement_outcome: AgreementOutcome, max_steps: int) -> None:
         super().__init__(gate, agreement_outcome)
-        self.plan = read_current_plan(gate.state)
+        self.current_plan = read_current_plan(gate.state)
         self.calls_left = max(0, max_steps - count_tool_rounds(gate.state))
         self.results = gate.state.conversation.current_turn_results
         self.new_results = self.results
         self.version = 1
-        if self.plan:
-            self.new_results = self.results[self.plan.result_count :]
-            self.version = self.plan.version + 1
+        if self.current_plan:
+            self.new_results = self.results[self.current_plan.result_count :]
+            self.version = self.current_plan.version + 1
         self.has_new_failure = any(line in gate.failed_results for line in self.new_results)
 
 
@@ -74,7 +77,7 @@ class Planner(Strategy):
         **settings: Unpack[StrategyNodeSettings],
     ) -> None:
         self.max_steps = require_count("max_steps", max_steps)
-        self.draft = draft
+        self.leaves_draft = draft
         super().__init__(model, agent, **settings)
         tools = list(self.tools.values())
         has_pending_calls = bool(agent.get_confirmed_tools("customer"))
@@ -84,16 +87,14 @@ class Planner(Strategy):
         self.head = self.render_head(guided=bool(agent.guidelines), tools=descriptions)
 
     @abstractmethod
-    def build_plan_fields(self, plan: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+    def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the fields of the record `Plan` that this planner fills from an answer; `tool` is called next."""
 
-    def review_plan(
-        self, plan: Any, context: PlanningContext, tool: str | None
-    ) -> tuple[Sequence[Fault], Sequence[Fault]]:
-        """Return the faults of an answer besides its action, and why the action must not be taken."""
-        return (), ()
+    def review_plan(self, answer: Any, context: PlanningContext, tool: str | None) -> Sequence[Objection]:
+        """Return the objections to an answer besides those to its action; `tool` is called next."""
+        return ()
 
-    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
         """Make or refine the plan of this turn, and take one action."""
         context = PlanningContext(gate, agreement_outcome, self.max_steps)
         sections = self._describe_plan_context(context)
@@ -110,21 +111,16 @@ class Planner(Strategy):
         sections["plan"] = _describe_plan(context)
         return sections
 
-    def _review(self, plan: Any, context: PlanningContext) -> Proposal:
+    def _review(self, answer: Any, context: PlanningContext) -> Proposal:
         """Return the action that an answer proposes, with the objections of code."""
-        still_wanted = context.agreement_outcome.select_wanted_calls(plan)
-        option, action = read_choice(plan.action)
+        still_wanted = context.agreement_outcome.select_wanted_calls(answer)
+        option, action = read_choice(answer.action)
         if option == FINAL_ANSWER:
             proposal = self._review_answer(action, context, still_wanted)
         else:
             proposal = self._review_call(option, action, context)
-        faults, refusals = self.review_plan(plan, context, proposal.tool)
-        return replace(
-            proposal,
-            refusals=proposal.refusals + tuple(refusals),
-            faults=tuple(faults),
-            still_wanted=still_wanted,
-        )
+        objections = proposal.objections + tuple(self.review_plan(answer, context, proposal.tool))
+        return replace(proposal, objections=objections, still_wanted=still_wanted)
 
     def _review_answer(
         self, action: Any, context: PlanningContext, still_wanted: Sequence[PendingCall]
@@ -132,20 +128,20 @@ class Planner(Strategy):
         state, text = context.gate.state, action.answer
         to_confirm = context.find_calls_to_confirm(still_wanted)
         path = f"action.{FINAL_ANSWER}.answer"
-        refusals: list[Fault] = []
+        objections: list[Objection] = []
         if not text.strip() and not to_confirm:
-            refusals.append((path, "it is empty"))
-        if not self.draft:
+            objections.append(Objection(path, "it is empty"))
+        if not self.leaves_draft:  # else the reviser checks its reply
             variables = describe_variables(self.agent, state)
             pending_ids = context.agreement_outcome.pending
             references = collect_references(self.agent, state.conversation, variables, pending_ids)
             for leak in find_leaks(text, references):
-                refusals.append((path, leak))
+                objections.append(Objection(path, leak))
             if violation := find_question_violation(text, to_confirm):
-                refusals.append((path, violation))
+                objections.append(Objection(path, violation))
         return Proposal(
             text,
-            refusals=tuple(refusals),
+            objections=tuple(objections),
             verdicts=tuple(find_requested_arguments(action.asks_for, context.gate)),
         )
 
@@ -162,7 +158,7 @@ class Planner(Strategy):
         expected = str(getattr(action, "expected", ""))
         return Proposal(
             call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
-            refusals=tuple(explain_refusal(tool, verdicts, path, "the final answer")),
+            objections=tuple(explain_refusal(tool, verdicts, path, "the final answer")),
             verdicts=tuple(verdict.model_copy(update={"rationale": expected}) for verdict in verdicts),
         )
 
@@ -174,10 +170,10 @@ class Planner(Strategy):
         gate, proposal = context.gate, context.proposals[-1]
         call: PlannedCall | None = None
         final_answer: str | None = None
-        if not proposal.refusals:
+        if not proposal.is_refused:
             call = proposal.call
             final_answer = None if call else proposal.text
-        plan = Plan(
+        record = Plan(
             turn=gate.state.turn_id,
             version=context.version,
             call=call,
@@ -196,20 +192,20 @@ class Planner(Strategy):
         verdicts = merge_verdicts(
             context.agreement_outcome, context.proposed_verdicts, made_calls, to_confirm, asks=call is None
         )
-        gate.state.emit(PlanMade(plan=plan, decisions=tuple(verdicts)))
+        gate.state.emit(PlanMade(plan=record, decisions=tuple(verdicts)))
         if call:
             update = self.make_calls(gate, verdicts, [make_call(call.tool, call.arguments)])
-        elif self.draft:
+        elif self.leaves_draft:
             update = self.make_update(gate, verdicts)
         else:
             fallback = "" if to_confirm else self.agent.fallback
             update = self.send_reply(gate, verdicts, final_answer or fallback, to_confirm)
-        return update | {"plan": gate.state.replace_records("plan", [plan])}
+        return update | {"plan": gate.state.replace_records("plan", [record])}
 
 
 def _describe_plan(context: PlanningContext) -> dict[str, Any] | None:
     """Return the plan as the prompt shows it; None if there isn't one yet."""
-    plan = context.plan
+    plan = context.current_plan
     if plan is None:
         return None
     entries: dict[str, Any] = {
@@ -247,77 +243,78 @@ class PreActPlanner(Planner):
     prompt_name = "pre_act_planner"
     make_blueprint = staticmethod(make_pre_act_blueprint)
 
-    def review_plan(
-        self, plan: Any, context: PlanningContext, tool: str | None
-    ) -> tuple[Sequence[Fault], Sequence[Fault]]:
-        """Return the faults of a plan, and the refusal of one that continues as if no result had contradicted it."""
-        faults = list(_find_step_faults(plan, tool))
-        refusals: list[Fault] = []
-        if context.results and not (plan.previous_steps or "").strip():
+    def review_plan(self, answer: Any, context: PlanningContext, tool: str | None) -> Sequence[Objection]:
+        """Return the objections to a plan; one that continues as if no result had contradicted it is refused."""
+        objections = list(_find_step_objections(answer, tool))
+        if context.results and not (answer.previous_steps or "").strip():
             reason = "a tool ran for this request: summarize what was done and what it showed"
-            faults.append(("previous_steps", reason))
-        if _is_unexpected_result(plan, context):
-            if plan.change is None:
+            objections.append(Objection("previous_steps", reason, is_blocking=False))
+        if _is_unexpected_result(answer, context):
+            if answer.change is None:
                 reason = "the result was not as expected: say what changes in the plan, and why"
-                faults.append(("change", reason))
-            is_same_plan = _is_same_plan(plan, context)
+                objections.append(Objection("change", reason, is_blocking=False))
+            is_same_plan = _is_same_plan(answer, context)
             if is_same_plan and tool is None:
                 reason = "the result was not as expected: say what the answer will state instead"
-                faults.append(("next_steps", reason))
+                objections.append(Objection("next_steps", reason, is_blocking=False))
             elif is_same_plan:
                 ids = ", ".join(list_ids(context.new_results))
                 reason = f"the plan is the one from before, though {ids} was not as expected: change the plan"
-                refusals.append(("next_steps", reason))
-        return faults, refusals
+                objections.append(Objection("next_steps", reason))
+        return objections
 
-    def build_plan_fields(self, plan: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+    def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the steps still to come, what was done, and what changed."""
-        changes = context.plan.changes if context.plan else ()
-        if context.plan and plan.change is not None:
-            change = PlanChange(version=context.version, what=plan.change.what, why=plan.change.why)
+        changes = context.current_plan.changes if context.current_plan else ()
+        if context.current_plan and answer.change is not None:
+            change = PlanChange(version=context.version, what=answer.change.what, why=answer.change.why)
             changes += (change,)
         steps: list[PlanStep] = []
-        for step in plan.next_steps:
+        for step in answer.next_steps:
             steps.append(PlanStep(description=step.step, reason=step.reason, tool=step.tool))
         return {
-            "previous_steps": plan.previous_steps if context.results else None,
+            "previous_steps": answer.previous_steps if context.results else None,
             "steps": steps,
-            "observation": _classify_observation(plan, context),
+            "observation": _classify_observation(answer, context),
             "changes": changes,
         }
 
 
-def _find_step_faults(plan: Any, tool: str | None) -> Iterator[Fault]:
+def _find_step_objections(answer: Any, tool: str | None) -> Iterator[Objection]:
     """Yield what is wrong with the steps: the first must be the action, and only the last the final answer."""
-    first, last = plan.next_steps[0], plan.next_steps[-1]
+    first, last = answer.next_steps[0], answer.next_steps[-1]
     if first.tool != tool:
-        yield "next_steps[0].tool", f"the first step is the action taken now, {tool or FINAL_ANSWER}"
-    for number, step in enumerate(plan.next_steps):
+        reason = f"the first step is the action taken now, {tool or FINAL_ANSWER}"
+        yield Objection("next_steps[0].tool", reason, is_blocking=False)
+    for number, step in enumerate(answer.next_steps):
+        path = f"next_steps[{number}].tool"
         if step is last and step.tool is not None:
-            yield f"next_steps[{number}].tool", "the last step is the final answer: null"
+            yield Objection(path, "the last step is the final answer: null", is_blocking=False)
         elif step is not last and step.tool is None:
             reason = "only the last step is the final answer; this one needs its tool"
-            yield f"next_steps[{number}].tool", reason
+            yield Objection(path, reason, is_blocking=False)
 
 
-def _is_unexpected_result(plan: Any, context: PlanningContext) -> bool:
-    is_refined = context.plan is not None and bool(context.new_results)
-    return is_refined and _classify_observation(plan, context) != "as_expected"
+def _is_unexpected_result(answer: Any, context: PlanningContext) -> bool:
+    is_refined = context.current_plan is not None and bool(context.new_results)
+    return is_refined and _classify_observation(answer, context) != "as_expected"
 
 
-def _is_same_plan(plan: Any, context: PlanningContext) -> bool:
-    if context.plan is None:
+def _is_same_plan(answer: Any, context: PlanningContext) -> bool:
+    """Return True if an answer plans what the current plan has after its first step, which was taken."""
+    if context.current_plan is None:
         return False
-    remaining = [(step.tool, split_words(step.description)) for step in context.plan.steps[1:]]
-    return remaining == [(step.tool, split_words(step.step)) for step in plan.next_steps]
+    remaining = [(step.tool, split_words(step.description)) for step in context.current_plan.steps[1:]]
+    return remaining == [(step.tool, split_words(step.step)) for step in answer.next_steps]
 
 
-def _classify_observation(plan: Any, context: PlanningContext) -> Any:
+def _classify_observation(answer: Any, context: PlanningContext) -> Any:
+    """Return how the newest result was, by the answer; a failure is known to code."""
     if not context.results:
         return None
     if context.has_new_failure:
         return "failed"
-    return plan.observation or "as_expected"
+    return answer.observation or "as_expected"
 
 
 class ReActPlanner(Planner):
@@ -330,16 +327,16 @@ class ReActPlanner(Planner):
     prompt_name = "react_planner"
     make_blueprint = staticmethod(make_react_blueprint)
 
-    def build_plan_fields(self, plan: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
+    def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the step that is taken, and the thoughts and steps before it, which are ReAct's trace."""
         trace: list[str] = []
-        if context.plan:
-            if context.plan.previous_steps:
-                trace.append(context.plan.previous_steps)
-            trace += [f"{step.reason} So: {step.description}." for step in context.plan.steps]
+        if context.current_plan:
+            if context.current_plan.previous_steps:
+                trace.append(context.current_plan.previous_steps)
+            trace += [f"{step.reason} So: {step.description}." for step in context.current_plan.steps]
         description = f"call {tool}" if tool else "give the final answer"
         return {
             "previous_steps": "\n".join(trace) or None,
-            "steps": [PlanStep(description=description, reason=plan.thought, tool=tool)],
+            "steps": [PlanStep(description=description, reason=answer.thought, tool=tool)],
             "observation": "failed" if context.has_new_failure else None,
         }

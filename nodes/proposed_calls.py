@@ -10,9 +10,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, Union
 
 from pydantic import Discriminator, Tag, create_model
 
@@ -28,11 +26,22 @@ from arq_graph.reasoning.sections import as_json
 FieldDefinition = tuple[Any, Any]
 """A field of a blueprint, for `create_model`."""
 
-Fault = tuple[str, str]
-"""A path in an answer, and what is wrong there."""
-
 MAX_PENDING = 16
 _DOUBTS = {"another_request": "was stated for another request", "inferred": "is inferred"}
+
+
+class Objection(NamedTuple):
+    """An objection of code to a model's answer, for which another answer is asked for.
+
+    Args:
+        path: The path in the answer.
+        reason: What is wrong there, and what to do.
+        is_blocking: True if the answer is never carried out; False if it may be, as the last candidate.
+    """
+
+    path: str
+    reason: str
+    is_blocking: bool = True
 
 
 class StillWanted(ARQ, ABC):
@@ -57,7 +66,9 @@ def make_choice(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> 
     if len(choices) == 1:
         return next(iter(choices.values())), respond(question)
     tagged: list[Any] = [Annotated[choice, Tag(option)] for option, choice in choices.items()]
-    return reduce(or_, tagged), respond(question, discriminator=Discriminator(_find_option))
+    return Union[tuple(tagged)], respond(  # noqa: UP007 - a type made at run time
+        question, discriminator=Discriminator(_find_option)
+    )
 
 
 def read_choice(choice: Any) -> tuple[str, Any]:
@@ -146,13 +157,13 @@ def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolVe
 
 def explain_refusal(
     tool: ToolSchema, verdicts: Iterable[ToolVerdict], call_path: str, reply_phrase: str
-) -> list[Fault]:
-    """Return why the gate refuses a call, for the model; nothing if it doesn't.
+) -> list[Objection]:
+    """Return the objections to a call that the gate refuses; nothing if it doesn't.
 
     `call_path` is the call's path in the model's answer, `reply_phrase` names what the model says to the customer.
     """
     property_names = {argument.name: argument.property_name for argument in tool.arguments}
-    faults: list[Fault] = []
+    objections: list[Objection] = []
     for verdict in verdicts:
         if verdict.kind == "confirm":
             reason = (
@@ -160,18 +171,18 @@ def explain_refusal(
                 f"Now write {reply_phrase}: what the customer should know before agreeing, and anything else to say, "
                 "without a question; it may be empty"
             )
-            faults.append((call_path, reason))
+            objections.append(Objection(call_path, reason))
         elif verdict.kind == "declined":
             reason = f"{verdict.problem}: take another way, or say in {reply_phrase} what is not possible"
-            faults.append((call_path, reason))
+            objections.append(Objection(call_path, reason))
         elif verdict.kind != "run":
             path = f"{call_path}.arguments"
             if verdict.argument in property_names:
                 path += f".{property_names[verdict.argument]}"
             details = f" ({verdict.problem})" if verdict.problem else ""
             reason = f"it is {verdict.kind}{details}: ask the customer for it in {reply_phrase}"
-            faults.append((path, reason))
-    return faults
+            objections.append(Objection(path, reason))
+    return objections
 
 
 # --- recording
@@ -179,19 +190,26 @@ def explain_refusal(
 
 @dataclass(frozen=True)
 class Proposal:
-    """The action that an answer proposes, a call or a text, with the objections of code.
+    """The action that an answer proposes: a call, or a text.
 
-    A proposal with `refusals` is not carried out. For `faults` another one is asked for, but it may be carried out.
-    `verdicts` are the gate's verdicts on the call, or those on the arguments that the customer is asked for.
+    Args:
+        text: The text.
+        call: The call.
+        objections: The objections of code to it.
+        verdicts: The gate's verdicts on the call, or those on the arguments that the customer is asked for.
+        still_wanted: The pending calls that the customer still wants, by this answer.
     """
 
     text: str = ""
     call: PlannedCall | None = None
-    refusals: tuple[Fault, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    objections: tuple[Objection, ...] = ()
     verdicts: tuple[ToolVerdict, ...] = ()
     still_wanted: Sequence[PendingCall] = ()
-    """The pending calls that the customer still wants, by this answer."""
+
+    @property
+    def is_refused(self) -> bool:
+        """True if it must not be carried out."""
+        return any(objection.is_blocking for objection in self.objections)
 
     @property
     def tool(self) -> str | None:
@@ -199,9 +217,9 @@ class Proposal:
         return self.call.tool if self.call else None
 
     def make_complaints(self, blueprint: type[Any]) -> list[Complaint]:
-        """Return the complaints that the model is told before it answers again."""
-        objections = self.faults + self.refusals
-        return [Complaint(blueprint.__name__, path, problem) for path, problem in objections]
+        """Return the complaints that the model is told before it answers again; the blocking ones come last."""
+        objections = sorted(self.objections, key=lambda objection: objection.is_blocking)
+        return [Complaint(blueprint.__name__, objection.path, objection.reason) for objection in objections]
 
 
 P = TypeVar("P", bound=Proposal)
@@ -224,7 +242,7 @@ class DecisionContext(Generic[P]):
         return verdicts
 
     def find_calls_to_confirm(self, still_wanted: Iterable[PendingCall]) -> list[ToolVerdict]:
-        """Return the calls that code asks the customer about, as verdicts.
+        """Return the calls that the generated confirmation question is about, as verdicts.
 
         They are the pending calls that are still wanted, and the newest one that was proposed of each tool.
         """

@@ -35,7 +35,7 @@ class ReplyStream:
     _revision_count: int = field(default=0, init=False)
     _sent_length: int = field(default=0, init=False)
     _is_withheld: bool = field(default=False, init=False)
-    _number: int = field(default=0, init=False)
+    _revision_id: int = field(default=0, init=False)
 
     def __call__(self, answer: Mapping[str, Any]) -> None:
         """Write what is new in a partial answer; an empty answer starts again."""
@@ -63,9 +63,9 @@ class ReplyStream:
             self._is_withheld = True
             return
         if self._sent_length == 0:
-            # Numbered by the clock, since another process may resume the turn.
-            self._number = max(self._number + 1, time_ns() // 1_000)
-        self.state.emit(ReplyDelta(revision=self._number, text=content[self._sent_length : end]))
+            # Made from the clock, since another process may resume the turn.
+            self._revision_id = max(self._revision_id + 1, time_ns() // 1_000)
+        self.state.emit(ReplyDelta(revision=self._revision_id, text=content[self._sent_length : end]))
         self._sent_length = end
 
     def _find_end(self, content: str) -> int:

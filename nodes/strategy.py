@@ -12,7 +12,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
-from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
+from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ToolsDecided
@@ -58,7 +58,7 @@ class Strategy(AgentNode[ARQ]):
         self.agrees = agrees
         self.tools = {name: ToolSchema(tool) for name, tool in agent.toolbox.items()}
 
-    def steps(self, state: StateView) -> NodeRequests:
+    def steps(self, state: StateView) -> NodeSteps:
         """Make the call that the customer has agreed to; without one, decide."""
         self.check_attachments(state)
         gate = yield from self.make_gate(state)
@@ -70,14 +70,14 @@ class Strategy(AgentNode[ARQ]):
         return self.make_update(gate, verdicts, [agreement_outcome.message]) | agreement_outcome.update
 
     @abstractmethod
-    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
         """Ask the model, check the calls that it proposes with the gate, and return the update.
 
         Include the verdicts of `agreement_outcome` in the update.
         """
 
-    def make_gate(self, state: StateView) -> Generator[UserFunction, Any, Gate]:
-        """Return the gate for this point of the turn; may yield functions of the user's that decide its rules."""
+    def make_gate(self, state: StateView) -> Generator[Callback, Any, Gate]:
+        """Return the gate for this point of the turn; may yield the developer's functions that decide its rules."""
         yield from ()  # a generator, as the gate of a subclass with policies
         return Gate(self.agent, state, self.tools)
 
@@ -175,17 +175,19 @@ class Strategy(AgentNode[ARQ]):
                 # The customer is asked once about calls that do the same.
                 identity = self.tools[verdict.tool].make_call_identity(verdict.arguments)
             distinct.setdefault(identity, verdict)
-        runs = list(gate.previous_calls)
-        others: list[ToolVerdict] = []
+        run_verdicts = list(gate.previous_calls)
+        other_verdicts: list[ToolVerdict] = []
         for verdict in distinct.values():
             if verdict.kind == "run":
-                runs.append(verdict)
+                run_verdicts.append(verdict)
             else:
-                others.append(verdict)
-        called_tools = {run.tool for run in runs}
-        requests = find_requests_of_last_reply(gate.state)
-        unmet_requests = [request for request in requests if request.tool not in called_tools]
-        records = unmet_requests + runs + others
+                other_verdicts.append(verdict)
+        called_tools = {verdict.tool for verdict in run_verdicts}
+        open_verdicts: list[ToolVerdict] = []
+        for verdict in find_requests_of_last_reply(gate.state):
+            if verdict.tool not in called_tools:
+                open_verdicts.append(verdict)
+        records = open_verdicts + run_verdicts + other_verdicts
 
         update: Update = {"tool_insights": gate.state.replace_records("tool_insights", records)}
         all_messages = answer_abandoned_calls(gate.state.messages, self.tools)

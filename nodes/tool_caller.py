@@ -16,7 +16,7 @@ from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool
 from arq_graph.nodes.agreement import AgreementOutcome
-from arq_graph.nodes.blueprint_node import NodeRequests
+from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import count_tool_rounds, select_verdicts
 from arq_graph.nodes.confirmation import make_call
 from arq_graph.nodes.events import ToolsDecided
@@ -141,7 +141,7 @@ class ToolCaller(Strategy):
     module = "tools"
     prompt_name = "tool_caller"
     is_optimistic = True
-    example_options: ClassVar = {"with_comparison": True}
+    full_blueprint_options: ClassVar = {"with_comparison": True}
 
     def __init__(
         self,
@@ -172,10 +172,10 @@ class ToolCaller(Strategy):
         return make_tool_blueprint(tool, with_comparison=with_comparison)
 
     def is_same_question(self, speculative: Question[Any], question: Question[Any]) -> bool:
-        """Return whether exactly the guidelines that the tool was asked about with grant it."""
+        """Return whether the tool is granted by exactly those guidelines that the speculative question named."""
         return speculative.guidelines == question.guidelines
 
-    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
         """Ask about every candidate tool, and make the calls that pass the gate."""
         verdicts = list(agreement_outcome.verdicts)
         if count_tool_rounds(gate.state) >= self.max_rounds:

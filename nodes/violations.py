@@ -29,9 +29,13 @@ _REPEATED = (
 class PromptReferences:
     """The ids and names in a prompt, which decide what a reply may cite and what it must not show.
 
-    `citable_ids`: ids in the prompt that aren't lines of the conversation, and names of the tools described there;
-    `secret_names`: names besides those of tools that must not show, such as variables and guidelines' ids (also those
-    that aren't in the prompt); `public_text`: a word of it may be quoted even if it looks like an id.
+    Args:
+        conversation: The conversation, whose lines have ids.
+        citable_ids: The other ids in the prompt, and the names of the tools described there.
+        tool_names: The names of all tools, which must not show.
+        secret_names: Other names that must not show, such as variables and guidelines' ids (also those that aren't in
+            the prompt).
+        public_text: A text of which a word may be quoted even if it looks like an id.
     """
 
     conversation: Conversation
@@ -112,30 +116,32 @@ def find_leaks(content: str, references: PromptReferences) -> list[str]:
     for id in _ID.findall(content):
         if id in internal_ids and not _is_quoted(id, references):
             leaks[id] = None
-    is_word_by_name: dict[str, bool] = {}
+    # A name that is made of ordinary words may occur in a reply, except as code; `get_order` may not. A tool's name is
+    # ordinary only if it is a single word. If a tool and something else share a name, the tool's rule counts.
+    is_ordinary_by_name: dict[str, bool] = {}
     for name in map(normalize_text, references.secret_names):
-        is_word_by_name[name] = _PLAIN_WORDS.fullmatch(name) is not None
+        is_ordinary_by_name[name] = _PLAIN_WORDS.fullmatch(name) is not None
     for name in map(normalize_text, references.tool_names):
-        is_word_by_name[name] = _ONE_WORD.fullmatch(name) is not None
+        is_ordinary_by_name[name] = _ONE_WORD.fullmatch(name) is not None
     lowered = content.casefold()
-    for name, is_word in is_word_by_name.items():
+    for name, is_ordinary in is_ordinary_by_name.items():
         # First a cheap test, since few names occur at all.
         if name.casefold() not in lowered or _ID.fullmatch(name):
             continue
-        if _shows_name(name, content, is_word=is_word):
+        if _shows_name(name, content, only_as_code=is_ordinary):
             leaks[name] = None
     return [f"{leak!r} is internal and must not show in a reply" for leak in leaks]
 
 
-def _shows_name(name: str, content: str, *, is_word: bool) -> bool:
-    """Return True if a reply shows an internal name as such.
+def _shows_name(name: str, content: str, *, only_as_code: bool) -> bool:
+    """Return True if a reply shows an internal name.
 
-    `search`, `VIP` or `loyalty tier` are also words: they reveal something only as code, in backticks or as a call.
+    Names such as `search`, `VIP` or `loyalty tier` reveal something only as code: in backticks or as a call.
     A name in ASCII also ends where a letter of another script follows, as some scripts have no spaces.
     """
     escaped = re.escape(name)
     letter = r"\p{Latin}\d" if name.isascii() else r"\p{L}\p{M}\d"
-    if is_word:
+    if only_as_code:
         return regex.search(rf"`{escaped}`|(?<![{letter}_]){escaped}\(", content) is not None
     # In any case, and in italics, such as `_get_order_`.
     return regex.search(rf"(?<![{letter}]){escaped}(?![{letter}])", content, regex.IGNORECASE) is not None

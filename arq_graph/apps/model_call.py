@@ -14,7 +14,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolVerdict
 from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees
-from arq_graph.nodes.blueprint_node import NodeRequests
+from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ToolsDecided
@@ -97,7 +97,7 @@ class ModelCall(Strategy):
         model_call.revise = revise
         return model_call
 
-    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
         """Ask the model, make the calls that pass the gate, and if none is left, reply."""
         earlier = gate.state.read_turn_records("tool_insights", ToolVerdict, gate.state.turn_id)
         verdicts = list(agreement_outcome.verdicts) + earlier
@@ -249,7 +249,7 @@ class ModelCall(Strategy):
 
     def _write_reply(
         self, gate: Gate, decided: Update, message: AIMessage, to_confirm: Sequence[ToolVerdict]
-    ) -> NodeRequests:
+    ) -> NodeSteps:
         """Revise the model's text, or only put code's question below it; `decided` is the update so far."""
         update = dict(decided)
         if self.revise:

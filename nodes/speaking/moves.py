@@ -15,7 +15,7 @@ from arq_graph.nodes.confirmation import find_question_violation
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
-    Fault,
+    Objection,
     Proposal,
     explain_refusal,
     find_requested_arguments,
@@ -45,8 +45,10 @@ MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 class ProposedMove(Proposal):
     """A move that an answer proposes; an action in a world is a call of `act`.
 
-    `asks_customer` is True if the move asks the customer something, `speech` holds the model's answers about an
-    utterance.
+    Args:
+        kind: Its kind.
+        asks_customer: True if its text asks the customer something.
+        speech: The model's answers about an utterance; None for a text that no model wrote.
     """
 
     kind: MoveKind = "speak"
@@ -68,9 +70,19 @@ class SpeakingRules:
 class SpeakingContext(DecisionContext[ProposedMove]):
     """The state that a speaker's moves are checked against.
 
-    `task_turn_id` is the id of the message that began the turn, or the task; `moves` are its moves, with the thoughts
-    of this run. `newest_line` is the id of the newest line of the conversation, `recent_questions` are the agent's last
-    questions in a row, and `long_results` has the id of the newest result, if it lists too much.
+    Attributes:
+        rules: The speaker's rules.
+        references: The ids and names in the prompt.
+        task_turn_id: The id of the message that began the turn, or the task.
+        moves: The moves of the turn or task, to which the speaker adds the thoughts of this run.
+        world: The state of the world, if there is one.
+        newest_line: The id of the newest line of the conversation.
+        moves_left: The number of moves that may still be made. In a chat only calls and actions count, in a task also
+            utterances. The prompt calls it `steps_left`.
+        recent_questions: The agent's last questions in a row.
+        questions_left: The number of questions that may still follow them.
+        long_result_id: The id of the newest result, if it lists too much.
+        grounding: The texts and values that customer, tools and specification have given.
     """
 
     def __init__(
@@ -94,16 +106,16 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         self.moves_left = max(0, rules.max_steps - len(counted_moves))
         self.recent_questions = find_recent_questions(conversation.messages)
         self.questions_left = max(0, rules.max_questions - len(self.recent_questions))
-        self.long_results: list[str] = []
+        self.long_result_id: str | None = None
         if "narrow_many_results" in rules.policies and _lists_too_much(conversation):
-            self.long_results.append(conversation.current_turn_results[-1].id)
-        self._grounding = Grounding()
-        self._grounding.add_text(gate.agent.profile)
+            self.long_result_id = conversation.current_turn_results[-1].id
+        self.grounding = Grounding()
+        self.grounding.add_text(gate.agent.profile)
         for variable in variables:
-            self._grounding.add_text(as_json(variable["value"]))
+            self.grounding.add_text(as_json(variable["value"]))
         for line in conversation.lines:
             if line.speaker in ("customer", "tool"):
-                self._grounding.add_text(line.message.text)
+                self.grounding.add_text(line.message.text)
 
     @property
     def is_over(self) -> bool:
@@ -138,158 +150,168 @@ class SpeakingContext(DecisionContext[ProposedMove]):
                 thoughts.append(thought)
         return thoughts
 
-    def check_thought(self, text: str) -> ProposedMove:
-        """Check that there aren't too many thoughts, and that none comes twice."""
-        earlier = [split_words(move.text) for move in self.moves if move.kind == THINK]
-        refusals: tuple[Fault, ...] = ()
-        if self.thoughts_left < 1:
-            reason = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
-            refusals = (("move.think.thought", reason),)
-        elif not text.strip() or split_words(text) in earlier:
-            refusals = (("move.think.thought", "this was thought before: speak or act"),)
-        return ProposedMove(text, kind="think", refusals=refusals)
 
-    def check_action(self, action: str) -> ProposedMove:
-        """Check that the task isn't over; the world itself refuses what isn't possible in it."""
-        refusals: tuple[Fault, ...] = ()
-        if self.is_over:
-            reason = "the world's task has ended: speak" if self.moves_left else NO_STEP_LEFT
-            refusals = (("move.act.action", reason),)
-        call = PlannedCall(tool=ACT, arguments={"action": action})
-        return ProposedMove(action, call, kind="act", refusals=refusals)
+def check_thought(context: SpeakingContext, text: str) -> ProposedMove:
+    """Check that there aren't too many thoughts, and that none comes twice."""
+    earlier = [split_words(move.text) for move in context.moves if move.kind == THINK]
+    reason: str | None = None
+    if context.thoughts_left < 1:
+        reason = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
+    elif not text.strip() or split_words(text) in earlier:
+        reason = "this was thought before: speak or act"
+    objections = (Objection("move.think.thought", reason),) if reason else ()
+    return ProposedMove(text, kind="think", objections=objections)
 
-    def check_call(
-        self, property_name: str, tool: ToolSchema, call: Any, *, is_half_request: bool
-    ) -> ProposedMove:
-        """Check a call with the gate, the policies and the limit of moves; `property_name` names it in the answer."""
-        policies = self.rules.policies
-        arguments, problems, doubts = parse_call(tool, call)
-        if "confirm_inferred" not in policies:
-            doubts = {}
-        for argument in tool.arguments:
-            if argument.name not in arguments:
-                continue
-            value = arguments[argument.name]
-            basis = getattr(call.arguments, argument.property_name).basis
-            if basis == "ambiguous" and "name_or_type" in policies:
-                problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
-            if self._is_invented(tool, argument, value, basis):
-                doubt = f"{as_json(value)} isn't in any customer message or tool result"
-                doubts.setdefault(argument.name, doubt)
-        refusal: str | None = NO_STEP_LEFT
-        if self.moves_left:
-            refusal = self.gate.rules.find_refusal(tool.name)
-        doubt = "; ".join(doubts.values())
-        verdicts = self.gate.check(tool, arguments, problems, refusal=refusal, doubt=doubt)
-        path = f"move.{property_name}"
-        faults: list[Fault] = []
-        if is_half_request:
-            faults.append((path, HALF_SAID))
-        return ProposedMove(
-            tool.name,
-            PlannedCall(tool=tool.name, arguments=arguments),
-            kind="act",
-            refusals=tuple(explain_refusal(tool, verdicts, path, "your message")),
-            faults=tuple(faults),
-            verdicts=tuple(verdicts),
-        )
 
-    def check_speech(
-        self, speech: Any, *, still_wanted: Sequence[PendingCall], is_half_request: bool
-    ) -> ProposedMove:
-        """Check an utterance, with the calls that code asks for confirmation of below it."""
-        text = str(speech.utterance)
-        to_confirm = self.find_calls_to_confirm(still_wanted)
-        asks_customer = bool(speech.asks) or has_question_mark(text)
-        has_question = asks_customer or bool(to_confirm)
-        ends_task = getattr(speech, "ends_task", None)  # None in a chat
-        refusals = [("move.speak.utterance", leak) for leak in find_leaks(text, self.references)]
-        if to_confirm:  # the limit of questions doesn't count for code's own
-            refusal = find_question_violation(text, to_confirm)
-        else:
-            waits_for_answer = asks_customer or ends_task is False
-            refusal = self._find_text_refusal(text, waits_for_answer=waits_for_answer)
-        if refusal:
-            refusals.append(("move.speak.utterance", refusal))
-        refusals += self._find_missing_sources(speech)
-        if self.rules.is_task and self.is_over and not ends_task:
-            reason = "no step is left: end the task, and say how far it got"
-            refusals.append(("move.speak.ends_task", reason))
-        required = self.gate.rules.describe_required()
-        if required and not has_question:
-            refusals.append(("move.speak", f"{required}; ask for what it lacks"))
-        faults: list[Fault] = []
-        if not has_question:
-            faults.extend(self._find_statement_faults(speech, is_half_request))
-        return ProposedMove(
-            text,
-            refusals=tuple(refusals),
-            faults=tuple(faults),
-            verdicts=tuple(find_requested_arguments(getattr(speech, "asks_for", ()), self.gate)),
-            asks_customer=asks_customer,
-            speech=speech,
-        )
+def check_action(context: SpeakingContext, action: str) -> ProposedMove:
+    """Check that the task isn't over; the world itself refuses what isn't possible in it."""
+    objections: tuple[Objection, ...] = ()
+    if context.is_over:
+        reason = "the world's task has ended: speak" if context.moves_left else NO_STEP_LEFT
+        objections = (Objection("move.act.action", reason),)
+    call = PlannedCall(tool=ACT, arguments={"action": action})
+    return ProposedMove(action, call, kind="act", objections=objections)
 
-    def _find_text_refusal(self, text: str, *, waits_for_answer: bool) -> str | None:
-        """Return why a text can't be said now: it is empty, was just said, or asks too often; None if it can."""
-        if not text.strip():
-            return "it is empty"
-        lines = self.gate.state.conversation.lines
-        own_texts = [line.message.text for line in lines if line.speaker == "agent"]
-        last_text = own_texts[-1] if own_texts else ""
-        if split_words(text) in map(split_words, [*self.recent_questions, last_text]):
-            return "this was just said: act on the answer, rephrase the question, or say what is not possible"
-        if waits_for_answer and not self.rules.max_questions:
-            end = "report, and end the task" if self.rules.is_task else "report the current state"
-            return f"nobody can be asked: act, or {end}"
-        if waits_for_answer and self.questions_left < 1:
-            count = len(self.recent_questions)
-            return f"{count} questions in a row are enough: act, or report the current state"
-        return None
 
-    def _is_invented(self, tool: ToolSchema, argument: Argument, value: Any, basis: str) -> bool:
-        """Return True if nobody gave a value, and it isn't a default of the tool's either.
+def check_call(
+    context: SpeakingContext, property_name: str, tool: ToolSchema, call: Any, *, is_half_request: bool
+) -> ProposedMove:
+    """Check a call with the gate, the policies and the limit of moves; `property_name` names it in the answer."""
+    policies = context.rules.policies
+    arguments, problems, doubts = parse_call(tool, call)
+    if "confirm_inferred" not in policies:
+        doubts = {}
+    for argument in tool.arguments:
+        if argument.name not in arguments:
+            continue
+        value = arguments[argument.name]
+        basis = getattr(call.arguments, argument.property_name).basis
+        if basis == "ambiguous" and "name_or_type" in policies:
+            problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
+        if _is_invented(context, tool, argument, value, basis):
+            doubt = f"{as_json(value)} isn't in any customer message or tool result"
+            doubts.setdefault(argument.name, doubt)
+    refusal: str | None = NO_STEP_LEFT
+    if context.moves_left:
+        refusal = context.gate.rules.find_refusal(tool.name)
+    doubt = "; ".join(doubts.values())
+    verdicts = context.gate.check(tool, arguments, problems, refusal=refusal, doubt=doubt)
+    path = f"move.{property_name}"
+    objections = explain_refusal(tool, verdicts, path, "your message")
+    if is_half_request:
+        objections.append(Objection(path, HALF_SAID, is_blocking=False))
+    return ProposedMove(
+        tool.name,
+        PlannedCall(tool=tool.name, arguments=arguments),
+        kind="act",
+        objections=tuple(objections),
+        verdicts=tuple(verdicts),
+    )
 
-        A text of several words without a digit may combine words that were given separately. Where the customer does
-        not care, a value may be the tool's own: one of its choices, or a word of its description.
-        """
-        if argument.name in tool.defaults and tool.defaults[argument.name] == value:
-            return False
-        if isinstance(value, str) and not any(map(str.isdigit, value)):
-            value = value.split()  # `Grounding` checks each entry of a list by itself
-        call = Call(tool.name, {argument.name: value})
-        if not self._grounding.find_invented_arguments(call):
-            return False
-        if basis != "does_not_matter" or "placeholder_for_dont_care" not in self.rules.policies:
-            return True
-        choices = as_json(argument.choices or ())
-        placeholders = Grounding()
-        placeholders.add_text(f"{tool.base_tool.description} {argument.description} {choices}")
-        return bool(placeholders.find_invented_arguments(call))
 
-    def _find_missing_sources(self, speech: Any) -> Iterator[Fault]:
-        for number, fact in enumerate(getattr(speech, "facts", ())):
-            if problem := find_source_problem(fact.source, self.references):
-                yield f"move.speak.facts[{number}]", f"{as_json(fact.fact)}: {problem}; or look it up"
-        for number, promise in enumerate(getattr(speech, "promises", ())):
-            if promise.tool is None:
-                reason = f"no tool here does {as_json(promise.what)}: decline it"
-                yield f"move.speak.promises[{number}]", reason
+def check_speech(
+    context: SpeakingContext, speech: Any, *, still_wanted: Sequence[PendingCall], is_half_request: bool
+) -> ProposedMove:
+    """Check an utterance, and the calls that the generated confirmation question below it is about."""
+    text = str(speech.utterance)
+    to_confirm = context.find_calls_to_confirm(still_wanted)
+    asks_customer = bool(speech.asks) or has_question_mark(text)
+    has_question = asks_customer or bool(to_confirm)
+    ends_task = getattr(speech, "ends_task", None)  # None in a chat
+    path = "move.speak.utterance"
+    objections = [Objection(path, leak) for leak in find_leaks(text, context.references)]
+    if to_confirm:  # the limit of questions doesn't count for the generated one
+        refusal = find_question_violation(text, to_confirm)
+    else:
+        waits_for_answer = asks_customer or ends_task is False
+        refusal = _find_text_refusal(context, text, waits_for_answer=waits_for_answer)
+    if refusal:
+        objections.append(Objection(path, refusal))
+    objections.extend(_find_missing_sources(context, speech))
+    if context.rules.is_task and context.is_over and not ends_task:
+        reason = "no step is left: end the task, and say how far it got"
+        objections.append(Objection("move.speak.ends_task", reason))
+    required = context.gate.rules.describe_required()
+    if required and not has_question:
+        objections.append(Objection("move.speak", f"{required}; ask for what it lacks"))
+    if not has_question:
+        for reason in _find_statement_problems(context, speech, is_half_request):
+            objections.append(Objection(path, reason, is_blocking=False))
+    return ProposedMove(
+        text,
+        objections=tuple(objections),
+        verdicts=tuple(find_requested_arguments(getattr(speech, "asks_for", ()), context.gate)),
+        asks_customer=asks_customer,
+        speech=speech,
+    )
 
-    def _find_statement_faults(self, speech: Any, is_half_request: bool) -> Iterator[Fault]:
-        """Yield why a statement should have been a question; after the last candidate it is sent anyway."""
-        path, policies = "move.speak.utterance", self.rules.policies
-        if self.long_results and not speech.choice_is_left_to_you:
-            yield path, f"{self.long_results[0]} holds too many: ask what narrows it down"
-        results = self.gate.state.conversation.current_turn_results
-        empty_results = self.gate.empty_results
-        if results and results[-1] in empty_results:
-            if len(empty_results) > 1 and "weigh_requirements" in policies:
-                yield path, "nothing meets it all: ask which wish matters more"
-            elif "widen_no_results" in policies:
-                yield path, "nothing was found: ask what may be wider, or offer an alternative"
-        if is_half_request:
-            yield path, HALF_SAID
+
+def _find_text_refusal(context: SpeakingContext, text: str, *, waits_for_answer: bool) -> str | None:
+    """Return why a text can't be said now: it is empty, was just said, or asks too often; None if it can."""
+    if not text.strip():
+        return "it is empty"
+    lines = context.gate.state.conversation.lines
+    own_texts = [line.message.text for line in lines if line.speaker == "agent"]
+    last_text = own_texts[-1] if own_texts else ""
+    if split_words(text) in map(split_words, [*context.recent_questions, last_text]):
+        return "this was just said: act on the answer, rephrase the question, or say what is not possible"
+    if waits_for_answer and not context.rules.max_questions:
+        end = "report, and end the task" if context.rules.is_task else "report the current state"
+        return f"nobody can be asked: act, or {end}"
+    if waits_for_answer and context.questions_left < 1:
+        count = len(context.recent_questions)
+        return f"{count} questions in a row are enough: act, or report the current state"
+    return None
+
+
+def _is_invented(
+    context: SpeakingContext, tool: ToolSchema, argument: Argument, value: Any, basis: str
+) -> bool:
+    """Return True if nobody gave a value, and it isn't a default of the tool's either.
+
+    A text of several words without a digit may combine words that were given separately. Where the customer does
+    not care, a value may be the tool's own: one of its choices, or a word of its description.
+    """
+    if argument.name in tool.defaults and tool.defaults[argument.name] == value:
+        return False
+    if isinstance(value, str) and not any(map(str.isdigit, value)):
+        value = value.split()  # `Grounding` checks each entry of a list by itself
+    call = Call(tool.name, {argument.name: value})
+    if not context.grounding.find_invented_arguments(call):
+        return False
+    if basis != "does_not_matter" or "placeholder_for_dont_care" not in context.rules.policies:
+        return True
+    choices = as_json(argument.choices or ())
+    placeholders = Grounding()
+    placeholders.add_text(f"{tool.base_tool.description} {argument.description} {choices}")
+    return bool(placeholders.find_invented_arguments(call))
+
+
+def _find_missing_sources(context: SpeakingContext, speech: Any) -> Iterator[Objection]:
+    for number, fact in enumerate(getattr(speech, "facts", ())):
+        if problem := find_source_problem(fact.source, context.references):
+            reason = f"{as_json(fact.fact)}: {problem}; or look it up"
+            yield Objection(f"move.speak.facts[{number}]", reason)
+    for number, promise in enumerate(getattr(speech, "promises", ())):
+        if promise.tool is None:
+            reason = f"no tool here does {as_json(promise.what)}: decline it"
+            yield Objection(f"move.speak.promises[{number}]", reason)
+
+
+def _find_statement_problems(context: SpeakingContext, speech: Any, is_half_request: bool) -> Iterator[str]:
+    """Yield why a statement should have been a question; after the last candidate it is sent anyway."""
+    policies = context.rules.policies
+    if context.long_result_id and not speech.choice_is_left_to_you:
+        yield f"{context.long_result_id} holds too many: ask what narrows it down"
+    results = context.gate.state.conversation.current_turn_results
+    empty_results = context.gate.empty_results
+    if results and results[-1] in empty_results:
+        if len(empty_results) > 1 and "weigh_requirements" in policies:
+            yield "nothing meets it all: ask which wish matters more"
+        elif "widen_no_results" in policies:
+            yield "nothing was found: ask what may be wider, or offer an alternative"
+    if is_half_request:
+        yield HALF_SAID
 
 
 def _find_task_turn_id(conversation: Conversation) -> str:

@@ -14,14 +14,22 @@ from arq_graph.agent.state import Move, PlannedCall, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
 from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
-from arq_graph.nodes.blueprint_node import NodeRequests, UserFunction
+from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.confirmation import make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores, get_granted_tools
-from arq_graph.nodes.proposed_calls import map_properties, merge_verdicts, read_choice
+from arq_graph.nodes.proposed_calls import Objection, map_properties, merge_verdicts, read_choice
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
-from arq_graph.nodes.speaking.moves import ProposedMove, SpeakingContext, SpeakingRules
+from arq_graph.nodes.speaking.moves import (
+    ProposedMove,
+    SpeakingContext,
+    SpeakingRules,
+    check_action,
+    check_call,
+    check_speech,
+    check_thought,
+)
 from arq_graph.nodes.speaking.policies import ByState, Policy, choose_policies
 from arq_graph.nodes.speaking.speech import SPEECH, classify_speech, find_task_messages
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
@@ -37,8 +45,8 @@ class Speaker(Strategy):
 
     Thoughts change nothing outside and are part of the run that they lead to. Code enforces for all moves:
 
-    - A call that the customer has to agree to runs only after code's own question and their yes. So does a call with a
-      value that neither a customer message nor a tool gave.
+    - A call that the customer has to agree to runs only after the generated confirmation question and their yes. So
+      does a call with a value that neither a customer message nor a tool gave.
     - There are at most `max_questions` other questions with nothing done in between.
     - Nothing is said twice in a row.
 
@@ -107,7 +115,7 @@ class Speaker(Strategy):
         super().__init__(model, agent, **settings)
         if in_world and ACT in agent.toolbox:
             raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
-        self.draft = draft
+        self.leaves_draft = draft
         self.dialogue_acts = dict(dialogue_acts or {})
         self.blueprint = make_move_blueprint(
             list(self.tools.values()),
@@ -129,7 +137,7 @@ class Speaker(Strategy):
             tools=[describe_tool(agent, tool, name) for name, tool in self._tools_by_property.items()],
         )
 
-    def make_gate(self, state: StateView) -> Generator[UserFunction, Any, Gate]:
+    def make_gate(self, state: StateView) -> Generator[Callback, Any, Gate]:
         """Return the gate with the rules of the policies that apply now; yields the policies' functions.
 
         Raises:
@@ -153,7 +161,7 @@ class Speaker(Strategy):
 
     def _name_tools(
         self, policy: Policy, function: ByState | None, state: Any
-    ) -> Generator[UserFunction, Any, list[str]]:
+    ) -> Generator[Callback, Any, list[str]]:
         if function is None:
             return []
         tools = list((yield partial(function, state)))
@@ -165,7 +173,7 @@ class Speaker(Strategy):
                 )
         return tools
 
-    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeRequests:
+    def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
         """Think as often as it may, then speak or act."""
         state = gate.state
         variables = describe_variables(self.agent, state)
@@ -177,7 +185,7 @@ class Speaker(Strategy):
             question = self.make_question(context, self._describe_move_context(context), review)
             (answer,) = yield from self.ask_questions(question)
             move = context.proposals[-1]
-            if move.kind != THINK or move.refusals:
+            if move.kind != THINK or move.is_refused:
                 return self._make_move(context, answer)
             thought = Move(
                 turn=context.task_turn_id, kind=THINK, text=move.text, after_line=context.newest_line
@@ -193,18 +201,18 @@ class Speaker(Strategy):
         has_results = bool(context.gate.state.conversation.current_turn_results)
         is_half_request = getattr(next_move, "half_request", False) and not has_results
         if option == THINK:
-            move = context.check_thought(chosen.thought)
+            move = check_thought(context, chosen.thought)
         elif option == SPEAK:
-            move = context.check_speech(chosen, still_wanted=still_wanted, is_half_request=is_half_request)
+            move = check_speech(context, chosen, still_wanted=still_wanted, is_half_request=is_half_request)
         elif option == ACT:
-            move = context.check_action(chosen.action)
+            move = check_action(context, chosen.action)
         else:
             tool = self._tools_by_property[option]
-            move = context.check_call(option, tool, chosen, is_half_request=is_half_request)
-        refusals = move.refusals
+            move = check_call(context, option, tool, chosen, is_half_request=is_half_request)
+        objections = move.objections
         if move.kind == "act" and context.needs_thought:
-            refusals += ((f"move.{option}", "no thought came before it: think first"),)
-        return replace(move, refusals=refusals, still_wanted=still_wanted)
+            objections += (Objection(f"move.{option}", "no thought came before it: think first"),)
+        return replace(move, objections=objections, still_wanted=still_wanted)
 
     def _describe_move_context(self, context: SpeakingContext) -> dict[str, Any]:
         rules = context.gate.rules
@@ -213,8 +221,11 @@ class Speaker(Strategy):
             "thoughts_left": context.thoughts_left,
             "questions_left": context.questions_left,
         }
+        long_results: list[str] = []
+        if context.long_result_id:
+            long_results.append(context.long_result_id)
         optional = {
-            "too_many": context.long_results,
+            "too_many": long_results,
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
@@ -233,7 +244,7 @@ class Speaker(Strategy):
         """
         move = context.proposals[-1]
         to_confirm = context.find_calls_to_confirm(move.still_wanted)
-        if move.refusals:
+        if move.is_refused:
             move = ProposedMove("" if to_confirm else self.agent.fallback)
         faults = tuple(map(str, answer.complaints))
         if move.call:
@@ -258,20 +269,23 @@ class Speaker(Strategy):
         faults: tuple[str, ...],
     ) -> Update:
         gate = context.gate
+        asks_in_text = move.asks_customer
         verdicts = merge_verdicts(
-            context.agreement_outcome, context.proposed_verdicts, (), to_confirm, asks=move.asks_customer
+            context.agreement_outcome, context.proposed_verdicts, (), to_confirm, asks=asks_in_text
         )
         confirms = bool(to_confirm)
-        asks = move.asks_customer or confirms
-        labels: dict[str, Any] = {"category": classify_speech(move.speech, asks=asks, confirms=confirms)}
+        has_question = asks_in_text or confirms
+        category = classify_speech(move.speech, asks=has_question, confirms=confirms)
+        labels: dict[str, Any] = {"category": category}
         if self.dialogue_acts and move.speech:
             labels["dialogue_act"] = move.speech.dialogue_act
-        waits = self.rules.is_task and (confirms or not getattr(move.speech, "ends_task", True))
-        note = labels | {"asks": move.asks_customer or waits, "waits": waits}
+        waits_for_answer = self.rules.is_task and (confirms or not getattr(move.speech, "ends_task", True))
+        # An utterance that waits for an answer counts as a question, because `max_questions` limits both.
+        note = labels | {"asks": asks_in_text or waits_for_answer, "waits": waits_for_answer}
         gate.state.emit(
-            Spoke(text=move.text, draft=self.draft, faults=faults, decisions=tuple(verdicts), **note)
+            Spoke(text=move.text, draft=self.leaves_draft, faults=faults, decisions=tuple(verdicts), **note)
         )
-        if self.draft:
+        if self.leaves_draft:
             update = self.make_update(gate, verdicts)
         else:
             update = self.send_reply(gate, verdicts, move.text, to_confirm, metadata={SPEECH: note})

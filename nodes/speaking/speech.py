@@ -39,8 +39,8 @@ ANSWERS = "answers"
 def classify_speech(speech: Any, *, asks: bool, confirms: bool) -> SpeechCategory:
     """Return the category of an utterance; where several fit, the first (ReSpAct, Table 5).
 
-    `speech` holds the model's answers about the utterance, None for code's own words; `confirms` is True if code asks
-    for confirmation below it.
+    `speech` holds the model's answers about the utterance, None for a text that no model wrote; `confirms` is True if
+    the generated confirmation question stands below it.
     """
     if speech is None:
         return "assumption_verification" if confirms else "alternative_suggestion"
