@@ -50,7 +50,8 @@ def make_chat_model(
         raise
     except Exception as error:
         details = f" with {', '.join(arguments)}" if arguments else ""
-        raise InputError(f'The model "{spec}" cannot be made{details}: {_describe_failure(error)}') from error
+        problem = _describe_failure(error, spec.partition(":")[0])
+        raise InputError(f'The model "{spec}" cannot be made{details}: {problem}') from error
     _require_known_arguments(model, arguments)
     for field, variable in model.lc_secrets.items():
         if getattr(model, field, None) == SecretStr(""):
@@ -94,23 +95,40 @@ def _make_openai(name: str, base_url: str | None, arguments: Mapping[str, Any]) 
     return ChatOpenAI(model=name, base_url=base_url, **settings)
 
 
-def _describe_failure(error: Exception) -> str:
+def _describe_failure(error: Exception, provider: str) -> str:
     if isinstance(error, ValidationError):  # without the input, which may be a secret
         problems = []
         for detail in error.errors():
             place = ": ".join(map(str, detail["loc"]))
             problems.append(f"{place}: {detail['msg']}" if place else detail["msg"])
         return "; ".join(problems)
-    missing_module = f"{getattr(error, 'name', '')}."
-    is_unknown = "model_provider" in str(error) or missing_module.startswith("langchain.")
-    if not is_unknown and not isinstance(error, ImportError):
+    if isinstance(error, ImportError):
+        return _describe_missing_package(error)
+    if "model_provider" not in str(error):
         return str(error)
-    problem = "its provider is not known here" if is_unknown else str(error)
+    from langchain.chat_models import base
+
+    names = ["openai", "offline", *getattr(base, "_BUILTIN_PROVIDERS", ())]
+    hint = suggestion(provider, names) or "."
     return (
-        f'{problem}. Known are "openai:NAME", and "anthropic:NAME"'
-        " and the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
-        " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
+        f"the provider {provider!r} is not known{hint} Known are"
+        ' "openai:NAME", "anthropic:NAME" and the others of LangChain\'s init_chat_model. For a model of a server of'
+        " your own give its endpoint (base_url=, --base-url)."
     )
+
+
+def _describe_missing_package(error: ImportError) -> str:
+    if f"{error.name}.".startswith("langchain."):
+        return (
+            "the package langchain is not installed, with which providers other than OpenAI are found: pip install"
+            ' "arq_graph[providers]", and the provider\'s own package, such as langchain-anthropic'
+        )
+    message = str(error)
+    module = getattr(error.__cause__, "name", None) or ""
+    package = module.partition(".")[0].replace("_", "-")
+    if package and package not in message:  # the provider's package is there, but not what it needs
+        message += f" ({error.__cause__})"
+    return message
 
 
 def _require_known_arguments(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:

@@ -47,7 +47,10 @@ def test_an_own_server_needs_no_key_and_accepts_any_name(monkeypatch, spec, name
         ("gpt-4o", r'"gpt-4o".*OPENAI_API_KEY.*base_url.*"offline"'),
         ("  ", "names no model"),
         ("openai:", "names no model"),
-        ("nobody:model-x", r'"nobody:model-x".*not known.*"anthropic:NAME".*--base-url'),
+        ("nobody:model-x", r'"nobody:model-x".*not known\. .*"anthropic:NAME".*--base-url'),
+        ("antropic:claude", r"'antropic' is not known; did you mean `anthropic`\?"),
+        ("opnai:gpt-4o", r"'opnai' is not known; did you mean `openai`\?"),
+        ("Bedrock-Converse:nova", "did you mean `bedrock_converse`"),
         ("azure_openai:gpt-4o", 'made: Missing credentials.*AZURE_OPENAI_API_KEY[^"]*$'),
     ],
 )
@@ -60,11 +63,19 @@ def test_an_unusable_string_is_reported_with_what_to_do(spec, message):
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("langchain.chat_models", r"provider is not known.*arq_graph\[providers\]"),
-        ("langchain_mistralai", "langchain-mistralai"),
+        ("langchain.chat_models", r"langchain is not installed.*arq_graph\[providers\]"),
+        ("langchain_mistralai", "pip install langchain-mistralai`$"),
     ],
 )
 def test_a_missing_package_is_named(monkeypatch, missing, message):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(errors.InputError, match=message):
+        make_model("mistralai:small")
+
+
+def test_a_package_that_the_providers_package_needs_is_named(monkeypatch, tmp_path):
+    (tmp_path / "langchain_mistralai.py").write_text("import tokenizers_of_mistral")
+    monkeypatch.delitem(sys.modules, "langchain_mistralai", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(errors.InputError, match="No module named 'tokenizers_of_mistral'"):
         make_model("mistralai:small")
