@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[[str, dict[str, Any]], tuple[int, bytes, Mapping[str, str]]]
-"""What a path and a body are answered with: status, body, further headers; an empty body loses the connection."""
+Answer = Callable[[str, dict[str, Any]], tuple[int, bytes | Iterable[bytes], Mapping[str, str]]]
+"""What a path and a body are answered with: status, body, further headers.
+
+An empty body loses the connection; one in pieces is sent piece by piece.
+"""
 
 
 class Loopback(ThreadingHTTPServer):
@@ -45,6 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         status, data, headers = self.server.answer(self.path, body)
+        if not isinstance(data, bytes):
+            self._send_pieces(status, data, headers)
+            return
         self.close_connection = not data
         if data:
             self.send_response(status)
@@ -54,6 +60,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
+
+    def _send_pieces(self, status: int, pieces: Iterable[bytes], headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Transfer-Encoding": "chunked"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in pieces:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:
         """Stubs keep what they were asked."""

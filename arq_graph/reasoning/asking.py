@@ -48,7 +48,7 @@ from arq_graph.reasoning.blueprint import B, Mode, get_schema, read_answer
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.replies import (
-    PartialAnswer,
+    AnswerTooLongError,
     build_retry_messages,
     extract_message,
     find_refusal,
@@ -116,10 +116,6 @@ class Asking(Generic[B]):
             self._blueprint = settings.derive.derive(question.blueprint)
         self._schema = get_schema(self._blueprint, settings.mode)
         self._prompt = convert_to_messages(question.messages)
-        self._partial: PartialAnswer | None = None
-        if question.on_partial:
-            self._partial = PartialAnswer(question.on_partial)
-
         blueprint_name = self._blueprint.__name__
         self._name = question.name or blueprint_name
         self._label = f"{settings.module} asking {self._name}"
@@ -149,7 +145,12 @@ class Asking(Generic[B]):
         max_candidates = self._question.max_candidates or self._settings.max_candidates
         retry_messages: list[BaseMessage] = []
         while True:
-            message = yield from self._get_reply(retry_messages)
+            try:
+                message = yield from self._get_reply(retry_messages)
+            except AnswerTooLongError as error:
+                message = AIMessage(error.beginning)
+                self._add_attempt(message, error.beginning, error=f"{name}: {error}")
+                return self._finish(str(error))
             if message is None:
                 return self._finish(_CUT_OFF)
             if (refusal := find_refusal(message)) is not None:
@@ -191,26 +192,28 @@ class Asking(Generic[B]):
         name = re.sub(r"[^A-Za-z0-9_-]", "_", self._blueprint.__name__)[:64]  # what providers allow
         while True:
             session = self._session
+            is_streaming = self._question.on_partial is not None and session.transport.endpoint.streams
             call = session.transport.call(
                 self._label,
                 session.prepare_messages(self._prompt, self._schema) + list(retry_messages),
                 partial(session.method.bind, name=name, schema=self._schema),
                 model=session.model,
                 is_settled=session.is_settled,
-                partial_answer=self._partial,
+                on_partial=self._question.on_partial,
+                is_streaming=is_streaming,
                 max_tries=_TRIES_WITH_FALLBACKS if self._waiting else MAX_TRIES,
             )
             try:
                 return (yield from call)
             except ModelUnavailableError as error:
                 self._turn_to_next_model(error, error)
-            except ArqGraphError:
+            except (ArqGraphError, AnswerTooLongError):
                 raise
             except Exception as error:
                 if (message := extract_message(error)) is not None:
                     return message
                 failure = classify_failure(error, session.model)
-                if session.leave_out_refused_part(failure, is_streaming=self._partial is not None):
+                if session.leave_out_refused_part(failure, is_streaming=is_streaming):
                     continue
                 if session.is_limit_raised and failure.status == 400:
                     return None

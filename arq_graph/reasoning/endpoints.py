@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from pydantic import SecretStr
 
 from arq_graph.models.resolve import BoundModel, ModelRunnable
+from arq_graph.reasoning.deadlines import DeadlineThreads
 
 Schema = dict[str, Any]
 _SCHEMA_FOLLOWS = (
@@ -116,6 +117,7 @@ class Endpoint:
         streams: False once it has refused to stream.
         rests_until: The time of the monotonic clock until which other models are asked first, because it was out of
             reach.
+        threads: The threads of its sync calls.
     """
 
     methods: tuple[Method, ...] = METHODS
@@ -123,14 +125,16 @@ class Endpoint:
     takes_cache_marks: bool = True
     streams: bool = True
     rests_until: float = 0.0
+    threads: DeadlineThreads = field(default_factory=DeadlineThreads)
 
 
 def get_endpoint(bound_model: BoundModel) -> Endpoint:
     """Return the knowledge about a model's endpoint, which models of a class with the same settings share."""
     cls = type(bound_model.model)
-    names = [name for name, field in cls.model_fields.items() if not field.exclude]
+    names = [name for name, info in cls.model_fields.items() if not info.exclude]
     if set(names) <= BaseChatModel.model_fields.keys():
-        return Endpoint()  # the fields of this class don't tell its models apart
+        # The fields of this class don't tell its models apart, so that they share nothing but the bound on threads.
+        return Endpoint(threads=_get_shared_endpoint(cls, "").threads)
     values: list[Any] = []
     for name in names:
         value = getattr(bound_model.model, name)

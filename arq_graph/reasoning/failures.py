@@ -10,12 +10,18 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from json import JSONDecodeError
+from socket import gaierror
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
-from arq_graph.errors import ArqGraphError, ModelRequestError, ModelUnavailableError
+from arq_graph.errors import (
+    ArqGraphError,
+    ModelRequestError,
+    ModelUnavailableError,
+    unwrap_exception_group,
+)
 
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
@@ -43,6 +49,10 @@ _SETTING_ADVICE = (
 )
 _LENGTH_ADVICE = "The prompt is longer than the model reads: shorten the history or take another model."
 _COMPLETION_ADVICE = "The endpoint answered, but not with a chat completion: look at base_url."
+_RETRY_ADVICE = (
+    "Try again later; if it still fails, look at the provider's status and at base_url, or raise timeout."
+)
+_UNREACHABLE_ADVICE = "Look at base_url, at the network, and at whether the server runs; then try again."
 _METHOD_ADVICE = "The chat model's class refuses every call that the library can make: look at what it says."
 
 
@@ -55,6 +65,7 @@ class Failure:
         status: The HTTP status that the provider answered with, if it did.
         is_transient: True if the same request may succeed later.
         maybe_unsupported: True if the provider, or the model's class, may not know this way of asking.
+        is_unreachable: True if the address can't be resolved or refuses the connection.
         advice: What to look at, where that is known.
     """
 
@@ -62,6 +73,7 @@ class Failure:
     status: int | None
     is_transient: bool = False
     maybe_unsupported: bool = False
+    is_unreachable: bool = False
     advice: str = ""
 
     @property
@@ -85,7 +97,7 @@ class Failure:
     def description(self) -> str:
         """The error's class and message, with its cause where the message doesn't tell it, at a limited length."""
         kind = type(self.error).__name__
-        first_cause = _list_causes(self.error)[-1]
+        first_cause = _find_unreachable_address(self.error) or _list_causes(self.error)[-1]
         if type(first_cause).__name__ in _BAD_HEADER_NAMES:  # its message would show the key
             return f"{kind}: a header is empty, or holds a line break"
         text = f"{kind}: {self.error}"
@@ -102,11 +114,12 @@ class Failure:
     ) -> ModelUnavailableError:
         """Return the error for a model that could not be reached, or was overloaded, until time was up."""
         count = "1 try" if tries == 1 else f"{tries} tries"
-        return ModelUnavailableError(
-            f"{label}: the model {model} did not answer ({count}, timeout {seconds:g} s); the last error was: "
-            f"{self.description}. Try again later; if it still fails, look at the provider's status and at base_url, "
-            "or raise timeout."
-        )
+        problem = f"the model {model} did not answer ({count}, timeout {seconds:g} s); the last error was:"
+        advice = _RETRY_ADVICE
+        if self.is_unreachable:
+            problem = f"no server can be reached at the address of the model {model} ({count}):"
+            advice = _UNREACHABLE_ADVICE
+        return ModelUnavailableError(f"{label}: {problem} {self.description}. {advice}")
 
     def make_request_error(self, label: str, model: str) -> ModelRequestError:
         """Return the error for a request that the provider rejects."""
@@ -141,6 +154,7 @@ def classify_failure(error: Exception, model: BaseChatModel | None = None) -> Fa
         None,
         is_transient=is_lost or getattr(error, "is_retryable", False) is True,
         maybe_unsupported=isinstance(error, _NOT_SUPPORTED_TYPES),
+        is_unreachable=is_lost and _find_unreachable_address(error) is not None,
     )
 
 
@@ -167,6 +181,14 @@ def list_causes_and_contexts(error: BaseException | None) -> list[BaseException]
         causes.append(error)
         error = error.__cause__ or error.__context__
     return causes
+
+
+def _find_unreachable_address(error: BaseException) -> BaseException | None:
+    """Return the error of the socket for an address that can't be resolved or that refuses the connection."""
+    for cause in map(unwrap_exception_group, list_causes_and_contexts(error)):
+        if isinstance(cause, gaierror | ConnectionRefusedError):
+            return cause
+    return None
 
 
 def _advise_on_key(model: BaseChatModel | None) -> str:

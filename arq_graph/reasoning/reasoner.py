@@ -46,8 +46,7 @@ class Reasoner:
         temperature: 0 to 2, for models that take one and have none of their own; None: the usual one of the step.
         max_attempts: Invalid answers after which the ask ends with an error; 1 or more.
         max_candidates: Valid answers to ask for until one meets the blueprint's verification; 1 or more.
-        timeout: Seconds that one call of a model may take, its retries included. A model class without a time limit
-            of its own can't be held to it in a sync call.
+        timeout: Seconds that one call of a model may take, its retries included.
         backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
         on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
         base_url: An OpenAI-compatible endpoint, if `model` is a string.

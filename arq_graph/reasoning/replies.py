@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
 from itertools import islice
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
@@ -34,6 +35,10 @@ _MAX_ERRORS_REPORTED = 20
 # Where a text is cut off, a decoder reports its error at most this far from the end: in the middle of a surrogate pair.
 _MAX_CUT = 12
 _MAX_REPEATED_ANSWER = 6_000
+MAX_ANSWER = 400_000
+"""Characters of an answer: about as many as the fastest models write in a minute."""
+# A chunk takes memory, whatever it holds.
+_MIN_CHUNK = 4
 _MAX_PROBLEM = 500
 
 _CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
@@ -64,27 +69,56 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
     return None, errors
 
 
+class AnswerTooLongError(Exception):
+    """A model's answer doesn't end within the limit; `beginning` is what it begins with."""
+
+    def __init__(self, beginning: str) -> None:
+        self.beginning = beginning[:_MAX_REPEATED_ANSWER]
+        super().__init__(
+            f"the answer is longer than {MAX_ANSWER:,} characters, reasoning included; set max_tokens on the model"
+        )
+
+
 class PartialAnswer:
-    """Reports the last JSON object of an answer while it is written, and {} where another one begins."""
+    """Reports the last JSON object of an answer while it is written, and {} where an object begins.
+
+    Chunks may come from another thread, until the answer is closed.
+    """
 
     def __init__(self, on_partial: OnPartial) -> None:
         self._on_partial = on_partial
-
-    def restart(self) -> None:
-        """Begin a new answer; the one before is dropped."""
+        self._lock = Lock()
+        self._is_closed = False
         self._chunks: list[Any] = []
+        self._length = 0
         self._text = ""
         self._position = 0
         self._object_start = 0
         self._on_partial({})
 
     def add(self, chunk: AIMessage) -> None:
-        """Add a chunk of the message; an answer stands in its text or in the arguments of a forced tool call."""
-        self._chunks.append(chunk)
-        added_text = str(chunk.text) + "".join(_get_arguments(chunk))
-        self._text += added_text
-        if added_text and (partial_object := self._read_last_object()):
-            self._on_partial(partial_object)
+        """Add a chunk of the message; an answer stands in its text or in the arguments of a forced tool call.
+
+        Raises:
+            TimeoutError: The answer was closed, because its time was up.
+            AnswerTooLongError: It is longer than an answer may be.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise TimeoutError("the answer was still being written")
+            self._chunks.append(chunk)
+            added_text = str(chunk.text) + "".join(_get_arguments(chunk))
+            self._text += added_text
+            self._length += max(_measure_length(chunk), _MIN_CHUNK)
+            if self._length > MAX_ANSWER:
+                raise AnswerTooLongError(self._text)
+            if added_text and (partial_object := self._read_last_object()):
+                self._on_partial(partial_object)
+
+    def close(self) -> None:
+        """Take and report no more chunks."""
+        with self._lock:
+            self._is_closed = True
 
     def join_chunks(self) -> AIMessage:
         """Return all chunks as one message."""
@@ -159,6 +193,31 @@ def _format_errors(error: ValidationError, name: str) -> list[str]:
         count = len(messages) - _MAX_ERRORS_REPORTED
         messages[_MAX_ERRORS_REPORTED:] = [f"{name}: and {count} more errors"]
     return messages
+
+
+def require_limited_length(message: AIMessage) -> None:
+    """Raise AnswerTooLongError if a message is longer than an answer may be."""
+    if _measure_length(message) > MAX_ANSWER:
+        raise AnswerTooLongError(get_answer_text(message))
+
+
+def _measure_length(message: AIMessage) -> int:
+    """Return how many characters a message holds: words, reasoning and arguments; other values count as one."""
+    pending: list[Any] = [message.content, message.additional_kwargs]
+    if isinstance(message, AIMessageChunk):
+        pending.append(message.tool_call_chunks)
+    else:
+        pending += [message.tool_calls, message.invalid_tool_calls]
+    length = 0
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+        else:
+            length += len(value) if isinstance(value, str) else 1
+    return length
 
 
 def get_answer_text(message: AIMessage) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -31,23 +32,28 @@ class ModelSession:
         model: The copy of the model that is called.
         method: The way in which it is asked for JSON.
         is_settled: True once the method is known to work; a call that fails is then the provider's fault.
-        is_limit_raised: True once the token limit of the copy was raised.
     """
 
     def __init__(self, transport: Transport, temperature: float | None) -> None:
         endpoint = transport.endpoint
         self.transport = transport
         self.model = transport.model
+        self._raised_limit: dict[str, Any] = {}
         if endpoint.takes_temperature:
             self.model = _set_temperature(transport.model, temperature)
+        self._sends_temperature = self.model is not transport.model
         self.method, *self._other_methods = endpoint.methods
         self.is_settled = not self._other_methods
-        self.is_limit_raised = False
         self._cache_marker: Marker | None = None
         if endpoint.takes_cache_marks:
             self._cache_marker = get_cache_marker(transport.model)
         self._first_failure: Failure | None = None
         self._answered_method: Method | None = None
+
+    @property
+    def is_limit_raised(self) -> bool:
+        """True once the token limit of the copy was raised."""
+        return bool(self._raised_limit)
 
     def prepare_messages(self, prompt: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
         """Return the prompt in the form that this endpoint takes."""
@@ -59,13 +65,14 @@ class ModelSession:
     def leave_out_refused_part(self, failure: Failure, *, is_streaming: bool) -> bool:
         """Leave out, here and in later asks, the part that the failure names; return False if it names none."""
         endpoint = self.transport.endpoint
-        if failure.blames("temperature") and self.model is not self.transport.model:
+        if failure.blames("temperature") and self._sends_temperature:
             endpoint.takes_temperature = False
-            self.model = self.transport.model
+            self._sends_temperature = False
+            self.model = copy_with(self.transport.model, **self._raised_limit)
         elif failure.blames("cach") and self._cache_marker:
             endpoint.takes_cache_marks = False
             self._cache_marker = None
-        elif failure.blames("stream") and is_streaming and endpoint.streams:
+        elif failure.blames("stream") and is_streaming:
             endpoint.streams = False
         else:
             return False
@@ -117,8 +124,8 @@ class ModelSession:
         for field in _TOKEN_LIMIT_FIELDS:
             limit = getattr(self.model, field, None)
             if isinstance(limit, int) and 0 < limit < highest:
-                self.model = copy_with(self.model, **{field: min(2 * limit, highest)})
-                self.is_limit_raised = True
+                self._raised_limit = {field: min(2 * limit, highest)}
+                self.model = copy_with(self.model, **self._raised_limit)
                 return True
         return False
 

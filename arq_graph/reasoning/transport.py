@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import getattr_static
 from typing import Any, TypeVar
 
@@ -25,13 +25,16 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
+from arq_graph.reasoning.deadlines import CancellationWatch, DeadlineThreads
 from arq_graph.reasoning.endpoints import get_endpoint
 from arq_graph.reasoning.failures import classify_failure
-from arq_graph.reasoning.replies import PartialAnswer
+from arq_graph.reasoning.replies import OnPartial, PartialAnswer, require_limited_length
 
 _log = logging.getLogger(__name__)
 
 MAX_TRIES = 8
+# An address that is wrong stays wrong; a server that is just restarting is back after a second or two.
+_MAX_UNREACHABLE = 3
 _MAX_PAUSE = 20.0
 # With less than this share of the time left, another try would only be cut short.
 _MIN_TIME_LEFT = 0.02
@@ -48,42 +51,53 @@ class Request:
         model: The model to call, with everything that is bound to it.
         messages: The prompt.
         seconds: What is left of the call's time after the pause.
-        partial_answer: Is given the chunks of the answer; None means not to stream it.
+        threads: Holds sync calls to that time.
+        on_partial: Is called with the answer while it is streamed; None means not to stream it.
     """
 
     pause: float
     model: ModelRunnable
     messages: list[BaseMessage]
     seconds: float
-    partial_answer: PartialAnswer | None = None
+    threads: DeadlineThreads
+    on_partial: OnPartial | None = None
 
     def send(self, config: RunnableConfig) -> AIMessage:
         """Make the request and return its answer."""
         time.sleep(self.pause)
-        partial = self.partial_answer
-        if partial is None:
-            return self.model.invoke(self.messages, config)
-        end = time.monotonic() + self.seconds
-        partial.restart()
+        if self.on_partial is None:
+            message = self.threads.run(partial(self.model.invoke, self.messages, config), self.seconds)
+            require_limited_length(message)
+            return message
+        answer = PartialAnswer(self.on_partial)
+        try:
+            return self.threads.run(partial(self._stream, answer, config), self.seconds)
+        finally:
+            answer.close()  # a thread that was abandoned reports nothing more, and ends with the next chunk
+
+    def _stream(self, answer: PartialAnswer, config: RunnableConfig) -> AIMessage:
         with closing(self.model.stream(self.messages, config)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
-                partial.add(chunk)
-                if time.monotonic() > end:  # a client's own limit is for each chunk
-                    raise TimeoutError("the answer was still being written")
-        return partial.join_chunks()
+                answer.add(chunk)
+        return answer.join_chunks()
 
     async def asend(self, config: RunnableConfig) -> AIMessage:
         """Make the request and return its answer, without blocking."""
         await asyncio.sleep(self.pause)
-        partial = self.partial_answer
         async with asyncio.timeout(self.seconds):
-            if partial is None:
-                return await self.model.ainvoke(self.messages, config)
-            partial.restart()
+            watch = CancellationWatch()
+            if self.on_partial is None:
+                message = await self.model.ainvoke(self.messages, config)
+                watch.check()
+                require_limited_length(message)
+                return message
+            answer = PartialAnswer(self.on_partial)
             async with aclosing(self.model.astream(self.messages, config)) as chunks:  # type: ignore[type-var]
                 async for chunk in chunks:
-                    partial.add(chunk)
-            return partial.join_chunks()
+                    watch.check()
+                    answer.add(chunk)
+            watch.check()
+            return answer.join_chunks()
 
 
 T = TypeVar("T")
@@ -94,8 +108,8 @@ class Transport:
     """Makes the calls of one chat model, within a time limit; `endpoint` is what is known of its endpoint.
 
     Calls go to a copy of the model that doesn't stream: under LangGraph's `stream_mode="messages"` a client would
-    stream otherwise, whatever tag the call has. In a sync call it is the client that keeps the time limit, if the
-    model's class has a field for it.
+    stream otherwise, whatever tag the call has. The copy's client gets the time limit, too, if the model's class has a
+    field for it: so it closes a connection on which nothing comes.
 
     Args:
         bound_model: The model, and what was bound to it.
@@ -121,7 +135,8 @@ class Transport:
         *,
         model: BaseChatModel | None = None,
         is_settled: bool = True,
-        partial_answer: PartialAnswer | None = None,
+        on_partial: OnPartial | None = None,
+        is_streaming: bool = False,
         max_tries: int = MAX_TRIES,
     ) -> Requests[AIMessage]:
         """Make one call, and repeat tries that were lost.
@@ -132,7 +147,8 @@ class Transport:
             bind: Binds to a model how it has to answer.
             model: A copy of the transport's model, if it has other settings.
             is_settled: Whether `bind` is known to work; if not, it may be why tries fail, and only one is repeated.
-            partial_answer: Streams the answer, unless the endpoint has refused to stream.
+            on_partial: Is called with the answer while it is written, or at once if it isn't streamed.
+            is_streaming: Whether the endpoint is asked to stream the answer.
             max_tries: Tries to make at most.
 
         Raises:
@@ -140,11 +156,11 @@ class Transport:
             Exception: What the model raised, if another try would not help.
         """
         model = model or self.model
-        if partial_answer and self.endpoint.streams:
+        if is_streaming:
             model = self._make_streaming(model)
         deadline = time.monotonic() + self._timeout
         pause, seconds_left = 0.0, self._timeout
-        tries = doubtful_failures = 0
+        tries = doubtful_failures = unreachable_failures = 0
         while True:
             tries += 1
             try:
@@ -152,13 +168,15 @@ class Transport:
                 limited_model = model if tries == 1 else _limit_requests(model, seconds_left)
                 runnable = self._bound_model.rebind(bind(limited_model))
                 answer: AIMessage = yield Request(
-                    pause, runnable, list(messages), seconds_left, partial_answer
+                    pause, runnable, list(messages), seconds_left, self.endpoint.threads, on_partial
                 )
             except Exception as error:
                 failure = classify_failure(error, model)
                 if failure.maybe_unsupported and not is_settled:
                     doubtful_failures += 1
-                is_last = tries == max_tries
+                if failure.is_unreachable:
+                    unreachable_failures += 1
+                is_last = tries == max_tries or unreachable_failures == _MAX_UNREACHABLE
                 if not failure.is_transient or (doubtful_failures == 2 and not is_last):
                     raise
                 pause = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))

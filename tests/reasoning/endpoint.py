@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Self
@@ -64,7 +64,8 @@ class Reply:
     """What the endpoint does with a request: it sends a completion with the message, or else the body, or nothing.
 
     `of_tool`: if a tool is forced, the message's content is sent as its arguments. `breaks`: what is sent in the middle
-    of a streamed answer before it ends: an error, or a loss of the connection.
+    of a streamed answer before it ends: an error, or a loss of the connection. `drips`: many blanks come before the
+    answer, one at a time. `repeats`: this delta of a streamed answer comes again and again, without an end.
     """
 
     message: dict[str, Any] | None = None
@@ -74,6 +75,8 @@ class Reply:
     body: str = ""
     hangs: bool = False
     breaks: str = ""
+    drips: bool = False
+    repeats: dict[str, Any] | None = None
 
 
 Script = Iterable[Reply] | Callable[[Request], Reply]
@@ -118,6 +121,16 @@ def hang() -> Reply:
     return Reply(hangs=True)
 
 
+def drip(answer: Any) -> Reply:
+    """Return an answer before which blanks come, one at a time, for longer than a test waits."""
+    return replace(ok(answer), drips=True)
+
+
+def endless(delta: dict[str, Any]) -> Reply:
+    """Return a streamed answer that has this delta again and again, without an end."""
+    return replace(text(""), repeats=delta)
+
+
 class Endpoint:
     """The endpoint, serving inside a `with` block."""
 
@@ -160,7 +173,7 @@ class Endpoint:
         """The methods of the requests, in the order of arrival."""
         return [request.method for request in self.requests]
 
-    def _reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+    def _reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes | Iterable[bytes], dict[str, str]]:
         request = Request(body, monotonic())
         self.requests.append(request)
         reply = self._answer(request)
@@ -170,17 +183,42 @@ class Endpoint:
         if not reply.message:
             return reply.status, reply.body.encode(), {}
         completion = _complete(reply, request)
+        if reply.repeats is not None:
+            return (
+                reply.status,
+                self._repeat(completion, reply.repeats),
+                {"Content-Type": "text/event-stream"},
+            )
         text = json.dumps(completion)
-        if request.body.get("stream"):
+        is_streaming = bool(request.body.get("stream"))
+        if is_streaming:
             options = request.body.get("stream_options") or {}
             events = make_events(completion, with_usage=bool(options.get("include_usage")))
             if reply.breaks:
                 events = [*events[: len(events) // 2], reply.breaks]
             text = "".join(events)
         data = text.encode()
+        if reply.drips:
+            kind = "text/event-stream" if is_streaming else "application/json"
+            blank = b": wait\n\n" if is_streaming else b" "
+            return reply.status, self._drip(blank, data), {"Content-Type": kind}
         is_lost = text.endswith(LOST)  # more is promised than comes
         headers = {"Content-Length": str(len(data) + 1), "Connection": "close"} if is_lost else {}
         return reply.status, data, headers
+
+    def _drip(self, blank: bytes, data: bytes) -> Iterator[bytes]:
+        for _ in range(10_000):
+            yield blank
+            if self._closing.wait(0.01):
+                return
+        yield data
+
+    def _repeat(self, completion: dict[str, Any], delta: dict[str, Any]) -> Iterator[bytes]:
+        choice = {"index": 0, "delta": delta, "finish_reason": None}
+        chunk = {**completion, "object": "chat.completion.chunk", "choices": [choice], "usage": None}
+        event = f"data: {json.dumps(chunk)}\n\n".encode()
+        while not self._closing.is_set():
+            yield event
 
 
 def _complete(reply: Reply, request: Request) -> dict[str, Any]:

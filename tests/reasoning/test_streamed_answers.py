@@ -84,12 +84,6 @@ def test_refusals_and_cut_off_answers_are_recognized_in_a_stream():
     assert [request.body["max_completion_tokens"] for request in endpoint.requests] == [10, 20]
 
 
-def test_an_answer_that_is_still_written_when_its_time_is_up_ends():
-    answer, partials = ask(script_model(lambda call: GOOD), timeout=1e-5)
-    assert isinstance(answer, errors.ModelUnavailableError)
-    assert partials
-
-
 SMILE = "\\ud83d\\ude00"
 
 
