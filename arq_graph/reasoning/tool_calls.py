@@ -4,8 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False, slots=True)
+class _Entry(Generic[T]):
+    call: T
+    message_index: int
+    id: str
+    tool: str
+
+
+class UnansweredCalls(Generic[T]):
+    """The calls that have no result yet, in the order in which they were made. Their ids may repeat or be empty."""
+
+    def __init__(self) -> None:
+        self._entries: dict[_Entry[T], None] = {}
+        self._entries_by_id: dict[str, list[_Entry[T]]] = {}
+
+    def add(self, call: T, message_index: int, id: str, tool: str) -> None:
+        """Add a call of the message at this index."""
+        entry = _Entry(call, message_index, id, tool)
+        self._entries[entry] = None
+        self._entries_by_id.setdefault(id, []).append(entry)
+
+    def pop(self, id: str) -> T | None:
+        """Remove and return the nearest call with this id; within a message, the first one; None if there is none."""
+        entries = self._entries_by_id.get(id)
+        if not entries:
+            return None
+        first_of_message = entries[-1]
+        for entry in reversed(entries):
+            if entry.message_index != first_of_message.message_index:
+                break
+            first_of_message = entry
+        return self._remove(first_of_message)
+
+    def pop_first(self, tool: str, *, without_id: bool) -> T | None:
+        """Remove and return the first call of a tool, of any if its name is empty; perhaps only of those without id."""
+        for entry in self._entries:
+            if tool in ("", entry.tool) and not (without_id and entry.id):
+                return self._remove(entry)
+        return None
+
+    def _remove(self, entry: _Entry[T]) -> T:
+        del self._entries[entry]
+        self._entries_by_id[entry.id].remove(entry)
+        return entry.call
 
 
 @dataclass(eq=False)
@@ -29,15 +78,15 @@ def pair_calls(messages: Sequence[BaseMessage]) -> list[PlacedCall]:
     result without such a call answers none.
     """
     calls: list[PlacedCall] = []
-    unanswered: dict[str, list[PlacedCall]] = {}  # by id; the last of a list is answered next
+    unanswered: UnansweredCalls[PlacedCall] = UnansweredCalls()
     for index, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            new_calls: list[PlacedCall] = []
             for position, call in enumerate(message.tool_calls):
-                new_calls.append(PlacedCall(call, message, index, position))
-            calls.extend(new_calls)
-            for new_call in reversed(new_calls):
-                unanswered.setdefault(new_call.call["id"] or "", []).append(new_call)
-        elif isinstance(message, ToolMessage) and unanswered.get(message.tool_call_id):
-            unanswered[message.tool_call_id].pop().result = message
+                placed_call = PlacedCall(call, message, index, position)
+                calls.append(placed_call)
+                unanswered.add(placed_call, index, call["id"] or "", call["name"])
+        elif isinstance(message, ToolMessage):
+            answered_call = unanswered.pop(message.tool_call_id)
+            if answered_call is not None:
+                answered_call.result = message
     return calls

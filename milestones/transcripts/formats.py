@@ -14,15 +14,40 @@ from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.store import convert_file_errors, is_header, open_lines
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
-from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
+from arq_graph.milestones.transcripts import (
+    glaive,
+    inspect_ai,
+    messages,
+    openai_responses,
+    preact,
+    sharegpt,
+    tau2_bench,
+    tau_bench,
+    telemetry,
+)
 
-FORMATS = (messages, glaive, tau_bench, preact)
+FORMATS: tuple[Any, ...] = (
+    tau2_bench,
+    inspect_ai,
+    telemetry,
+    sharegpt,
+    openai_responses,
+    messages,
+    glaive,
+    tau_bench,
+    preact,
+)
 """Every format: a module with two functions, `can_read(record)` and `read(record)`.
 
 A record is read by the first format that can. `read` returns an object with chat messages under `messages`, each
-perhaps with its own `step`. Of the other keys `id`, `task_id`, `use_case` and `tools` are known; the rest becomes
-`Transcript.extra`. It raises `InputError` if the record is broken.
+perhaps with its own `step`. Of the other keys `id`, `task_id`, `use_case`, `tools` and `instructions` are known; the
+rest becomes `Transcript.extra`. It raises `InputError` if the record is broken.
 """
+
+FORMATS_WITH_MANY = (tau2_bench, inspect_ai)
+"""Formats whose files are one object with many records, which their function `split(record)` returns."""
+
+_INSTRUCTIONS = ("instructions", "system", "systemInstruction", "system_instruction")
 
 MAX_KEYS_SHOWN = 8
 
@@ -42,9 +67,9 @@ class BrokenRecord:
 def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript | BrokenRecord]:
     """Yield the conversations of a file, one at a time; a broken one becomes a `BrokenRecord`, and the rest follow.
 
-    Known are chat messages of OpenAI and LangChain, tau-bench result files, the step format of the Pre-Act authors, and
-    the texts of the Glaive function-calling dataset; as a JSON list of conversations, as JSON Lines, or as one
-    conversation. Of JSON Lines, memory holds one conversation at a time.
+    `docs/milestones.md` lists the formats that are known: the messages of many providers, tools and benchmarks; as a
+    JSON list of conversations, as JSON Lines, or as one conversation. Of JSON Lines, memory holds one conversation at
+    a time. A part of a message that isn't known and may hold a tool call makes its record a broken one.
 
     Args:
         source: A file, or the content of such a file, already parsed.
@@ -62,11 +87,11 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         records = iter(source)
     stand_ins: tuple[str, ...] = ()
     index = 0
-    for record in records:
+    for record in chain.from_iterable(map(_split_record, records)):
         if is_header(record):
             stand_ins = _find_stand_ins(record)
             continue
-        if index == 0 and messages.is_message(record):
+        if index == 0 and (messages.is_message(record) or openai_responses.is_item(record)):
             record = list(chain([record], records))  # chat messages alone are one conversation
         try:
             if isinstance(record, InputError):
@@ -77,6 +102,16 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             place = f"{file_name}: " if file_name else ""
             yield BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
         index += 1
+
+
+def _split_record(record: Any) -> Iterable[Any]:
+    """Return the records in a record that holds many, or else itself."""
+    if isinstance(record, Mapping):
+        for format in FORMATS_WITH_MANY:
+            records: Iterable[Any] | None = format.split(record)
+            if records is not None:
+                return records
+    return (record,)
 
 
 def _find_stand_ins(header: Mapping[str, Any]) -> tuple[str, ...]:
@@ -155,7 +190,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
         id=id if record_id is None else record_id,
         task=_get_text(fields, "task_id"),
         use_case=_get_text(fields, "use_case"),
-        instructions=instructions,
+        instructions=instructions or _get_instructions(fields),
         tools=_parse_tools(fields.get("tools")),
         extra=fields,
         history_length=_count_history(chat, fields.get("history")),
@@ -168,6 +203,14 @@ def _get_text(fields: Mapping[str, Any], *keys: str) -> str | None:
         if key in fields:
             return None if fields[key] is None else str(fields[key])
     return None
+
+
+def _get_instructions(fields: Mapping[str, Any]) -> str:
+    """Return the system prompt that stands beside the messages."""
+    for key in _INSTRUCTIONS:
+        if isinstance(fields.get(key), str | list | Mapping):
+            return messages.read_text(fields[key])
+    return ""
 
 
 def _count_history(chat: list[Any], message_count: Any) -> int:
@@ -189,15 +232,18 @@ def _describe_unknown_format(record: Any) -> str:
     elif items:
         description = f"a list of {type(items[0]).__name__}"
     return (
-        f"unknown format: {description}; known are chat messages of OpenAI and LangChain (a list, or an object with "
-        "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`), and Glaive texts (`chat`)"
+        f"unknown format: {description}; known are chat messages of many providers (a list, or an object with "
+        "`messages`, `contents`, `conversations`, or `input` and `output`), spans with `gen_ai.input.messages`, "
+        "tau-bench results (`traj`), Pre-Act steps (`Conversation`), and Glaive texts (`chat`)"
     )
 
 
 def _parse_tools(tools: Any) -> Mapping[str, Mapping[str, Any]]:
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
         return {}
+    # A provider's own tools have no schema, and often no name.
+    described_tools = [tool for tool in tools if "name" in tool or tool.get("type", "function") == "function"]
     try:
-        return get_argument_schemas(tools)
+        return get_argument_schemas(described_tools)
     except ToolError as error:
         raise InputError(f"its `tools`: {error}") from None

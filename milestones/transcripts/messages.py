@@ -1,8 +1,9 @@
 """Chat messages, the form into which every format is brought, and the events in them.
 
 They may be LangChain's objects (anything with `type` and `content`), or their serialized form from `model_dump()`,
-`messages_to_dict()`, `dumpd()` or LangGraph's API; or OpenAI's, as the chat completions API takes and returns them.
-The arguments of a call may be an object or the text that a model wrote.
+`messages_to_dict()`, `dumpd()` or LangGraph's API; or messages with a `role`, as the APIs and tools of many providers
+take and return them. What a message says and does stands in content blocks (`parts.py`), or in fields of its own. The
+arguments of a call may be an object or the text that a model wrote.
 """
 
 from __future__ import annotations
@@ -10,163 +11,309 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Call, Event, Message, Result
-from arq_graph.milestones.values import as_text
+from arq_graph.milestones.transcripts.parts import (
+    MISSING,
+    CallPart,
+    Part,
+    ResultPart,
+    as_fields,
+    format_result,
+    get_first,
+    has_result,
+    may_hold_call,
+    read_block,
+    read_result,
+)
+from arq_graph.reasoning.tool_calls import UnansweredCalls
 
 _SPEAKERS: dict[str, Any] = {
     "human": "user",
     "user": "user",
     "ai": "agent",
     "assistant": "agent",
+    "model": "agent",
+    "bot": "agent",
+    "agent": "agent",
+    "tool_calls": "agent",
+    "tool_call_invocation": "agent",
     "system": "system",
     "developer": "system",
     "tool": "tool",
     "function": "tool",
+    "tool_call_result": "tool",
 }
-_CALL_KEYS = ("tool_calls", "invalid_tool_calls", "function_call")
-_TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
+_CALL_IDS = ("tool_call_id", "toolCallId", "call_id")
+_CALL_KEYS = ("tool_calls", "toolCalls", "invalid_tool_calls", "function_call")
+_BODY_KEYS = ("parts", "content", "message", "text", "refusal")
+_OTHER_KEYS = """
+additional_kwargs response_metadata metadata artifact raw_data providerOptions providerMetadata result error
+toolInvocations tool_messages
+"""
+_KNOWN_KEYS = frozenset(_OTHER_KEYS.split()).union(_CALL_KEYS, _BODY_KEYS)
+"""Keys that are read, or that hold no call that stands nowhere else."""
 
 
 def is_message(value: Any) -> bool:
-    """Return whether this is a chat message, as an object or serialized."""
-    return _get_speaker(_get_fields(value)) is not None
+    """Return whether this is a chat message, as an object or serialized; its role may be one that isn't known."""
+    fields = _get_fields(value)
+    return _get_speaker(fields) is not None or isinstance(fields.get("role"), str)
 
 
 def get_message_list(record: Any) -> Sequence[Any] | None:
-    """Return the list that a record is, or has under `messages`; None if there is none."""
+    """Return the list that a record is, or has under `messages`; None if there is none.
+
+    Gemini has it under `contents`, and Vapi in the `artifact` of a call.
+    """
     if isinstance(record, Mapping):
-        record = record.get("messages")
+        messages = get_first(record, ("messages", "contents"))
+        record = as_fields(record.get("artifact")).get("messages") if messages is None else messages
     return record if isinstance(record, list | tuple) else None
 
 
 def can_read(record: Any) -> bool:
-    """Return whether a record is a list of chat messages, or an object that has one under `messages`."""
+    """Return whether a record is a list of chat messages, or an object that has one."""
     messages = get_message_list(record)
     return messages is not None and len(messages) > 0 and is_message(messages[0])
 
 
 def read(record: Any) -> dict[str, Any]:
     """Return the record itself; a list alone becomes its `messages`."""
-    if isinstance(record, Mapping):
-        return dict(record)
-    return {"messages": record}
+    if not isinstance(record, Mapping):
+        return {"messages": record}
+    return dict(record) | {"messages": get_message_list(record)}
 
 
 def parse_messages(messages: Iterable[Any]) -> tuple[list[Event], str]:
     """Return the events in chat messages, and the agent's instructions: the system messages before the first event.
 
     Raises:
-        InputError: An item isn't a chat message, or is broken.
+        InputError: An item isn't a chat message, or is broken, or has a part that isn't known and may hold a call.
     """
-    events: list[Event] = []
-    instructions: list[str] = []
-    unanswered_calls: dict[int, Call] = {}
+    parser = _Parser()
     for index, message in enumerate(messages):
+        parser.add(index, message)
+    return parser.events, "\n\n".join(filter(None, parser.instructions))
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.instructions: list[str] = []
+        self._unanswered: UnansweredCalls[tuple[int | None, str]] = UnansweredCalls()
+        self._index = 0
+
+    def add(self, index: int, message: Any) -> None:
         fields = _get_fields(message)
         speaker = _get_speaker(fields)
         step = fields.get("step", index)
         if speaker is None:
             known_names = ", ".join(_SPEAKERS)
+            name = get_first(fields, ("role", "type"))
             raise InputError(
-                f"message {index} is not a chat message: its `type` or `role` is none of {known_names}"
+                f"message {index} is not a chat message: its `type` or `role`, {name!r}, is none of {known_names}"
             )
-        if speaker == "tool":
-            events.append(_parse_result(fields, unanswered_calls, step))
-            continue
-        text = _get_text(fields.get("content") or fields.get("refusal"), step)
-        calls = []
-        if speaker == "agent":
-            calls = list(_parse_calls(fields, step))
-        if speaker == "system" and not events:
-            instructions.append(text)
-        elif text or not calls:
-            events.append(Message(speaker, text, step))
+        self._index = index
+        parts = list(_read_message(fields, speaker, f"message {step}"))
+        if speaker == "system":
+            if any(isinstance(part, CallPart) for part in parts):
+                raise InputError(f"message {step}: a tool call in a system message")
+            if not self.events:
+                self.instructions.append("\n".join(part for part in parts if isinstance(part, str)))
+                return
+        event_count = len(self.events)
+        said_and_called: list[str | CallPart] = []
+        for part in parts:
+            if isinstance(part, ResultPart):
+                self._add_texts_and_calls(said_and_called, speaker, step)
+                said_and_called = []
+                self._add_result(part, step)
+            else:
+                said_and_called.append(part)
+        self._add_texts_and_calls(said_and_called, speaker, step)
+        if len(self.events) == event_count:
+            self.events.append(Message(speaker, "", step))
+
+    def _add_texts_and_calls(self, parts: Sequence[str | CallPart], speaker: Any, step: Any) -> None:
+        """Add the text of a message, or what stands between two results in it, and then its calls."""
+        calls = [_parse_call(part, step) for part in parts if isinstance(part, CallPart)]
+        texts = [part for part in parts if isinstance(part, str)]
+        if speaker != "agent":
+            # Not the agent's calls: simulated users may have tools of their own.
+            texts.extend(call.text for call in calls)
+        text = "\n".join(filter(None, texts))
+        if text:
+            self.events.append(Message(speaker, text, step))
         for call in calls:
-            events.append(call)
-            unanswered_calls[len(events)] = call
-    return events, "\n\n".join(filter(None, instructions))
+            number = None
+            if speaker == "agent":
+                self.events.append(call)
+                number = len(self.events)
+            self._unanswered.add((number, call.tool), self._index, call.id or "", call.tool)
+
+    def _add_result(self, part: ResultPart, step: Any) -> None:
+        tool = part.tool if isinstance(part.tool, str) else ""
+        id = "" if part.id is None else str(part.id)
+        answered = self._unanswered.pop(id) if id else None
+        if answered is None:
+            # Recordings without ids, or in which only the results have some.
+            answered = self._unanswered.pop_first(tool, without_id=bool(id))
+        number = None
+        if answered is not None:
+            number, tool = answered
+        try:
+            text = format_result(part.content)
+        except (ValueError, RecursionError):
+            raise InputError(
+                f"message {step}: what a tool returned is nested too deep, or contains itself"
+            ) from None
+        self.events.append(Result(number, tool, text, part.failed, step))
 
 
 def _get_fields(message: Any) -> Mapping[str, Any]:
-    if not isinstance(message, Mapping):
-        fields: Mapping[str, Any] = getattr(message, "__dict__", {})
-        return fields
+    message = as_fields(message)
     if isinstance(message.get("kwargs"), Mapping) and message.get("lc") is not None:
         class_path = message.get("id") or [""]
         return {"type": class_path[-1], **message["kwargs"]}
-    if isinstance(message.get("data"), Mapping):
+    if isinstance(message.get("data"), Mapping) and "role" not in message:
         return {**message["data"], "type": message.get("type")}
-    return message
+    fields: Mapping[str, Any] = message
+    return fields
 
 
 def _get_speaker(fields: Mapping[str, Any]) -> Any:
-    names = [fields.get("role")]
-    if "content" in fields:
-        names.insert(0, fields.get("type"))
-    for name in names:
-        if isinstance(name, str):
-            speaker = _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
-            if speaker is not None:
-                return speaker
-    return None
+    key = "type" if _is_of_langchain(fields) else "role"
+    return _find_speaker(fields.get(key))
 
 
-def _parse_result(fields: Mapping[str, Any], unanswered_calls: dict[int, Call], step: Any) -> Result:
-    """Return the result in a tool's message, and take the call that it answers out of the unanswered ones."""
-    number = _find_answered_call(fields, unanswered_calls)
-    tool = fields.get("name")
-    if number is not None:
-        tool = unanswered_calls.pop(number).tool
-    return Result(
-        call=number,
-        tool=tool if isinstance(tool, str) else "",
-        text=_get_result_text(fields.get("content")),
-        failed=fields.get("status") == "error",
-        step=step,
-    )
+def _is_of_langchain(fields: Mapping[str, Any]) -> bool:
+    return "content" in fields and _find_speaker(fields.get("type")) is not None
 
 
-def _find_answered_call(fields: Mapping[str, Any], unanswered_calls: dict[int, Call]) -> int | None:
-    """Return the newest unanswered call with the result's id; without an id, the first one of its tool."""
-    id, tool = fields.get("tool_call_id"), fields.get("name")
-    if id is not None:
-        for number in reversed(unanswered_calls):
-            if unanswered_calls[number].id == str(id):
-                return number
+def _find_speaker(name: Any) -> Any:
+    if not isinstance(name, str):
         return None
-    for number, call in unanswered_calls.items():
-        if not tool or call.tool == tool:
-            return number
-    return None
+    return _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
 
 
-def _parse_calls(fields: Mapping[str, Any], step: Any) -> Iterator[Call]:
-    for key in _CALL_KEYS:
-        calls = fields.get(key) or []
-        if not isinstance(calls, list | tuple):
-            calls = [calls]
-        for call in calls:
-            yield _parse_call(call, step)
+def _read_message(fields: Mapping[str, Any], speaker: str, place: str) -> Iterator[Part]:
+    """Yield the parts of a message in their order."""
+    is_of_langchain = _is_of_langchain(fields)
+    if not is_of_langchain:
+        _check_keys(fields, place)
+    if speaker == "tool":
+        yield from _read_tool_message(fields, place)
+        return
+    listed_calls = [_read_listed_call(call, place) for call in _list_calls(fields)]
+    body = get_first(fields, _BODY_KEYS) or fields.get("refusal")
+    if body is None and not listed_calls and not any(key in fields for key in _BODY_KEYS):
+        raise InputError(f"{place} says nothing: it has none of the keys {', '.join(_BODY_KEYS)}")
+    for part in _read_body(body, place, is_of_langchain):
+        if not isinstance(part, CallPart) or not _is_listed(part, listed_calls):
+            yield part
+    yield from listed_calls
+    if isinstance(fields.get("toolInvocations"), list) and "parts" not in fields:  # version 4 of the AI SDK
+        calls = [{"type": "tool-invocation", "toolInvocation": call} for call in fields["toolInvocations"]]
+        yield from _read_body(calls, place, is_of_langchain)
 
 
-def _parse_call(call: Any, step: Any) -> Call:
-    # OpenAI has name and arguments in `function`, LangChain and some recorders in the call itself.
-    function = call
-    if isinstance(call, Mapping):
-        function = call.get("function", call)
-    if not isinstance(function, Mapping):
-        raise InputError(f"message {step}: a tool call is not an object")
-    tool = function.get("name")
-    arguments = function.get("args", function.get("arguments"))
+def _check_keys(fields: Mapping[str, Any], place: str) -> None:
+    for key in fields.keys() - _KNOWN_KEYS:
+        if may_hold_call(fields[key]):
+            raise InputError(
+                f"{place}: the key {key!r} isn't known and may hold a tool call. Remove it if it holds none; "
+                f"else bring the calls into `tool_calls`"
+            )
+
+
+def _read_tool_message(fields: Mapping[str, Any], place: str) -> Iterator[Part]:
+    if fields.get("tool_messages"):  # tau2-bench
+        yield from map(read_result, fields["tool_messages"])
+        return
+    # Either the message is a result, whose own `id` is not the call's, or it has some among its parts.
+    body = get_first(fields, ("parts", "content"))
+    results: list[Part] = []
+    if isinstance(body, list | tuple) and get_first(fields, _CALL_IDS) is None:
+        for index, block in enumerate(body):
+            parts = read_block(block)
+            if parts is None and ("parts" in fields or may_hold_call(block)):
+                raise InputError(f"{place}, part {index}: {_describe_unknown_block(block)}")
+            results.extend(part for part in parts or () if isinstance(part, ResultPart))
+    if not results:
+        if not has_result(fields):
+            raise InputError(f"{place} has no result: it has none of the keys content, parts, output, result")
+        result = read_result(fields)
+        tool = get_first(fields, ("name", "function"))
+        results.append(replace(result, id=get_first(fields, _CALL_IDS), tool=tool))
+    yield from results
+
+
+def _list_calls(fields: Mapping[str, Any]) -> list[Any]:
+    """Return the calls that stand beside the content, in `additional_kwargs` in older recordings of LangChain."""
+    if fields.get("role") == "tool_call_invocation":
+        return [fields]
+    calls: list[Any] = []
+    for source in (fields, as_fields(fields.get("additional_kwargs"))):
+        for key in _CALL_KEYS:
+            if listed := source.get(key):
+                calls.extend(listed if isinstance(listed, list | tuple) else [listed])
+        if calls:
+            break
+    return calls
+
+
+def _read_listed_call(call: Any, place: str) -> CallPart:
+    fields = as_fields(call)
+    if not fields:
+        raise InputError(f"{place}: a tool call is not an object")
+    # OpenAI has name and arguments in `function`, LangChain in the call itself, and inspect_ai the name in `function`.
+    function = as_fields(fields.get("function")) or fields
+    name = function.get("name", fields.get("function"))
+    arguments = function.get("args", function.get("arguments", MISSING))
+    return CallPart(name, fields.get("parse_error") or arguments, get_first(fields, (*_CALL_IDS, "id")))
+
+
+def _is_listed(part: CallPart, calls: Sequence[CallPart]) -> bool:
+    """Return whether a call in the content stands beside it, too, as LangChain has those of Anthropic."""
+    return any(call.id == part.id and (call.id or call.tool == part.tool) for call in calls)
+
+
+def _read_body(body: Any, place: str, is_of_langchain: bool) -> Iterator[Part]:
+    """Yield the parts in the content of a message: a text, nothing, or a list of content blocks."""
+    if not body:
+        return
+    if isinstance(body, str):
+        yield body
+        return
+    if not isinstance(body, list | tuple):
+        raise InputError(f"{place}: the content is {type(body).__name__}, not text and not a list of blocks")
+    for index, block in enumerate(body):
+        parts = read_block(block)
+        if parts is not None:
+            yield from parts
+        elif not is_of_langchain:  # LangChain lists the calls of every message
+            raise InputError(f"{place}, part {index}: {_describe_unknown_block(block)}")
+
+
+def _describe_unknown_block(block: Any) -> str:
+    description = f"with the keys {', '.join(map(repr, as_fields(block)))}"
+    if "type" in as_fields(block):
+        description = f"of the type {as_fields(block)['type']!r}"
+    return f"a content block {description} isn't known and may hold a tool call. Remove it if it holds none"
+
+
+def _parse_call(part: CallPart, step: Any) -> Call:
+    tool, arguments = part.tool, part.arguments
     if not isinstance(tool, str) or not tool:
         raise InputError(f"message {step}: a tool call without a name")
-    if arguments is None:
+    if arguments is MISSING:
         raise InputError(f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}")
-    id = None if call.get("id") is None else str(call["id"])
-    parsed = arguments
+    id = None if part.id is None else str(part.id)
+    parsed = {} if arguments is None else arguments
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
             # Several providers write nothing at all for a tool without arguments.
@@ -176,39 +323,9 @@ def _parse_call(call: Any, step: Any) -> Call:
     return Call(tool, {}, id, malformed=str(arguments), step=step)
 
 
-def _get_text(content: Any, step: Any) -> str:
-    """Return the text of a message's content: a text, nothing, or a list of content blocks."""
-    if isinstance(content, str):
-        return content
-    if not content:
-        return ""
-    if isinstance(content, list | tuple):
-        return "\n".join(filter(None, map(_get_block_text, content)))
-    raise InputError(
-        f"message {step}: the content is {type(content).__name__}, not text and not a list of blocks"
-    )
-
-
-def _get_result_text(content: Any) -> str:
-    """Return the content of a tool's message as text; what isn't text, as JSON."""
-    if content is None:
-        return ""
-    if isinstance(content, list | tuple) and content and all(map(_is_block, content)):
-        return "\n".join(filter(None, map(_get_block_text, content)))
-    try:
-        return as_text(content)
-    except (ValueError, RecursionError):
-        raise InputError("what a tool returned is nested too deep, or contains itself") from None
-
-
-def _is_block(block: Any) -> bool:
-    return isinstance(block, str) or (isinstance(block, Mapping) and isinstance(block.get("type"), str))
-
-
-def _get_block_text(block: Any) -> str:
-    if isinstance(block, str):
-        return block
-    if not isinstance(block, Mapping) or block.get("type") not in _TEXT_BLOCKS:
-        return ""
-    text = block.get("text", block.get("refusal"))
-    return text if isinstance(text, str) else ""
+def read_text(content: Any) -> str:
+    """Return the text of a content: a text, blocks, or an object that has them."""
+    if isinstance(content, Mapping):
+        content = get_first(content, _BODY_KEYS)
+    texts = [part for part in _read_body(content, "", is_of_langchain=True) if isinstance(part, str)]
+    return "\n".join(texts)

@@ -1,0 +1,258 @@
+"""The parts of a message: texts, tool calls and results, as the content blocks of many providers hold them.
+
+The names of the block types and of their fields don't conflict, so one table reads the blocks of Anthropic, Bedrock
+Converse, Gemini, OpenAI's two APIs, LangChain, the AI SDK (its model and its UI messages), inspect_ai and
+OpenTelemetry's GenAI messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from arq_graph.milestones.values import as_text
+
+
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A call in a message; the arguments are as the record has them, or `MISSING`."""
+
+    tool: Any
+    arguments: Any
+    id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPart:
+    """The result of a call in a message."""
+
+    content: Any
+    id: Any = None
+    tool: Any = None
+    failed: bool = False
+
+
+Part = str | CallPart | ResultPart
+MISSING = object()
+
+_TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
+_CALL_ENDINGS = ("_call", "_use", "-call")
+_RESULT_ENDINGS = ("_result", "_output", "_response", "-result", "-error")
+_MEDIA_TYPES = ("image", "image_url", "input_image", "image-data", "image-url", "media", "audio", "video")
+_WITHOUT_CALLS = """
+thinking redacted_thinking reasoning reasoning_content redacted-reasoning reasoning-file input_audio output_audio
+video_url blob uri file input_file file_data document text-plain container_upload citation search_result source
+source-url source-document step-start data custom cache_point guard_content fallback additional_tools
+tool-approval-request tool-approval-response mcp_list_tools mcp_approval_request mcp_approval_response
+"""
+_TYPES_WITHOUT_CALLS = frozenset(_WITHOUT_CALLS.split()).union(_MEDIA_TYPES)
+_KEYS_WITHOUT_CALLS = """
+image document video audio cachePoint guardContent reasoningContent searchResult inlineData inline_data fileData
+file_data
+"""
+_TYPES_BY_KEY = dict.fromkeys(_KEYS_WITHOUT_CALLS.split(), "data") | {
+    "text": "text",
+    "toolUse": "tool_use",
+    "functionCall": "tool_call",
+    "function_call": "tool_call",
+    "toolResult": "tool_result",
+    "functionResponse": "tool_result",
+    "function_response": "tool_result",
+}
+"""The types of blocks that have none: those of Bedrock and Gemini have one key that says it."""
+
+_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id")
+_NAMES = ("name", "toolName")
+_ARGUMENTS = ("input", "args", "arguments", "server_tool_call", "rawInput")
+_RESULTS = (
+    "output",
+    "outputs",
+    "result",
+    "results",
+    "response",
+    "server_tool_call_response",
+    "content",
+    "tools",
+)
+_ERRORS = ("errorText", "error")
+_OWN_FIELDS = frozenset(
+    {*_IDS, *_RESULTS, *_ERRORS, "type", "status", "caller", "created_by", "index", "extras"}
+)
+_MAY_STAND_ALONE = frozenset({*_IDS, *_NAMES, "type", "role", "status", "is_error", "cache_control"})
+"""The fields of a result that returned nothing."""
+_NAMED_CALLS = (
+    "tool_call",
+    "function_call",
+    "mcp_call",
+    "custom_tool_call",
+    "invalid_tool_call",
+    "server_tool_call",
+)
+_STATES_WITHOUT_INPUT = ("input-streaming", "partial-call", "output-error")
+_OPEN = (
+    "input-available",
+    "approval-requested",
+    "approval-responded",
+    "call",
+    "input-streaming",
+    "partial-call",
+)
+_FINAL = ("output-available", "output-error", "output-denied", "result")
+_FAILED = ("error", "failed", "output-error", "output-denied")
+_MAX_DEPTH = 8
+
+
+def as_fields(value: Any) -> Mapping[str, Any]:
+    """Return a mapping itself, or the attributes of an object, such as those of the providers' packages."""
+    fields: Mapping[str, Any] = value
+    if type(value) is not dict and not isinstance(value, Mapping):
+        fields = getattr(value, "__dict__", {})
+    return fields
+
+
+def get_first(fields: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """Return the value of the first of several keys that has one."""
+    for key in keys:
+        value = fields.get(key)
+        if value is not None:
+            return value
+    return None
+
+
+def read_block(block: Any) -> list[Part] | None:
+    """Return the parts in a content block, none if it holds neither text nor calls; None if its type isn't known."""
+    if isinstance(block, str):
+        return [block]
+    fields = as_fields(block)
+    if "type" in fields:
+        return _read_typed(str(fields["type"]), fields)
+    keys = [key for key in _TYPES_BY_KEY if fields.get(key) is not None]
+    if len(keys) != 1 or any(may_hold_call(fields[key]) for key in fields if key != keys[0]):
+        return None
+    content = fields[keys[0]]
+    if not isinstance(content, Mapping):
+        # Gemini marks a thought beside its text.
+        content = {"text": None if fields.get("thought") is True else content}
+    return _read_typed(_TYPES_BY_KEY[keys[0]], content)
+
+
+def _read_typed(type: str, fields: Mapping[str, Any]) -> list[Part] | None:
+    if type in _TEXT_TYPES:
+        text = get_first(fields, ("text", "content", "refusal"))
+        return [text] if isinstance(text, str) else []
+    if type in _TYPES_WITHOUT_CALLS or type.startswith("data-"):
+        return []
+    if type == "tool-invocation":
+        return read_ui_tool("", fields.get("toolInvocation"))
+    if type == "dynamic-tool" or (type.startswith("tool-") and "state" in fields):
+        return read_ui_tool(type.removeprefix("tool-"), fields)
+    if type.endswith(_CALL_ENDINGS):
+        return list(_read_call(type, fields))
+    return [read_result(fields)] if type.endswith(_RESULT_ENDINGS) and has_result(fields) else None
+
+
+def read_ui_tool(tool: str, part: Any) -> list[Part] | None:
+    """Return the call and the result in a tool part of the AI SDK's UI messages; None if its state isn't known."""
+    fields = as_fields(part)
+    state = fields.get("state")
+    arguments = get_first(fields, _ARGUMENTS)
+    if arguments is None and state not in _STATES_WITHOUT_INPUT:
+        arguments = MISSING
+    call = CallPart(get_first(fields, _NAMES) or tool, arguments, get_first(fields, _IDS))
+    if state in _OPEN:
+        return [call]
+    return [call, read_result(fields)] if state in _FINAL else None
+
+
+def _read_call(type: str, fields: Mapping[str, Any]) -> Iterator[Part]:
+    tool, arguments = get_first(fields, _NAMES), get_first(fields, _ARGUMENTS)
+    is_of_provider = tool is None and type.endswith("_call") and type not in _NAMED_CALLS
+    if is_of_provider:  # such as `web_search_call`; the arguments are fields of the block
+        tool = type.removesuffix("_call")
+        arguments = {name: value for name, value in fields.items() if name not in _OWN_FIELDS}
+    elif type == "custom_tool_call":  # whose input is free text
+        arguments = {"input": arguments}
+    elif arguments is None and not fields.keys() <= {*_NAMES, *_IDS, *_ARGUMENTS, "type"}:
+        arguments = MISSING
+    yield CallPart(tool, arguments, get_first(fields, _IDS))
+    # What the provider itself ran has its result in the same block.
+    has_own_result = get_first(fields, _RESULTS + _ERRORS) is not None and type != "invalid_tool_call"
+    has_ended = is_of_provider and "call_id" not in fields and fields.get("status") in ("completed", "failed")
+    if has_own_result or has_ended:
+        yield read_result(fields)
+
+
+def has_result(fields: Mapping[str, Any]) -> bool:
+    """Return whether a block or a tool's message has a result, be it empty."""
+    return any(key in fields for key in _RESULTS + _ERRORS) or fields.keys() <= _MAY_STAND_ALONE
+
+
+def read_result(block: Any) -> ResultPart:
+    """Return the result in a block or in a tool's message."""
+    fields = as_fields(block)
+    content, failed = get_first(fields, _RESULTS), _is_failed(fields)
+    if isinstance(content, Mapping):
+        type = str(content.get("type", ""))
+        failed = failed or content.get("isError") is True or type.endswith("_error")
+        if type in ("text", "json", "content", "error-text", "error-json", "execution-denied"):
+            # An output of the AI SDK; a denied one may have a reason.
+            failed = failed or type.startswith("e")
+            content = content.get("value", content.get("reason"))
+    if content is None and failed:
+        content = get_first(fields, _ERRORS)
+    return ResultPart(content, get_first(fields, _IDS), get_first(fields, _NAMES), failed)
+
+
+def _is_failed(fields: Mapping[str, Any]) -> bool:
+    """Return whether a result's own fields mark it as an error: a status, a flag, or an error's text or object."""
+    if (
+        fields.get("status") in _FAILED
+        or fields.get("state") in _FAILED
+        or fields.get("type") == "tool-error"
+    ):
+        return True
+    if fields.get("is_error") is True or fields.get("isError") is True or fields.get("successful") is False:
+        return True
+    return bool(get_first(fields, _ERRORS))
+
+
+def may_hold_call(value: Any, depth: int = 0) -> bool:
+    """Return whether a value that nothing reads may hold a call or a result: a name with arguments, or a call's id."""
+    if isinstance(value, list | tuple):
+        return any(may_hold_call(item, depth + 1) for item in value)
+    if not isinstance(value, Mapping):
+        return False
+    if depth > _MAX_DEPTH or any(key in value for key in _IDS[:-1]):
+        return True
+    has_name = any(key in value for key in ("function", *_NAMES))
+    if has_name and any(key in value for key in ("function", "parameters", *_ARGUMENTS)):
+        return True
+    return any(may_hold_call(item, depth + 1) for item in value.values())
+
+
+def format_result(content: Any) -> str:
+    """Return the content of a result as text: the texts of content blocks, anything else as JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, list | tuple) and content:
+        texts = [_get_text_in_result(block) for block in content]
+        if None not in texts:
+            return "\n".join(filter(None, texts))
+    return as_text(content)
+
+
+def _get_text_in_result(block: Any) -> str | None:
+    """Return the text of a content block, none for pictures and sound; None if it is data of the tool itself."""
+    if isinstance(block, str):
+        return block
+    fields = as_fields(block)
+    type = fields.get("type")
+    if type is None and len(fields) == 1:  # Bedrock
+        type, content = next(iter(fields.items()))
+        if type == "json":
+            return as_text(content)
+    if type in _TEXT_TYPES:
+        text = get_first(fields, ("text", "content", "refusal"))
+        return text if isinstance(text, str) else None
+    return "" if type in _MEDIA_TYPES else None
