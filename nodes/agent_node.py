@@ -56,6 +56,7 @@ class AgentNode(BlueprintNode[B]):
         advice = "make one with Agent(…), or read one with Agent.from_yaml(path)"
         self.agent = require_type("agent", agent, Agent, advice)
         self.agent_name = agent.name
+        self.agent_fingerprint = agent.fingerprint
         options: dict[str, Any] = {**settings}
         template = options.pop("template", None) or PROMPTS / f"{self.prompt_name}.md"
         super().__init__(model, blueprint, template, **options)

@@ -51,8 +51,12 @@ def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessag
     send the whole history give messages ids of their own; the calls are those of the stored record. None if no question
     is open, or the customer hasn't answered it.
     """
-    agreements = state.read_records("agreements", Agreement)
-    customer_agreements = [agreement for agreement in agreements if agreement.by == "customer"]
+    agreements = state.read_records_of_name("agreements", Agreement)
+    own_agreements = state.read_records("agreements", Agreement)
+    customer_agreements = [agreement for agreement in own_agreements if agreement.by == "customer"]
+    if not customer_agreements:
+        # An earlier version of the specification may have asked.
+        customer_agreements = [agreement for agreement in agreements if agreement.by == "customer"]
     position: int | None = None
     if customer_agreements:
         position = _find_question(state.messages, customer_agreements[-1].question)
@@ -156,6 +160,8 @@ def resolve_agreement(
     if answered_question is None:
         return AgreementOutcome()
     agreement, answers = answered_question
+    if agreement.specification not in ("", gate.state.specification):
+        agreement = _adopt_agreement(gate, agreement)
     pending = [call for call in agreement.calls if call.tool_call_id is None and call.tool in gate.tools]
 
     answer_id = gate.state.turn_id
@@ -196,6 +202,19 @@ def resolve_agreement(
     update = merge_agreements(gate.state, agreement.model_copy(update=fields))
     verdict = verdicts[0].model_copy(update={"rationale": "the customer agreed to it"})
     return AgreementOutcome(message, update, (verdict,))
+
+
+def _adopt_agreement(gate: Gate, agreement: Agreement) -> Agreement:
+    """Return an agreement of another version of the agent as its own.
+
+    Which guidelines granted the calls says nothing any more, so those count that grant them now.
+    """
+    calls: list[PendingCall] = []
+    for call in agreement.calls:
+        granted_by = gate.granted.get(call.tool, ())
+        calls.append(call.model_copy(update={"granted_by": granted_by}))
+    fields = {"specification": gate.state.specification, "calls": tuple(calls)}
+    return agreement.model_copy(update=fields)
 
 
 def _has_agreed(

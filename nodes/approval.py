@@ -75,7 +75,9 @@ class CallApprover(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for a person's decisions, or apply them."""
-        state = StateView(input, self.messages_key, agent=self.agent.name)
+        state = StateView(
+            input, self.messages_key, agent=self.agent.name, specification=self.agent.fingerprint
+        )
         unanswered_calls = find_unanswered_calls(state.messages)
         placed_calls = [call for call in unanswered_calls if call.call["name"] in self._tools]
         if not placed_calls:

@@ -91,6 +91,7 @@ class BlueprintNode(Node, Generic[B]):
     module = "blueprint"
     agent_name = ""
     """Name of the agent whose records the node reads and writes; "" if it belongs to none."""
+    agent_fingerprint = ""
     default_temperature: ClassVar[float | None] = None
     agent_state_channels: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that the node reads or writes besides the messages."""
@@ -182,6 +183,7 @@ class BlueprintNode(Node, Generic[B]):
             is_speculative,
             max_history_tokens=self._max_history_tokens,
             shows_images=self._shows_images,
+            specification=self.agent_fingerprint,
         )
 
     def steps(self, state: StateView) -> NodeSteps:

@@ -38,7 +38,9 @@ class StateView:
     """A node's view of a state: a dict, a dataclass or a Pydantic model.
 
     `is_speculative` says that other nodes of the turn may still change the state: the node is only asked early (see
-    `Parallel`), so no event is emitted. The last two fields are those of `Conversation`.
+    `Parallel`), so no event is emitted. `max_history_tokens` and `shows_images` are those of `Conversation`.
+    `specification` is the fingerprint of the agent's specification; if it is empty, the name alone decides whose a
+    record is.
     """
 
     state: Any
@@ -48,6 +50,7 @@ class StateView:
     is_speculative: bool = False
     max_history_tokens: int = 16_000
     shows_images: bool = True
+    specification: str = ""
 
     def get(self, channel: str) -> Any:
         """Return the channel's value, or None if the state doesn't have it."""
@@ -106,6 +109,11 @@ class StateView:
     def read_records(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the agent's own records in a channel."""
         rows = self._rows(channel)
+        return [_parse_record(channel, record_type, row) for row in rows if self._is_own(row)]
+
+    def read_records_of_name(self, channel: str, record_type: type[R]) -> list[R]:
+        """Return the records of all agents that have this agent's name."""
+        rows = self._rows(channel)
         return [_parse_record(channel, record_type, row) for row in rows if row["agent"] == self.agent]
 
     def read_turn_records(self, channel: str, record_type: type[R], turn_id: str | None) -> list[R]:
@@ -134,14 +142,32 @@ class StateView:
         return dict(value)
 
     def replace_records(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
-        """Return the channel's value with these records as the agent's own, and other agents' left untouched."""
-        rows = [dict(row) for row in self._rows(channel) if row["agent"] != self.agent]
+        """Return the channel's value with these records as the agent's own, and other agents' left untouched.
+
+        Those of an agent of the same name go once they are older than the last turn: it may be an earlier version.
+        """
+        own_rows: list[dict[str, Any]] = []
         for record in records:
             row = record.model_dump(mode="json")
             row["agent"] = self.agent
+            row["specification"] = record.specification or self.specification
             row["message_hash"] = record.message_hash or self._message_hash(record.turn)
-            rows.append(row)
-        return rows
+            own_rows.append(row)
+        recent_turns = (self.turn_id, self.conversation.answered_turn_id)
+        replaced_ids = {row.get("id", "") for row in own_rows}
+        rows: list[dict[str, Any]] = []
+        for other_row in self._rows(channel):
+            is_namesakes = other_row["agent"] == self.agent and not self._is_own(other_row)
+            is_recent = other_row.get("turn") in recent_turns and other_row.get("id") not in replaced_ids
+            if other_row["agent"] != self.agent or (is_namesakes and is_recent):
+                rows.append(dict(other_row))
+        return rows + own_rows
+
+    def _is_own(self, row: Mapping[str, Any]) -> bool:
+        """Return True if this agent wrote a record; older ones don't say of which specification they are."""
+        specification = row.get("specification")
+        is_same = not specification or not self.specification or specification == self.specification
+        return is_same and row["agent"] == self.agent
 
     def _message_hash(self, turn_id: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""

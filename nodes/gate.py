@@ -268,7 +268,9 @@ def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "mess
     Raises:
         StateError: A channel of this library holds something that it did not write.
     """
-    scores = get_active_scores(agent, StateView(state, messages_key, agent=agent.name))
+    scores = get_active_scores(
+        agent, StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
+    )
     return [agent.get_guideline(id) for id in scores]
 
 

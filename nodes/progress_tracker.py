@@ -105,5 +105,5 @@ def _is_same_progress(progress: Progress, previous: Progress | None) -> bool:
     """Return whether two records say the same, whenever and by whomever they were written."""
     if previous is None:
         return False
-    unset = {"agent": "", "message_hash": "", "turn": ""}
+    unset = {"agent": "", "specification": "", "message_hash": "", "turn": ""}
     return progress.model_copy(update=unset) == previous.model_copy(update=unset)

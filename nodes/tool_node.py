@@ -68,7 +68,7 @@ def route_calls(
     destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
 
     def route(state: Any) -> Any:
-        state_view = StateView(state, messages_key, agent=agent.name)
+        state_view = StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
         calls: list[ToolCall] = []
         if agent.toolbox:
             calls.extend(placed_call.call for placed_call in find_unanswered_calls(state_view.messages))
@@ -132,13 +132,17 @@ class ToolCallGuard:
         return self._accept_result(request, result)
 
     def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
-        state = StateView(request.state, self.messages_key, agent=self.agent.name)
+        state = StateView(
+            request.state, self.messages_key, agent=self.agent.name, specification=self.agent.fingerprint
+        )
         reason = find_execution_refusal(self.agent, state, request.tool_call)
         return make_tool_message(request.tool_call, reason) if reason else None
 
     def _accept_result(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
         """Emit an event about a call, and return its result; one that speaks for the customer is replaced."""
-        state = StateView(request.state, self.messages_key, agent=self.agent.name)
+        state = StateView(
+            request.state, self.messages_key, agent=self.agent.name, specification=self.agent.fingerprint
+        )
         if self._speaks_for_customer(state, result):
             result = make_tool_message(request.tool_call, SPOKE_FOR_CUSTOMER)
         state.emit(self._make_event(request.tool_call, result))

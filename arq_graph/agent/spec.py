@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
@@ -241,6 +242,14 @@ class Agent(Part):
     def relations(self) -> Relations:
         """The relations between the guidelines."""
         return Relations(self.guidelines)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text by which records tell agents of one name apart; the same in every process."""
+        guidelines = [
+            [guideline.id, guideline.condition_text, guideline.action] for guideline in self.guidelines
+        ]
+        return fingerprint(self.name, self.profile, guidelines, sorted(self.toolbox))[-12:]
 
     @property
     def file(self) -> Path | None:

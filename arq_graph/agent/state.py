@@ -5,7 +5,8 @@ JSON: `state["guideline_matches"][0]["active"]`. The classes below describe thos
 into them when it reads a channel.
 
 Every record carries `agent`, the name of its agent, and `turn`, the id of the customer message that began the turn.
-A node reads only the records of its own agent, so two agents can share a thread. It ignores records of other turns, so
+A node reads only the records of its own agent, so two agents can share a thread, even under one name: `specification`
+tells them apart. It ignores records of other turns, so
 nothing has to be reset between turns. If a message is sent again under the same id with different content, the records
 made for the earlier content are ignored too.
 """
@@ -29,10 +30,12 @@ class Record(RecordPart):
     """The fields that all records share.
 
     `turn` is the id of the customer message that began the turn or, if the message has no id, its number in the
-    conversation (`M1`). `message_hash` is a hash of that message's content, added when the record is written.
+    conversation (`M1`). When the record is written, `specification`, the fingerprint of the agent's specification, and
+    `message_hash`, a hash of that message's content, are added.
     """
 
     agent: str = ""
+    specification: str = ""
     turn: str
     message_hash: str = ""
 

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, PlannedCall, ToolVerdict
+from arq_graph.agent.state import Move, PlannedCall, Record, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
 from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
@@ -233,7 +233,7 @@ class Speaker(Strategy):
         sections["thoughts"] = context.describe_thoughts()
         sections["world"] = None
         if context.world:
-            hidden = {"agent", "turn", "message_hash", "steps"}
+            hidden = Record.model_fields.keys() | {"steps"}
             sections["world"] = context.world.model_dump(mode="json", exclude=hidden, exclude_none=True)
         return sections
 

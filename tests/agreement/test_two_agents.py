@@ -92,3 +92,87 @@ def test_a_yes_to_one_agent_does_not_count_for_the_other() -> None:
     # What the first agent says comes between the question and the yes.
     assert not any(getattr(message, "tool_calls", None) for message in state["messages"])
     assert list(group_by_agent(state, "agreements")) == ["Bank"]
+
+
+def make_namesakes(
+    first: tuple[Any, Any], second: tuple[Any, Any], strategy: Any = "tools", **fields: Any
+) -> Any:
+    """Make one graph of two agents that are both called Desk, each given with its guideline."""
+    builder = StateGraph(AgentState)
+    for node, (model, guideline) in {"a": first, "b": second}.items():
+        agent = Agent("Desk", "You help.", [guideline], **fields)
+        app = create_guided_agent(model, agent, strategy=strategy, mode="direct", input_schema=AgentState)
+        builder.add_node(node, app)
+    return builder.add_edge(START, "a").add_edge("a", "b").compile(checkpointer=MemorySaver())
+
+
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact"])
+def test_what_one_agent_judges_opens_no_gate_of_its_namesake(strategy: str) -> None:
+    greeting = brain({"G1": 9}, reply="Hello.", moves=[say("Hello.")])
+    barred = brain({"G1": 1}, reply="Hello there.", moves=WANTED)
+    app = make_namesakes(
+        (greeting, Guideline("the customer says hello", "greet them")),
+        (barred, Guideline("the customer is a verified VIP", "refund the order", tools=[refund])),
+        strategy,
+    )
+    for text in ("Hello, refund A-1.", "Please!"):
+        state = send(app, text)
+        assert [message.text for message in state["messages"] if message.type == "tool"] == []
+        matches = {match["specification"]: match["active"] for match in state["guideline_matches"]}
+        assert sorted(matches.values()) == [False, True]
+
+
+def test_a_namesake_runs_no_call_that_its_own_guidelines_do_not_grant() -> None:
+    silent = brain({"G1": 2}, reply="", moves=[say("")])
+    asking = brain({"G1": 9}, reply="Very well.", moves=WANTED[:1])
+    app = make_namesakes(
+        (silent, Guideline("the customer is a verified VIP", "refund the order", tools=[refund])),
+        (asking, Guideline("the customer wants a refund", "refund the order", tools=[refund])),
+        confirm={"refund": "customer"},
+    )
+    assert send(app, "Refund A-1.")["messages"][-1].text.endswith("Reply yes to go ahead.")
+    state = send(app, "yes")
+    assert [message.text for message in state["messages"] if message.type == "tool"] == []
+    (verdict,) = (verdict for verdict in state["tool_insights"] if verdict["kind"] == "declined")
+    assert verdict["problem"] == "no guideline grants it now"
+
+
+@pytest.mark.parametrize("still_grants", [True, False])
+def test_a_yes_to_a_question_of_an_earlier_version_passes_the_gate_of_the_new_one(still_grants: bool) -> None:
+    judge = {"G1": 9}
+    model = brain(judge, reply="Very well.", moves=[*WANTED[:1], say()])
+    saver = MemorySaver()
+    for text, profile in {"Refund A-1.": "You help.", "yes": "You help kindly."}.items():
+        guidelines = [Guideline("the customer wants a refund", "refund it", tools=[refund])]
+        agent = Agent("Desk", profile, guidelines, confirm={"refund": "customer"})
+        state = send(create_guided_agent(model, agent, checkpointer=saver, mode="direct"), text)
+        judge["G1"] = 9 if still_grants else 2
+    results = [message.text for message in state["messages"] if message.type == "tool"]
+    assert results == (["A-1 is refunded"] if still_grants else [])
+    if still_grants:
+        assert {record["specification"] for record in state["agreements"]} == {agent.fingerprint}
+    else:
+        assert state["tool_insights"][-1]["kind"] == "declined"
+
+
+def test_records_of_older_versions_do_not_pile_up() -> None:
+    saver = MemorySaver()
+    for number in range(5):
+        agent = Agent("Desk", f"Version {number}.", [Guideline("they ask", "help")])
+        state = send(create_guided_agent(brain({"G1": 9}), agent, checkpointer=saver), f"Question {number}?")
+    assert len(state["guideline_matches"]) <= 3
+
+
+def test_records_that_do_not_name_their_specification_still_count() -> None:
+    model = brain({"G1": 9}, reply="Very well.", moves=[*WANTED[:1], say()])
+    saver = MemorySaver()
+    guidelines = [Guideline("the customer wants a refund", "refund it", tools=[refund])]
+    agent = Agent("Desk", "You help.", guidelines, confirm={"refund": "customer"})
+    app = create_guided_agent(model, agent, checkpointer=saver, mode="direct")
+    records = send(app, "Refund A-1.")["agreements"]
+    for record in records:
+        del record["specification"]
+        del record["calls"][0]["message_id"]
+    app.update_state(THREAD, {"agreements": records})
+    state = send(app, "yes")
+    assert [message.text for message in state["messages"] if message.type == "tool"] == ["A-1 is refunded"]
