@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict, Unpack, get_origin
 
+from langchain_core.messages import AIMessage
 from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.guideline import Guideline
@@ -14,6 +15,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
 from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.events import ReplySent
+from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, B, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
@@ -75,6 +78,12 @@ class AgentNode(BlueprintNode[B]):
         examples = load_examples(self.prompt_name, self.make_blueprint, settings.mode, settings.derive)
         variables = describe_agent(self.agent) | {"examples": examples} | values
         return self.template.render("head", variables)
+
+    def make_unreadable_reply(self, state: StateView) -> AIMessage:
+        """Return the agent's reply to a message with something that the model can't be shown."""
+        text = self.agent.unreadable
+        state.emit(ReplySent(content=text, followed=(), satisfied=True))
+        return make_agent_message(self.agent.name, text)
 
     def describe_turn(
         self, state: StateView, values: Mapping[str, Any], optional: Mapping[str, Any]

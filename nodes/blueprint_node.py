@@ -18,7 +18,7 @@ from arq_graph.models.resolve import get_model_name
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, B, Mode
-from arq_graph.reasoning.conversation import Conversation, Line
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike, make_reasoner
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
@@ -231,13 +231,9 @@ class BlueprintNode(Node, Generic[B]):
         Raises:
             InputError: The customer's last message has an attachment that the model can't be shown, and has no reply.
         """
-        last: Line | None = None
-        for line in state.conversation.lines:
-            if line.speaker in ("customer", "agent"):
-                last = line
-        if last and last.speaker == "customer" and last.unsupported_attachments:
+        if line := state.conversation.unreadable_line:
             raise InputError(
-                f"{self.name}: {last.id} comes with a block of the kind {last.unsupported_attachments[0]!r}, which "
+                f"{self.name}: {line.id} comes with a block of the kind {line.unsupported_attachments[0]!r}, which "
                 f"cannot be shown to {get_model_name(self.reasoner)}: {_UNSUPPORTED}"
             )
 

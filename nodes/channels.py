@@ -167,7 +167,7 @@ class StateView:
         """Return True if this agent wrote a record; older ones don't say of which specification they are."""
         specification = row.get("specification")
         is_same = not specification or not self.specification or specification == self.specification
-        return is_same and row["agent"] == self.agent
+        return is_same and bool(row["agent"] == self.agent)
 
     def _message_hash(self, turn_id: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""

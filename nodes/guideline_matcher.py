@@ -137,14 +137,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     def steps(self, state: StateView) -> NodeSteps:
         """Judge what is left to judge in this turn."""
-        self.check_attachments(state)
+        update: Update = {}
+        if messages := answer_abandoned_calls(state.messages, self.agent.toolbox):
+            update[self.messages_key] = messages
+        if state.conversation.unreadable_line:
+            return update
         inputs = yield from self._read_inputs(state)
         candidates = yield from self._choose_candidates(inputs)
         to_judge = self._list_batches_to_judge(inputs, candidates)
         matches = dict(inputs.matches) | self._match_by_code(inputs)
-        update: Update = {}
-        if messages := answer_abandoned_calls(state.messages, self.agent.toolbox):
-            update[self.messages_key] = messages
         answers: Sequence[Answer[ARQ] | ReasoningError] = []
         if to_judge:
             questions = [self._make_question(batch_to_judge, inputs) for batch_to_judge in to_judge]

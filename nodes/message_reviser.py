@@ -118,7 +118,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     def steps(self, state: StateView) -> NodeSteps:
         """Write the reply of this turn."""
-        self.check_attachments(state)
+        if state.conversation.unreadable_line:
+            reply = self.make_unreadable_reply(state)
+            revision = Revision(turn=state.turn_id, content=reply.text, sent=True)
+            revisions = state.replace_records("revisions", [revision])
+            return {self.messages_key: [reply], "revisions": revisions}
         scores: dict[str, int] = {}
         for id, score in get_active_scores(self.agent, state).items():
             if self.agent.get_guideline(id).action is not None:  # the others are observations

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from arq_graph.models.resolve import ChatModelLike
 
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
+UNREADABLE = "I'm sorry, I can't open what you sent. Please write what it says, or send it as a picture."
 
 ConfirmedBy = Literal["customer", "operator", "interrupt"]
 
@@ -135,12 +136,12 @@ class Agent(Part):
         variables: Values that may be known about the customer.
         confirm: By tool name, for tools that need it: who has to agree to a call before it runs.
         fallback: What the agent says when no reply could be made.
+        unreadable: What it says when a message comes with something that the model can't be shown, such as a PDF.
         mcp: In a file: the MCP servers, by name, whose tools are named as "mcp:server/tool".
 
     Raises:
-        SpecError: Two guidelines have the same id, a relation names an unknown guideline or goes in a circle, a tool
-            can't be used, two tools have the same name, a confirmation is for an unknown tool or its question doesn't
-            use every argument, or a value isn't valid for its field.
+        SpecError: A value isn't valid for its field, ids or names of tools repeat, a relation is wrong, a tool can't be
+            used, or a confirmation is for an unknown tool or its question doesn't use every argument.
     """
 
     name: Text
@@ -151,6 +152,7 @@ class Agent(Part):
     variables: tuple[Variable, ...] = ()
     confirm: Mapping[Text, Confirmation] = {}
     fallback: Text = FALLBACK
+    unreadable: Text = UNREADABLE
     mcp: Mapping[Text, McpServer] = {}
 
     _file: Path | None = PrivateAttr(None)
@@ -167,6 +169,7 @@ class Agent(Part):
             variables: Sequence[Variable] = (),
             confirm: Mapping[str, Confirmation | Mapping[str, str] | str] = MappingProxyType({}),
             fallback: str = FALLBACK,
+            unreadable: str = UNREADABLE,
         ) -> None: ...
 
     @model_validator(mode="after")

@@ -72,6 +72,7 @@ class ModelCall(Strategy):
 
     module = "agent"
     prompt_name = "agent_model"
+    draft = False
 
     request: ModelRequest[Any]
     ask_model: Callable[[bool, ModelRequest[Any]], Any]

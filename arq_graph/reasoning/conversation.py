@@ -94,6 +94,8 @@ class Conversation:
                     speaker = "customer"
                 message_count += 1
                 record = {"id": f"M{message_count}", "from": speaker}
+                if speaker == "customer" and message.name:
+                    record["name"] = clean(message.name)
                 record |= self._shorten("text", message.text)
             images, unsupported = _split_attachments(message, self.shows_images)
             attachments: list[str] = []
@@ -190,6 +192,15 @@ class Conversation:
         return answered_turn_id
 
     @cached_property
+    def unreadable_line(self) -> Line | None:
+        """The customer's message that waits for a reply, if it has an attachment that the model can't be shown."""
+        for line in reversed(self.lines):
+            if line.speaker in ("customer", "agent"):
+                is_unreadable = line.speaker == "customer" and line.unsupported_attachments
+                return line if is_unreadable else None
+        return None
+
+    @cached_property
     def current_turn_results(self) -> tuple[Line, ...]:
         """The tool results after the last customer message."""
         start = 0
@@ -220,11 +231,26 @@ def _split_attachments(message: BaseMessage, shows_images: bool) -> tuple[list[B
 
 
 def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mapping[str, Any]]:
+    if any(_is_bare_image(block) for block in content):
+        content = [_complete_image(block) for block in content]
+        message = message.model_copy(update={"content": content})
     try:
         return list(message.content_blocks)
     except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those
         blocks = [block for block in content if isinstance(block, dict)]
         return [{"type": "non_standard", "value": block} for block in blocks if block.get("type") != "text"]
+
+
+def _is_bare_image(block: Any) -> bool:
+    """Return True if a block has an image's address as a plain string, as many clients write it."""
+    return isinstance(block, Mapping) and isinstance(block.get("image_url"), str)
+
+
+def _complete_image(block: Any) -> Any:
+    """Return a block in the form that LangChain reads; one that isn't a bare image unchanged."""
+    if not _is_bare_image(block):
+        return block
+    return {"type": "image_url", "image_url": {"url": block["image_url"]}}
 
 
 def _copy_image(block: Mapping[str, Any]) -> Block | None:
