@@ -117,23 +117,26 @@ class ReplyDelta(Event):
 
 
 class ReplyRevised(Event):
-    """The reviser wrote a candidate reply; `violations` are the problems that code found in it."""
+    """The reviser wrote a candidate reply; `violations` are the problems that code found in it.
+
+    Its text is no `content`, which adapters such as LiveKit's read out.
+    """
 
     type: Literal["reply_revised"] = "reply_revised"
-    content: str
+    candidate: str
     violations: tuple[str, ...] = ()
 
 
 class ReplySent(Event):
-    """The turn's reply is decided: `followed` are the ids of the guidelines that it follows.
+    """A reply is decided: `followed` are the ids of the guidelines that it follows, as far as a reviser looks at that.
 
     `satisfied` means that code found no violation in it.
     """
 
     type: Literal["reply_sent"] = "reply_sent"
     content: str
-    followed: tuple[str, ...]
-    satisfied: bool
+    followed: tuple[str, ...] = ()
+    satisfied: bool = True
 
 
 class ProgressMade(Event):

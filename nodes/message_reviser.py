@@ -304,7 +304,7 @@ class _ReplyReview:
             violations=tuple(map(str, complaints)),
         )
         self.candidates.append(candidate)
-        self.state.emit(ReplyRevised(content=content, violations=candidate.violations))
+        self.state.emit(ReplyRevised(candidate=content, violations=candidate.violations))
 
     def must_not_show(self, content: str) -> bool:
         """Return True if the beginning of a candidate must not be streamed."""

@@ -15,7 +15,7 @@ from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreemen
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.confirmation import make_reply
-from arq_graph.nodes.events import ToolsDecided
+from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, list_ids, make_agent_message
 from arq_graph.nodes.proposed_calls import DecisionContext, P
@@ -161,6 +161,7 @@ class Strategy(AgentNode[ARQ]):
     ) -> Update:
         """Return the update with the verdicts, and a reply that asks the customer to confirm the last ones."""
         reply = make_reply(self.agent, gate.state, text, to_confirm, metadata=metadata)
+        gate.state.emit(ReplySent(content=reply.message.text))
         gate.state.emit(reply.event)
         return self.make_update(gate, verdicts, [reply.message]) | reply.update
 

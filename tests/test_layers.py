@@ -20,6 +20,7 @@ LAYERS = [
     "nodes",
     "apps",
     "middleware",
+    "agui",
     "experiments",
     "cli",
     "__main__",
@@ -30,6 +31,7 @@ MAY_IMPORT_LANGGRAPH = (
     "arq_graph.nodes.",
     "arq_graph.apps.",
     "arq_graph.middleware",
+    "arq_graph.agui",
     "arq_graph.experiments.",
     "arq_graph.cli.",
 )

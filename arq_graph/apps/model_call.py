@@ -17,7 +17,7 @@ from arq_graph.nodes.agreement import AgreementOutcome, Agrees
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import make_reply
-from arq_graph.nodes.events import ToolsDecided
+from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.strategy import Strategy
@@ -131,6 +131,8 @@ class ModelCall(Strategy):
 
         has_answer = response.structured_response is not None
         if calls or has_answer or not (self.revise or to_confirm or checked.refusals):
+            if not calls and not has_answer:
+                gate.state.emit(ReplySent(content=checked.message.text))
             messages: list[AnyMessage] = [self._remove_refused_calls(checked, has_calls=bool(calls))]
             messages += [message for message in response.result if message is not checked.message]
             return update | {self.messages_key: messages, RESPONSE_KEY: response.structured_response}
@@ -261,6 +263,7 @@ class ModelCall(Strategy):
             fallback = "" if to_confirm else self.agent.fallback
             text = message.text or fallback
             new_reply = make_reply(self.agent, gate.state, text, to_confirm)
+            gate.state.emit(ReplySent(content=new_reply.message.text))
             gate.state.emit(new_reply.event)
             reply = new_reply.message
             update |= new_reply.update

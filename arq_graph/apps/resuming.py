@@ -40,29 +40,30 @@ def resume_or_invoke(app: App, input: Any, config: RunnableConfig, **kwargs: Any
         InputError: The thread waits for an answer to an interrupt, and the input is something else; or the input is
             such an answer, and nothing waits for it; or the app has no checkpointer, or the config no `thread_id`.
     """
-    _require_thread(app, config)
+    require_thread(app, config)
     get_state = partial(app.get_state, config)
     invoke = partial(app.invoke, config=config, **kwargs)
-    return perform_steps(_take_steps(app, input, get_state, invoke), call)
+    return perform_steps(take_steps(app, input, get_state, invoke), call)
 
 
 async def aresume_or_invoke(app: App, input: Any, config: RunnableConfig, **kwargs: Any) -> Any:
     """Finish an unfinished turn, then invoke the app with the input, like `resume_or_invoke`, without blocking."""
-    _require_thread(app, config)
+    require_thread(app, config)
     get_state = partial(app.aget_state, config)
     invoke = partial(app.ainvoke, config=config, **kwargs)
-    return await aperform_steps(_take_steps(app, input, get_state, invoke), call)
+    return await aperform_steps(take_steps(app, input, get_state, invoke), call)
 
 
-def _require_thread(app: App, config: RunnableConfig) -> None:
+def require_thread(app: App, config: RunnableConfig) -> None:
+    """Raise InputError if the app has no checkpointer, or the config no thread."""
     if not app.checkpointer or "thread_id" not in merge_configs(app.config, config)["configurable"]:
         raise InputError("give the app a checkpointer, and `configurable` a thread_id")
 
 
-def _take_steps(
+def take_steps(
     app: App, input: Any, get_state: Callable[[], Any], invoke: Callable[[Any], Any]
 ) -> Generator[Callable[[], Any], Any, Any]:
-    """Yield what is to be called, sync or async, and return the state."""
+    """Yield what is to be called, sync or async, and return the state; `invoke` is given the app's input."""
     snapshot = yield get_state
     if _has_unfinished_turn(snapshot, input):
         is_new = _is_new(input, snapshot)

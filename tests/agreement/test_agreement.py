@@ -329,7 +329,8 @@ def test_an_agent_without_guidelines_asks_in_the_same_way(tools_desk, create, ev
     tools_desk.app = create(tools_desk.model, agent, mode="direct", checkpointer=tools_desk.app.checkpointer)
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
     events = list(tools_desk.app.stream(input, THREAD, stream_mode="custom"))
-    assert [event.type for event in events][-2:] == [event_type, "confirmation_asked"]
+    assert [event.type for event in events][-3:] == [event_type, "reply_sent", "confirmation_asked"]
+    assert events[-2].content == f"Certainly.\n\n{QUESTION}"
     assert tools_desk.state["messages"][-1].text.endswith(QUESTION)
     tools_desk.moves = [say("C1 still waits."), say("It waits.")]
     assert tools_desk.send("And if it has been sent?") == f"It waits.\n\n{QUESTION}"

@@ -24,9 +24,10 @@ def test_a_turn_thinks_acts_and_speaks():
 
 def test_thoughts_and_utterances_are_streamed():
     app = Chat([think("An order."), ask("Which one?")]).app
-    thought, spoke = app.stream({"messages": [("user", "Where is it?")]}, THREAD, stream_mode="custom")
+    thought, spoke, sent = app.stream({"messages": [("user", "Where is it?")]}, THREAD, stream_mode="custom")
     assert (type(thought), thought.text) == (events.Thought, "An order.")
     assert (spoke.text, spoke.category, spoke.asks) == ("Which one?", "probing_question", True)
+    assert (sent.type, sent.content) == ("reply_sent", "Which one?")
 
 
 WHICH = ask("Which order?")
