@@ -29,7 +29,7 @@ class ProgressTracker(Node):
         graph: The milestones.
         tools: The agent's tools, for their schemas; see `observe`.
         judge: A judge of the milestones that code can't decide; each run of the node may then ask a model.
-        agent: Name of the agent that the record carries.
+        agent_name: Name of the agent that the record carries.
         messages_key: Channel of the messages.
 
     Raises:
@@ -47,7 +47,7 @@ class ProgressTracker(Node):
         *,
         tools: Any = None,
         judge: Judge | None = None,
-        agent: str = "",
+        agent_name: str = "",
         messages_key: str = "messages",
     ) -> None:
         require_type("graph", graph, MilestoneGraph, "read one with read_milestones(path)")
@@ -56,18 +56,18 @@ class ProgressTracker(Node):
         self.messages_key = messages_key
         self._tools = tools
         self._judge: Any = judge
-        self._agent = agent
+        self._agent_name = agent_name
         self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("progress"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
-        state = StateView(input, self.messages_key, agent=self._agent)
+        state = StateView(input, self.messages_key, agent=self._agent_name)
         transcript = read_transcript(state.messages)
         return self._make_update(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
-        state = StateView(input, self.messages_key, agent=self._agent)
+        state = StateView(input, self.messages_key, agent=self._agent_name)
         transcript = read_transcript(state.messages)
         result = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
         return self._make_update(state, result)

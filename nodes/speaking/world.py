@@ -34,7 +34,7 @@ class WorldActor(Node):
 
     Args:
         environment: The world.
-        agent: Name of the specification that the record carries.
+        agent_name: Name of the agent that the record carries.
 
     Raises:
         StateError: When run: repeating the thread's actions shows something else than it did.
@@ -42,9 +42,9 @@ class WorldActor(Node):
 
     name = ACT
 
-    def __init__(self, environment: Environment, *, agent: str = "") -> None:
+    def __init__(self, environment: Environment, *, agent_name: str = "") -> None:
         self.environment = environment
-        self.agent = agent
+        self.agent_name = agent_name
         self._lock = Lock()
         self._history: History | None = None  # None while the state of the world isn't known
         self._beginning = ""
@@ -52,13 +52,13 @@ class WorldActor(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
-        state = StateView(input, agent=self.agent)
+        state = StateView(input, agent=self.agent_name)
         calls = [placed_call.call for placed_call in find_unanswered_calls(state.messages)]
         return self._act(state, [call for call in calls if call["name"] == ACT])
 
     def look(self, state: Any) -> Update:
         """Write the state of the world before the first move; actions that come with the input aren't taken."""
-        state_view = StateView(state, agent=self.agent)
+        state_view = StateView(state, agent=self.agent_name)
         update = self._act(state_view, ())
         if refused := answer_abandoned_calls(state_view.messages, (ACT,)):
             update["messages"] = refused
