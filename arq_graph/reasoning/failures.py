@@ -100,7 +100,7 @@ class Failure:
         first_cause = _find_unreachable_address(self.error) or _list_causes(self.error)[-1]
         if type(first_cause).__name__ in _BAD_HEADER_NAMES:  # its message would show the key
             return f"{kind}: a header is empty, or holds a line break"
-        text = f"{kind}: {self.error}"
+        text = f"{kind}: {self.error}" if str(self.error) else kind
         if self.advice == _COMPLETION_ADVICE:
             response = getattr(self.error, "response", None)
             text += f"; the response was: {getattr(response, 'text', '')}"

@@ -27,8 +27,14 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
 from arq_graph.reasoning.deadlines import CancellationWatch, DeadlineThreads
 from arq_graph.reasoning.endpoints import get_endpoint
-from arq_graph.reasoning.failures import classify_failure
-from arq_graph.reasoning.replies import OnPartial, PartialAnswer, require_limited_length
+from arq_graph.reasoning.failures import classify_failure, list_causes_and_contexts
+from arq_graph.reasoning.http_limits import limit_http_client
+from arq_graph.reasoning.replies import (
+    AnswerTooLongError,
+    OnPartial,
+    PartialAnswer,
+    require_limited_length,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -123,9 +129,8 @@ class Transport:
         self._bound_model = bound_model
         self._timeout = timeout
         self._backoff = backoff
-        self.model = _limit_requests(
-            copy_with(bound_model.model, disable_streaming=True, streaming=False), timeout
-        )
+        model = copy_with(bound_model.model, disable_streaming=True, streaming=False)
+        self.model = _limit_requests(model, timeout, limits_responses=True)
 
     def call(
         self,
@@ -171,6 +176,9 @@ class Transport:
                     pause, runnable, list(messages), seconds_left, self.endpoint.threads, on_partial
                 )
             except Exception as error:
+                for cause in list_causes_and_contexts(error):
+                    if isinstance(cause, AnswerTooLongError):  # an SDK takes it for a lost connection
+                        raise cause from None
                 failure = classify_failure(error, model)
                 if failure.maybe_unsupported and not is_settled:
                     doubtful_failures += 1
@@ -195,10 +203,10 @@ class Transport:
         return copy_with(model, **settings)
 
 
-def _limit_requests(model: BaseChatModel, seconds: float) -> BaseChatModel:
+def _limit_requests(model: BaseChatModel, seconds: float, *, limits_responses: bool = False) -> BaseChatModel:
     """Return a copy whose requests end after so many seconds, or earlier if the model says so.
 
-    It doesn't retry by itself, which would multiply the limit.
+    It doesn't retry by itself, which would multiply the limit. If it limits responses, too, so do copies of it.
     """
     changes: dict[str, Any] = {"max_retries": 0}
     client_options: dict[str, Any] = {"max_retries": 0}
@@ -209,8 +217,12 @@ def _limit_requests(model: BaseChatModel, seconds: float) -> BaseChatModel:
         limit = min(seconds, own_limit or seconds)
         changes[field] = client_options["timeout"] = limit
     for field in _CLIENT_FIELDS:
-        if client := _limit_client(getattr(model, field, None), client_options):
-            changes[field] = client
+        client = getattr(model, field, None)
+        options = dict(client_options)
+        if limits_responses and (http_client := _limit_responses(client, seconds)):
+            options["http_client"] = http_client
+        if limited_client := _limit_client(client, options):
+            changes[field] = limited_client
     return copy_with(model, **changes)
 
 
@@ -226,6 +238,12 @@ def _limit_client(client: Any, options: dict[str, Any]) -> Any:
     if hasattr(owner, "with_options"):
         return type(client)(owner.with_options(**options))
     return None
+
+
+def _limit_responses(client: Any, seconds: float) -> Any:
+    """Return an HTTP client that limits its responses, in the place of that of an SDK's client; None if it has none."""
+    owner = client if hasattr(client, "with_options") else getattr(client, "_client", None)
+    return limit_http_client(getattr(owner, "_client", None), seconds)
 
 
 def copy_with(model: BaseChatModel, **values: Any) -> BaseChatModel:

@@ -6,7 +6,7 @@ with Endpoint([status(429), ok({"answer": "yes"})]) as endpoint:
 assert endpoint.calls == 2
 
 It sends the replies of a list in the order of arrival, and 418 when they are used up, or what a function returns for
-each request.
+each request. The event `has_lost_client` tells that a client went away before the end of an answer that drips.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Reply:
 
     `of_tool`: if a tool is forced, the message's content is sent as its arguments. `breaks`: what is sent in the middle
     of a streamed answer before it ends: an error, or a loss of the connection. `drips`: many blanks come before the
-    answer, one at a time. `repeats`: this delta of a streamed answer comes again and again, without an end.
+    answer, one at a time. `floods`: the body is blank and never ends. `repeats`: this delta of a streamed answer comes
+    again and again, without an end.
     """
 
     message: dict[str, Any] | None = None
@@ -76,6 +77,7 @@ class Reply:
     hangs: bool = False
     breaks: str = ""
     drips: bool = False
+    floods: bool = False
     repeats: dict[str, Any] | None = None
 
 
@@ -126,6 +128,11 @@ def drip(answer: Any) -> Reply:
     return replace(ok(answer), drips=True)
 
 
+def flood() -> Reply:
+    """Return a body that never ends, and is no completion."""
+    return Reply(floods=True)
+
+
 def endless(delta: dict[str, Any]) -> Reply:
     """Return a streamed answer that has this delta again and again, without an end."""
     return replace(text(""), repeats=delta)
@@ -141,6 +148,7 @@ class Endpoint:
             replies, last = iter(script), status(418, "the script of the test endpoint has no more replies")
             self._answer = lambda request: next(replies, last)
         self._closing = threading.Event()
+        self.has_lost_client = threading.Event()
         self.requests: list[Request] = []
         self.model_name = f"test-model-{next(_model_numbers)}"
         self._server = Loopback(self._reply)
@@ -180,6 +188,8 @@ class Endpoint:
         if reply.hangs:
             self._closing.wait()
         request.answered = monotonic()
+        if reply.floods:
+            return reply.status, self._flood(), {"Content-Type": "application/json"}
         if not reply.message:
             return reply.status, reply.body.encode(), {}
         completion = _complete(reply, request)
@@ -201,17 +211,26 @@ class Endpoint:
         if reply.drips:
             kind = "text/event-stream" if is_streaming else "application/json"
             blank = b": wait\n\n" if is_streaming else b" "
-            return reply.status, self._drip(blank, data), {"Content-Type": kind}
+            pieces = self._drip(blank, data)
+            next(pieces)  # from here on it notices that the client goes away
+            return reply.status, pieces, {"Content-Type": kind}
         is_lost = text.endswith(LOST)  # more is promised than comes
         headers = {"Content-Length": str(len(data) + 1), "Connection": "close"} if is_lost else {}
         return reply.status, data, headers
 
     def _drip(self, blank: bytes, data: bytes) -> Iterator[bytes]:
-        for _ in range(10_000):
-            yield blank
-            if self._closing.wait(0.01):
-                return
-        yield data
+        try:
+            for _ in range(10_000):
+                yield blank
+                if self._closing.wait(0.01):
+                    return
+            yield data
+        finally:
+            self.has_lost_client.set()
+
+    def _flood(self) -> Iterator[bytes]:
+        while not self._closing.is_set():
+            yield b" " * 1_000_000
 
     def _repeat(self, completion: dict[str, Any], delta: dict[str, Any]) -> Iterator[bytes]:
         choice = {"index": 0, "delta": delta, "finish_reason": None}

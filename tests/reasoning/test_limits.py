@@ -8,11 +8,12 @@ import threading
 
 import pytest
 from langchain_core.messages import AIMessage
+from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
 from arq_graph import Question, errors, track_usage
 from arq_graph.reasoning.deadlines import MAX_ABANDONED
 from tests.reasoning.cases import GOOD, PROMPT, Verdict, make_reasoner, script_model
-from tests.reasoning.endpoint import Endpoint, drip, endless, ok, status, text, tool_call
+from tests.reasoning.endpoint import Endpoint, drip, endless, flood, ok, status, text, tool_call
 from tests.running import Runs
 
 SYNC = Runs(None)
@@ -40,6 +41,8 @@ def ignore(partial):
 def test_an_answer_that_comes_byte_by_byte_ends_when_its_time_is_up(runs, on_partial):
     with Endpoint(lambda request: drip(GOOD)) as endpoint:
         answer = ask(endpoint.chat_model(), runs, on_partial, timeout=0.5)
+        if endpoint.calls:  # otherwise a busy machine took all the time
+            endpoint.has_lost_client.wait()
     assert isinstance(answer, errors.ModelUnavailableError)
 
 
@@ -120,12 +123,40 @@ def test_an_answer_that_is_too_long_is_an_error_without_streaming_too(runs, repl
     assert "set max_tokens on the model" in str(answer)
 
 
+@pytest.mark.slow
+def test_a_body_without_an_end_is_not_kept(runs):
+    with Endpoint(lambda request: flood()) as endpoint:
+        answer = ask(endpoint.chat_model(), runs)
+    assert endpoint.calls == 1
+    assert "longer than 400,000 characters" in str(answer)
+
+
 @pytest.mark.parametrize("on_partial", [None, ignore], ids=["whole", "streamed"])
 def test_reasoning_counts_as_part_of_an_answer(on_partial):
     thinking = AIMessage([{"type": "thinking", "thinking": LONG}])
     for message in (thinking, AIMessage("{}", additional_kwargs={"reasoning_content": LONG})):
         answer = ask(script_model([message]), on_partial=on_partial)
         assert "longer than 400,000 characters, reasoning included" in str(answer)
+
+
+def test_a_models_own_http_client_makes_the_requests(runs):
+    seen = []
+
+    def look(request):
+        seen.append(request.headers["X-Desk"])
+
+    async def look_async(request):
+        look(request)
+
+    headers = {"X-Desk": "west"}
+    client = DefaultHttpxClient(headers=headers, event_hooks={"request": [look]})
+    async_client = DefaultAsyncHttpxClient(headers=headers, event_hooks={"request": [look_async]})
+    with Endpoint([ok(GOOD), ok(GOOD)]) as endpoint:
+        model = endpoint.chat_model(http_client=client, http_async_client=async_client)
+        for on_partial in (None, ignore):
+            assert ask(model, runs, on_partial).satisfied
+    assert seen == ["west"] * 2
+    assert not client.is_closed
 
 
 # What several asks find out at the same time
