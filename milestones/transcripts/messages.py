@@ -52,7 +52,7 @@ _CALL_KEYS = ("tool_calls", "toolCalls", "invalid_tool_calls", "function_call")
 _BODY_KEYS = ("parts", "content", "message", "text", "refusal")
 _OTHER_KEYS = """
 additional_kwargs response_metadata metadata artifact raw_data providerOptions providerMetadata result error
-toolInvocations tool_messages
+toolInvocations tool_messages tool_call_chunks
 """
 _KNOWN_KEYS = frozenset(_OTHER_KEYS.split()).union(_CALL_KEYS, _BODY_KEYS)
 """Keys that are read, or that hold no call that stands nowhere else."""
@@ -118,6 +118,8 @@ class _Parser:
                 f"message {index} is not a chat message: its `type` or `role`, {name!r}, is none of {known_names}"
             )
         self._index = index
+        if isinstance(message, Mapping):
+            _check_keys(fields, f"message {step}")
         parts = list(_read_message(fields, speaker, f"message {step}"))
         if speaker == "system":
             if any(isinstance(part, CallPart) for part in parts):
@@ -202,13 +204,11 @@ def _find_speaker(name: Any) -> Any:
 
 def _read_message(fields: Mapping[str, Any], speaker: str, place: str) -> Iterator[Part]:
     """Yield the parts of a message in their order."""
-    is_of_langchain = _is_of_langchain(fields)
-    if not is_of_langchain:
-        _check_keys(fields, place)
     if speaker == "tool":
         yield from _read_tool_message(fields, place)
         return
     listed_calls = [_read_listed_call(call, place) for call in _list_calls(fields)]
+    is_of_langchain = _is_of_langchain(fields)
     body = get_first(fields, _BODY_KEYS) or fields.get("refusal")
     if body is None and not listed_calls and not any(key in fields for key in _BODY_KEYS):
         raise InputError(f"{place} says nothing: it has none of the keys {', '.join(_BODY_KEYS)}")

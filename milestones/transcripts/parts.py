@@ -81,26 +81,13 @@ _OWN_FIELDS = frozenset(
 )
 _MAY_STAND_ALONE = frozenset({*_IDS, *_NAMES, "type", "role", "status", "is_error", "cache_control"})
 """The fields of a result that returned nothing."""
-_NAMED_CALLS = (
-    "tool_call",
-    "function_call",
-    "mcp_call",
-    "custom_tool_call",
-    "invalid_tool_call",
-    "server_tool_call",
-)
-_STATES_WITHOUT_INPUT = ("input-streaming", "partial-call", "output-error")
-_OPEN = (
-    "input-available",
-    "approval-requested",
-    "approval-responded",
-    "call",
-    "input-streaming",
-    "partial-call",
-)
+_CALLS_WITH_NAMES = ("tool", "function", "mcp", "custom_tool", "invalid_tool", "server_tool")
+"""The beginnings of types such as `function_call`; in others, such as `web_search_call`, they are the tool's name."""
 _FINAL = ("output-available", "output-error", "output-denied", "result")
-_FAILED = ("error", "failed", "output-error", "output-denied")
-_MAX_DEPTH = 8
+_FAILED = ("error", "failed", "output-error", "output-denied", "tool-error")
+_OUTPUT_TYPES = ("text", "json", "content", "error-text", "error-json")
+"""The types of the outputs of the AI SDK, which have a `value`."""
+_MAX_DEPTH = 20
 
 
 def as_fields(value: Any) -> Mapping[str, Any]:
@@ -144,34 +131,34 @@ def _read_typed(type: str, fields: Mapping[str, Any]) -> list[Part] | None:
     if type in _TYPES_WITHOUT_CALLS or type.startswith("data-"):
         return []
     if type == "tool-invocation":
-        return read_ui_tool("", fields.get("toolInvocation"))
+        return _read_ui_tool("", fields.get("toolInvocation"))
     if type == "dynamic-tool" or (type.startswith("tool-") and "state" in fields):
-        return read_ui_tool(type.removeprefix("tool-"), fields)
+        return _read_ui_tool(type.removeprefix("tool-"), fields)
     if type.endswith(_CALL_ENDINGS):
         return list(_read_call(type, fields))
     return [read_result(fields)] if type.endswith(_RESULT_ENDINGS) and has_result(fields) else None
 
 
-def read_ui_tool(tool: str, part: Any) -> list[Part] | None:
-    """Return the call and the result in a tool part of the AI SDK's UI messages; None if its state isn't known."""
+def _read_ui_tool(tool: str, part: Any) -> list[Part]:
+    """Return the call and the result in a tool part of the AI SDK's UI messages."""
     fields = as_fields(part)
     state = fields.get("state")
     arguments = get_first(fields, _ARGUMENTS)
-    if arguments is None and state not in _STATES_WITHOUT_INPUT:
+    if arguments is None and state not in ("input-streaming", "partial-call", "output-error"):
         arguments = MISSING
     call = CallPart(get_first(fields, _NAMES) or tool, arguments, get_first(fields, _IDS))
-    if state in _OPEN:
-        return [call]
-    return [call, read_result(fields)] if state in _FINAL else None
+    has_ended = state in _FINAL or get_first(fields, _RESULTS + _ERRORS) is not None
+    return [call, read_result(fields)] if has_ended else [call]
 
 
 def _read_call(type: str, fields: Mapping[str, Any]) -> Iterator[Part]:
     tool, arguments = get_first(fields, _NAMES), get_first(fields, _ARGUMENTS)
-    is_of_provider = tool is None and type.endswith("_call") and type not in _NAMED_CALLS
-    if is_of_provider:  # such as `web_search_call`; the arguments are fields of the block
-        tool = type.removesuffix("_call")
+    beginning = type.removesuffix("_call")
+    is_of_provider = tool is None and beginning != type and beginning not in _CALLS_WITH_NAMES
+    if is_of_provider:  # the arguments are fields of the block
+        tool = beginning
         arguments = {name: value for name, value in fields.items() if name not in _OWN_FIELDS}
-    elif type == "custom_tool_call":  # whose input is free text
+    elif type == "custom_tool_call":  # the input is free text
         arguments = {"input": arguments}
     elif arguments is None and not fields.keys() <= {*_NAMES, *_IDS, *_ARGUMENTS, "type"}:
         arguments = MISSING
@@ -194,23 +181,20 @@ def read_result(block: Any) -> ResultPart:
     content, failed = get_first(fields, _RESULTS), _is_failed(fields)
     if isinstance(content, Mapping):
         type = str(content.get("type", ""))
-        failed = failed or content.get("isError") is True or type.endswith("_error")
-        if type in ("text", "json", "content", "error-text", "error-json", "execution-denied"):
-            # An output of the AI SDK; a denied one may have a reason.
+        is_of_server_tool = str(fields.get("type", "")).endswith("_tool_result")
+        failed = failed or content.get("isError") is True or (is_of_server_tool and type.endswith("_error"))
+        if type == "execution-denied" or (type in _OUTPUT_TYPES and "value" in content):
             failed = failed or type.startswith("e")
             content = content.get("value", content.get("reason"))
-    if content is None and failed:
+    if content in (None, "") and failed:
         content = get_first(fields, _ERRORS)
     return ResultPart(content, get_first(fields, _IDS), get_first(fields, _NAMES), failed)
 
 
 def _is_failed(fields: Mapping[str, Any]) -> bool:
     """Return whether a result's own fields mark it as an error: a status, a flag, or an error's text or object."""
-    if (
-        fields.get("status") in _FAILED
-        or fields.get("state") in _FAILED
-        or fields.get("type") == "tool-error"
-    ):
+    statuses = (fields.get("status"), fields.get("state"), fields.get("type"))
+    if any(status in _FAILED for status in statuses):
         return True
     if fields.get("is_error") is True or fields.get("isError") is True or fields.get("successful") is False:
         return True
@@ -219,14 +203,15 @@ def _is_failed(fields: Mapping[str, Any]) -> bool:
 
 def may_hold_call(value: Any, depth: int = 0) -> bool:
     """Return whether a value that nothing reads may hold a call or a result: a name with arguments, or a call's id."""
+    if depth > _MAX_DEPTH:
+        return True
     if isinstance(value, list | tuple):
         return any(may_hold_call(item, depth + 1) for item in value)
     if not isinstance(value, Mapping):
         return False
-    if depth > _MAX_DEPTH or any(key in value for key in _IDS[:-1]):
-        return True
     has_name = any(key in value for key in ("function", *_NAMES))
-    if has_name and any(key in value for key in ("function", "parameters", *_ARGUMENTS)):
+    has_arguments = any(key in value for key in ("function", "parameters", *_ARGUMENTS))
+    if (has_name and has_arguments) or any(key in value for key in _IDS[:-1]):
         return True
     return any(may_hold_call(item, depth + 1) for item in value.values())
 

@@ -304,9 +304,12 @@ def test_lines_that_are_messages_or_items_are_one_conversation(tmp_path):
         ([{"type": "order", "id": 1}], '[{"type": "order", "id": 1}]'),
         ([{"type": "file", "name": "a"}], '[{"type": "file", "name": "a"}]'),
         ({"type": "order", "id": 1}, '{"type": "order", "id": 1}'),
+        ({"type": "text", "subject": "hi"}, '{"type": "text", "subject": "hi"}'),
+        ({"type": "input_error", "days": 2}, '{"type": "input_error", "days": 2}'),
         (5, "5"),
         ([], "[]"),
     ],
 )
 def test_what_a_tool_returned_is_kept_as_text_or_json(content, text):
-    assert read_transcript(fill_anthropic(content=content)).events[-1].text == text
+    result = read_transcript(fill_anthropic(content=content)).events[-1]
+    assert (result.text, result.failed) == (text, False)

@@ -35,6 +35,10 @@ UNKNOWN = {
         [{"role": "assistant", "content": "hi", "actions": [{"name": "get_order", "args": {}}]}],
         "message 0: the key 'actions' isn't known and may hold a tool call",
     ),
+    "a key of LangChain's": (
+        [{"type": "ai", "content": "hi", "actions": [{"name": "get_order", "args": {}}]}],
+        "message 0: the key 'actions'",
+    ),
     "a key with results": (
         [{"role": "assistant", "content": "hi", "outcomes": {"first": {"toolCallId": "c", "value": 1}}}],
         "message 0: the key 'outcomes'",
