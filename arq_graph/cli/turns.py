@@ -35,7 +35,9 @@ _NO_TOOLS = (
 def turns(
     dataset: Annotated[
         Path,
-        Argument(metavar="DATASET", help="Conversations of OpenAI, LangChain, tau-bench, Pre-Act or Glaive."),
+        Argument(
+            metavar="DATASET", help="Recorded conversations, as of OpenAI, Anthropic, LangChain or tau-bench."
+        ),
     ],
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
