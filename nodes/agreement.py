@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -44,7 +44,14 @@ AGREES_TO = "agrees_to"
 _MAX_SHOWN = 80
 
 
-def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessage]] | None:
+class AnsweredQuestion(NamedTuple):
+    """The record of an open confirmation question, and the customer's messages since it was asked."""
+
+    agreement: Agreement
+    answers: list[BaseMessage]
+
+
+def find_answered_question(state: StateView) -> AnsweredQuestion | None:
     """Return the open question with all messages of the customer since.
 
     A question is open while it is the last thing that an agent has said. It is found by its text, since clients that
@@ -72,7 +79,7 @@ def find_answered_question(state: StateView) -> tuple[Agreement, list[BaseMessag
             if is_other_agent or not answers:
                 _warn_of_closed_question(state.agent, message)
             return None
-    return (customer_agreements[-1], answers) if answers else None
+    return AnsweredQuestion(customer_agreements[-1], answers) if answers else None
 
 
 def _find_question(messages: Sequence[BaseMessage], question: str) -> int | None:
@@ -129,7 +136,7 @@ class AgreementOutcome:
       `verdicts` on it. If it can't run, or something went wrong since the yes: only `verdicts`, on calls that are
       declined, or that the customer is asked about again.
     - After anything else: the `pending` calls, by the ids that a prompt shows.
-    - Without an open question: nothing.
+    - Without an open question, or once all its calls are made: nothing.
     """
 
     message: AIMessage | None = None
@@ -167,12 +174,12 @@ def resolve_agreement(
     answer_id = gate.state.turn_id
     answer_text = "\n".join(message.text for message in answers)
     # A message that was edited keeps its id, so the text is compared, too.
-    was_agreed_to = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
-    if not was_agreed_to:
-        if gate.state.is_speculative:
-            agrees = None  # a function of the user's is called once
-        has_agreed = yield from _has_agreed(gate, agreement, pending, answers, agrees)
-        if not has_agreed:
+    yes_is_recorded = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
+    if not yes_is_recorded:
+        # `Parallel` runs this speculatively, too; the developer's function is left to the real run.
+        own_rule = None if gate.state.is_speculative else agrees
+        is_yes_now = yield from _is_yes(gate, agreement, pending, answers, own_rule)
+        if not is_yes_now:
             pending_by_id = {f"C{number}": call for number, call in enumerate(pending, start=1)}
             return AgreementOutcome(pending=pending_by_id)
     if not pending:
@@ -184,7 +191,12 @@ def resolve_agreement(
     has_used_all_rounds = count_tool_rounds(gate.state) >= len(agreement.calls)
     if has_failed or has_used_all_rounds:
         return AgreementOutcome(verdicts=tuple(gate.recheck_pending_calls(pending)))
+    fields = {"answer_message_id": answer_id, "answer_text": answer_text}
+    return _make_agreed_call(gate, agreement.model_copy(update=fields), pending)
 
+
+def _make_agreed_call(gate: Gate, agreement: Agreement, pending: Sequence[PendingCall]) -> AgreementOutcome:
+    """Make the first of the pending calls, if the gate still lets it through."""
     first_call, *other_calls = pending
     verdicts = gate.check_agreed_call(first_call, gate.rules.find_refusal(first_call.tool))
     if verdicts[0].kind != "run":
@@ -198,8 +210,7 @@ def resolve_agreement(
             made_as = {"tool_call_id": tool_call["id"], "message_id": message.id}
             call = call.model_copy(update=made_as)
         calls.append(call)
-    fields = {"answer_message_id": answer_id, "answer_text": answer_text, "calls": tuple(calls)}
-    update = merge_agreements(gate.state, agreement.model_copy(update=fields))
+    update = merge_agreements(gate.state, agreement.model_copy(update={"calls": tuple(calls)}))
     verdict = verdicts[0].model_copy(update={"rationale": "the customer agreed to it"})
     return AgreementOutcome(message, update, (verdict,))
 
@@ -217,7 +228,7 @@ def _adopt_agreement(gate: Gate, agreement: Agreement) -> Agreement:
     return agreement.model_copy(update=fields)
 
 
-def _has_agreed(
+def _is_yes(
     gate: Gate,
     agreement: Agreement,
     calls: Sequence[PendingCall],

@@ -24,7 +24,7 @@ from arq_graph.reasoning.conversation import Conversation
 R = TypeVar("R", bound=Record)
 Update: TypeAlias = dict[str, Any]
 
-# `variables` goes without its reducer: LangGraph refuses a node whose reducer another graph's channel lacks.
+# `variables` without its reducer: LangGraph raises if a node declares one for a channel that its graph has without.
 _CHANNEL_TYPES = {**get_type_hints(AgentState, include_extras=True), "variables": dict[str, Any]}
 
 
@@ -129,7 +129,7 @@ class StateView:
         ]
 
     def read_record(self, channel: str, record_type: type[R]) -> R | None:
-        """Return the agent's own record in a channel with one for each agent, or else one that names no agent."""
+        """Return the agent's record in a channel that holds one per agent; else the record that names no agent."""
         newest_rows = {row["agent"]: row for row in self._rows(channel)}
         row = newest_rows.get(self.agent) or newest_rows.get("")
         return _parse_record(channel, record_type, row) if row else None
@@ -252,8 +252,9 @@ class Node(Runnable[Any, dict[str, Any]]):
 
     def declare_channels(self, channels: Mapping[str, Any]) -> None:
         """Make LangGraph add these channels, given with their types, and pass them to the node."""
-        # LangGraph looks for them in the annotation of a bound `__call__` whose class has one; without it, a write
-        # to a channel that the graph lacks is silently lost.
+        # LangGraph infers a Runnable's input schema from the annotations of the instance's `__call__`. That must be a
+        # bound method, and the class must define `__call__`, too. Without a schema, a write to a channel that the graph
+        # lacks is silently lost.
         fields = dict(channels)
         schema = TypedDict(f"{type(self).__name__}State", fields, total=False)  # type: ignore[misc]
 

@@ -316,7 +316,7 @@ def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[s
     Only conditions in code are evaluated again; what a model judged when the customer was asked still counts.
     """
     known_ids = agent.relations.by_id.keys() & set(granted_by)
-    agreed_ids = agent.relations.find_dependencies(known_ids)  # they were active, too
+    agreed_ids = agent.relations.find_dependencies(known_ids)  # those that they depend on were active as well
     matches = state.current_turn_matches
     refuted_ids = {match.guideline for match in matches if match.origin == "code" and not match.matched}
     scores = dict.fromkeys(agreed_ids - refuted_ids, MAX_SCORE)

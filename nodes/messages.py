@@ -43,7 +43,7 @@ def format_message_name(agent: str) -> str:
 def make_tool_message(
     call: ToolCall, content: str, status: Literal["success", "error"] = "error"
 ) -> ToolMessage:
-    """Make the result that code gives to a call in place of the tool's."""
+    """Make the result that this library gives to a call in place of the tool's."""
     return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status=status)
 
 
@@ -68,12 +68,18 @@ def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[PlacedCall]:
 def answer_abandoned_calls(
     messages: Sequence[AnyMessage], current_turn_tools: Container[str] = ()
 ) -> list[BaseMessage]:
-    """Return the update that gives a result to every call of an unfinished earlier turn; empty if there are none.
+    """Give a result to every call of an unfinished earlier turn, and to every call without an id.
 
     A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call
-    lacks a result, so each such call gets one, directly after the results that its message already has. So does a
-    call of this turn that lacks an id or is to one of `current_turn_tools`: the step that decides on calls runs before
-    they are made, so it came with the input, or a crash has left it.
+    lacks a result, so each such call gets one, directly after the results that its message already has.
+
+    Args:
+        messages: The history.
+        current_turn_tools: Tools whose unanswered calls in this turn count as abandoned, too. Pass them from a node
+            that runs before any call of this turn: such a call came with the input, or a crash has left it.
+
+    Returns:
+        The update that replaces the whole history; empty if no call is abandoned.
     """
     turn_start = len(messages) - sum(1 for _ in iterate_back_to_customer(messages))
     missing_results: dict[int, list[BaseMessage]] = {}
@@ -105,7 +111,8 @@ def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
     """Return how a tool's result ended, by its structure alone.
 
     A tool that raised has the status `error`; others report a failure as an object with a filled `error`, or as a
-    list of only such objects. Empty is an empty text, list or object, null, or an object of empty lists.
+    list of only such objects. Empty is an empty text, list or object, null, or an object that has an empty list and
+    otherwise only empty values, zeros and flags.
     """
     if isinstance(line.message, ToolMessage) and line.message.status == "error":
         return "failed"
@@ -117,12 +124,12 @@ def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
     reports = result if isinstance(result, list) else [result]
     if reports and all(isinstance(report, dict) and report.get("error") for report in reports):
         return "failed"
-    if result in (None, "", [], {}) or _has_only_empty_lists(result):
+    if result in (None, "", [], {}) or _reports_nothing_found(result):
         return "empty"
     return "filled"
 
 
-def _has_only_empty_lists(result: Any) -> bool:
-    """Return True if an object has an empty list and says nothing else: `{"results": [], "total": 0}`."""
+def _reports_nothing_found(result: Any) -> bool:
+    """Return True for an object such as `{"results": [], "total": 0, "ok": true}`; see `classify_result`."""
     values = result.values() if isinstance(result, dict) else ()
     return any(value == [] for value in values) and all(value is True or not value for value in values)

@@ -65,7 +65,13 @@ def route_calls(
     tools_to_approve = agent.get_confirmed_tools("operator", "interrupt") if approve else ()
     if not isinstance(otherwise, str):
         otherwise = list(otherwise)
-    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
+    destinations = [otherwise] if isinstance(otherwise, str) else otherwise.copy()
+    if agent.toolbox:
+        destinations.append("tools")
+    if approve and tools_to_approve:
+        destinations.append(approve)
+    if again:
+        destinations.append(again)
 
     def route(state: Any) -> Any:
         state_view = StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
@@ -83,12 +89,6 @@ def route_calls(
                 return again
         return otherwise
 
-    if agent.toolbox:
-        destinations.append("tools")
-    if approve and tools_to_approve:
-        destinations.append(approve)
-    if again:
-        destinations.append(again)
     route.__annotations__["return"] = Literal[tuple(destinations)]
     if again:
         # LangGraph passes a router the channels that its annotation names. Without one it passes those of the graph's
@@ -190,7 +190,7 @@ class ToolCallGuard:
 
 
 class _GuardedToolNode(ToolNode, Node):
-    """A `ToolNode` that declares the channels its guard reads; otherwise it gets those of the graph's own schema."""
+    """A `ToolNode` that also gets the channels that its guard reads; a plain one gets only the graph's own channels."""
 
 
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
