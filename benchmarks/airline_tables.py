@@ -24,7 +24,7 @@ from benchmarks.airline import (
     why,
     writes_are_confirmed,
 )
-from benchmarks.table import table
+from benchmarks.table import make_table
 
 TRIALS = (1, 2, 4)
 
@@ -64,7 +64,7 @@ def agreement(runs: Sequence[Run], variant: Variant) -> Fourfold:
 
 
 def _figures(runs: Sequence[Run], title: str) -> Table:
-    made = table(title, "goal", "GC", "", "mean PR", "", *(f"pass^{k}" for k in TRIALS))
+    made = make_table(title, "goal", "GC", "", "mean PR", "", *(f"pass^{k}" for k in TRIALS))
     for variant, words in VARIANTS.items():
         known = [(run, done) for run in runs if (done := run.goal_completed(variant)) is not None]
         rated = [(run, rate) for run in runs if (rate := run.scored(variant).progress_rate) is not None]
@@ -98,7 +98,7 @@ def _passes(done: Sequence[tuple[Run, bool]]) -> list[str]:
 
 
 def _agreement(runs: Sequence[Run]) -> Table:
-    made = table(
+    made = make_table(
         "Goal completion and the recorded reward",
         "goal",
         "both",
@@ -117,7 +117,7 @@ def _agreement(runs: Sequence[Run]) -> Table:
 
 def _differences(runs: Sequence[Run]) -> Table:
     variants: tuple[Variant, ...] = ("unordered", "writes", "only writes")
-    made = table("Why they differ", "why", *(VARIANTS[variant] for variant in variants))
+    made = make_table("Why they differ", "why", *(VARIANTS[variant] for variant in variants))
     found = {variant: Counter(why(run, variant) for run in runs) for variant in variants}
     for reason, words in REASONS.items():
         made.add_row(words, *(str(found[variant][reason]) for variant in variants))
@@ -127,7 +127,7 @@ def _differences(runs: Sequence[Run]) -> Table:
 
 
 def _left_out(runs: Sequence[Run]) -> Table:
-    made = table("Of which tools the missing calls are that change nothing", "tool", "conversations")
+    made = make_table("Of which tools the missing calls are that change nothing", "tool", "conversations")
     for tool, count in tools_left_out(runs).most_common():
         made.add_row(Text(make_printable(tool)), str(count))
     return made

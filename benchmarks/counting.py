@@ -1,4 +1,4 @@
-"""Calls, waves and characters of a turn with one tool call, counted at an HTTP endpoint on this machine."""
+"""Count calls, waves and characters of a turn with one tool call, at an HTTP endpoint on this machine."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
 from arq_graph import Matching, create_guided_agent
-from benchmarks.in_process import agent_of, model
+from benchmarks.in_process import make_agent, make_model
 from benchmarks.turn import TURN
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status
 
-_PATIENCE = 10.0
+_WAITING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Count:
-    """What one turn sends.
+    """The requests of one turn.
 
     Args:
         calls: Model calls.
@@ -39,50 +39,57 @@ class Count:
     tools_run: int
 
 
-def count(guidelines: int, **matching: Any) -> Count:
-    """Play one turn of an agent of so many guidelines, of which one applies and has its tool called.
+def count_turn(guideline_count: int, **matching: Any) -> Count:
+    """Run one turn of an agent of so many guidelines, of which one applies and has its tool called.
 
     `matching` are the fields of `Matching`.
     """
-    agent, alone = agent_of(guidelines), model()
-    app = create_guided_agent(alone, agent, matching=Matching(**matching))
-    app.invoke(TURN)
-    first = next(at for at, call in enumerate(alone.calls) if call.module != "matcher")
+    agent = make_agent(guideline_count)
+    model = make_model()
+    create_guided_agent(model, agent, matching=Matching(**matching)).invoke(TURN)
+    modules = [call.module for call in model.calls]
+    matching_calls = modules.index("tools")
     # Matching, the tool; the tool again, with what its result may change; the reply.
-    expected = [first, 1, len(alone.calls) - first - 2, 1]
-    with Endpoint(together(expected, answered_by(model()))) as endpoint:
-        asked = endpoint.chat_model()
-        app = create_guided_agent(asked, agent, matching=Matching(**matching))
+    wave_sizes = [matching_calls, 1, len(modules) - matching_calls - 2, 1]
+    with Endpoint(answer_in_waves(wave_sizes, answer_with(make_model()))) as endpoint:
+        app = create_guided_agent(endpoint.chat_model(), agent, matching=Matching(**matching))
         messages = app.invoke(TURN)["messages"]
-    prompts = sum(len(request.prompt) for request in endpoint.requests)
+    prompt_characters = 0
+    schema_characters = 0
+    for request in endpoint.requests:
+        prompt_characters += len(request.prompt)
+        if request.schema:
+            schema_characters += len(json.dumps(request.schema))
     return Count(
         calls=endpoint.calls,
-        waves=waves(endpoint.requests),
-        prompt_characters=prompts,
-        schema_characters=sum(len(json.dumps(each.schema)) for each in endpoint.requests if each.schema),
+        waves=count_waves(endpoint.requests),
+        prompt_characters=prompt_characters,
+        schema_characters=schema_characters,
         tools_run=sum(message.type == "tool" for message in messages),
     )
 
 
-def waves(requests: Sequence[Request]) -> int:
-    """In how many groups, each as large as it can be, the requests overlap in time."""
-    groups, end = 0, float("-inf")
+def count_waves(requests: Sequence[Request]) -> int:
+    """Return the number of groups, each as large as possible, in which the requests overlap in time."""
+    wave_count = 0
+    wave_end = float("-inf")
     for request in sorted(requests, key=lambda request: request.arrived):
-        groups += request.arrived >= end
-        end = max(end, request.answered)
-    return groups
+        if request.arrived >= wave_end:
+            wave_count += 1
+        wave_end = max(wave_end, request.answered)
+    return wave_count
 
 
-def answered_by(chat_model: BaseChatModel) -> Callable[[Request], Reply]:
-    """An endpoint's script that has a chat model of this process answer.
+def answer_with(chat_model: BaseChatModel) -> Callable[[Request], Reply]:
+    """Return an endpoint's script that has a chat model of this process answer.
 
-    What the model raises is answered with 400: a connection that breaks would be tried again and again.
+    If the model raises, the endpoint answers with status 400: a broken connection would be tried again and again.
     """
 
     def answer(request: Request) -> Reply:
-        asked_for = {key: request.body[key] for key in ("response_format",) if key in request.body}
+        options = {key: request.body[key] for key in ("response_format",) if key in request.body}
         try:
-            reply = chat_model.invoke(convert_to_messages(request.messages), **asked_for)
+            reply = chat_model.invoke(convert_to_messages(request.messages), **options)
             return ok(json.loads(reply.text))
         except Exception as error:
             return status(400, f"the model raised {error!r}")
@@ -90,12 +97,14 @@ def answered_by(chat_model: BaseChatModel) -> Callable[[Request], Reply]:
     return answer
 
 
-def together(sizes: Sequence[int], answer: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
-    """Answer so many requests at a time: those that are made in parallel overlap on the slowest machine too.
+def answer_in_waves(
+    wave_sizes: Sequence[int], answer: Callable[[Request], Reply]
+) -> Callable[[Request], Reply]:
+    """Return a script that answers so many requests at a time, so that parallel ones overlap on the slowest machine.
 
-    Requests that do not come in parallel are answered all the same, after a while, and are waves of their own.
+    Requests that do not come in parallel are answered after a while, and are waves of their own.
     """
-    ends = list(accumulate(sizes))
+    wave_ends = list(accumulate(wave_sizes))
     arrival = threading.Condition()
     arrived = 0
 
@@ -103,9 +112,9 @@ def together(sizes: Sequence[int], answer: Callable[[Request], Reply]) -> Callab
         nonlocal arrived
         with arrival:
             arrived += 1
-            last = next((end for end in ends if arrived <= end), arrived)
+            wave_end = next((end for end in wave_ends if arrived <= end), arrived)
             arrival.notify_all()
-            arrival.wait_for(lambda: arrived >= last, _PATIENCE)
+            arrival.wait_for(lambda: arrived >= wave_end, _WAITING_SECONDS)
         return answer(request)
 
     return script

@@ -1,4 +1,4 @@
-"""How much longer `import arq_graph` takes than `import langgraph.graph`, each in an interpreter of its own."""
+"""Compare the time of `import arq_graph` with that of `import langgraph.graph`, each in an interpreter of its own."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import sys
 import time
 
 
-def seconds(statement: str, runs: int = 7) -> float:
-    """Median seconds of one statement in fresh interpreters, their start included."""
-    taken = []
+def measure_statement(statement: str, runs: int = 7) -> float:
+    """Return the median seconds of a statement in fresh interpreters, their start included."""
+    seconds = []
     for _ in range(runs):
         started = time.perf_counter()
         subprocess.run([sys.executable, "-c", statement], check=True)
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
 
 
-def ratio() -> tuple[float, float, float]:
-    """Seconds of `import langgraph.graph`, of `import arq_graph`, and of both with the agent's names in use."""
+def measure_imports() -> tuple[float, float, float]:
+    """Return the seconds of `import langgraph.graph`, of `import arq_graph`, and of importing the agent's names."""
     return (
-        seconds("import langgraph.graph"),
-        seconds("import arq_graph"),
-        seconds("from arq_graph import Agent, Guideline, create_guided_agent"),
+        measure_statement("import langgraph.graph"),
+        measure_statement("import arq_graph"),
+        measure_statement("from arq_graph import Agent, Guideline, create_guided_agent"),
     )

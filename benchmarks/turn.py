@@ -1,4 +1,4 @@
-"""The library's own time in a turn, and how much of each prompt stays the same from turn to turn."""
+"""Measure the library's own time in a turn, and how much of each prompt stays the same from turn to turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Matching, create_guided_agent
-from benchmarks.in_process import agent_of, model
+from benchmarks.in_process import make_agent, make_model
 
 TURN = {"messages": [("user", "Where is my order ORD-1001?")]}
 QUESTIONS = [
@@ -25,49 +25,58 @@ QUESTIONS = [
 ]
 
 
-def milliseconds(guidelines: int, runs: int = 50, **matching: Any) -> tuple[float, float]:
-    """Median milliseconds of a turn with one tool call, sync and async; `matching` are the fields of `Matching`."""
-    asked, agent = model(), agent_of(guidelines)
-    app = create_guided_agent(asked, agent, matching=Matching(**matching))
+def measure_turn(guideline_count: int, runs: int = 50, **matching: Any) -> tuple[float, float]:
+    """Return the median milliseconds of a turn with one tool call, sync and async.
+
+    `matching` are the fields of `Matching`.
+    """
+    app = create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
     app.invoke(TURN)
-    sync = []
+    sync_seconds = []
     for _ in range(runs):
         started = time.perf_counter()
         app.invoke(TURN)
-        sync.append(time.perf_counter() - started)
+        sync_seconds.append(time.perf_counter() - started)
 
-    async def measured() -> list[float]:
-        taken = []
+    async def measure_async() -> list[float]:
+        seconds = []
         for _ in range(runs):
             started = time.perf_counter()
             await app.ainvoke(TURN)
-            taken.append(time.perf_counter() - started)
-        return taken
+            seconds.append(time.perf_counter() - started)
+        return seconds
 
-    return 1000 * statistics.median(sync), 1000 * statistics.median(asyncio.run(measured()))
+    async_seconds = asyncio.run(measure_async())
+    return 1000 * statistics.median(sync_seconds), 1000 * statistics.median(async_seconds)
 
 
-def stable_prefix(guidelines: int = 20) -> dict[str, tuple[float, float]]:
-    """Per blueprint: the smallest and the mean share of a turn's prompt that the next turn's prompt begins with."""
-    asked = model()
-    app = create_guided_agent(asked, agent_of(guidelines), checkpointer=MemorySaver())
-    turns: list[dict[tuple[str, str], str]] = []
+def measure_stable_prefixes(guideline_count: int = 20) -> dict[str, tuple[float, float]]:
+    """Return by blueprint the smallest and the mean share of a prompt that the next turn's prompt begins with."""
+    model = make_model()
+    app = create_guided_agent(model, make_agent(guideline_count), checkpointer=MemorySaver())
+    prompts_by_turn: list[dict[tuple[str, str], str]] = []
     for question in QUESTIONS:
-        seen = len(asked.calls)
+        earlier_call_count = len(model.calls)
         app.invoke({"messages": [("user", question)]}, {"configurable": {"thread_id": "1"}})
-        first_looks: dict[tuple[str, str], str] = {}
-        for call in asked.calls[seen:]:
-            # One prompt a head: the first look of this turn.
-            first_looks.setdefault((call.blueprint or "", call.messages[0].text), call.text)
-        turns.append(first_looks)
+        # Of each head, the first prompt of the turn.
+        first_prompts: dict[tuple[str, str], str] = {}
+        for call in model.calls[earlier_call_count:]:
+            first_prompts.setdefault((call.blueprint or "", call.messages[0].text), call.text)
+        prompts_by_turn.append(first_prompts)
     shares = defaultdict(list)
-    for before, after in pairwise(turns):
-        for key, prompt in before.items():
-            if key in after:
-                shares[key[0]].append(_common_prefix(prompt, after[key]) / len(prompt))
-    return {name: (min(values), statistics.mean(values)) for name, values in shares.items()}
+    for prompts, next_prompts in pairwise(prompts_by_turn):
+        for key, prompt in prompts.items():
+            if key in next_prompts:
+                blueprint, _ = key
+                shares[blueprint].append(_count_common(prompt, next_prompts[key]) / len(prompt))
+    return {blueprint: (min(values), statistics.mean(values)) for blueprint, values in shares.items()}
 
 
-def _common_prefix(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def _count_common(text: str, other_text: str) -> int:
+    """Return how many characters both texts begin with."""
+    count = 0
+    for character, other_character in zip(text, other_text, strict=False):
+        if character != other_character:
+            break
+        count += 1
+    return count

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.counting import count
+from benchmarks.counting import count_turn
 from benchmarks.many_guidelines import LIMITS, recalls
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
     [(3, 4, 45_000, 75_000), (20, 13, 45_000, 75_000), (200, 43, 210_000, float("inf"))],
 )
 def test_a_turn_with_one_tool_call_stays_within_its_budget(guidelines, calls, characters, with_schemas):
-    counted = count(guidelines)
+    counted = count_turn(guidelines)
     assert counted.tools_run == 1
     assert counted.calls <= calls
     assert counted.waves <= 4
