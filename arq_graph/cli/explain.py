@@ -34,6 +34,7 @@ from arq_graph.cli.threads import (
     ToolRun,
     Turn,
     TurnOutcome,
+    list_threads,
     open_existing_threads,
     read_last_turn,
 )
@@ -96,11 +97,10 @@ def explain(
 
 
 def _find_latest_thread(threads: Threads) -> str:
-    latest = next(threads.list(None, limit=1), None)
-    if latest is None:
+    thread_ids = list_threads(threads)
+    if not thread_ids:
         raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
-    thread: str = latest.config["configurable"]["thread_id"]
-    return thread
+    return thread_ids[0]
 
 
 def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:

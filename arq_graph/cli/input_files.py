@@ -15,7 +15,7 @@ from typer import BadParameter
 
 from arq_graph.agent import yaml_file
 from arq_graph.agent.spec import Agent
-from arq_graph.cli.threads import ThreadNote, Threads, open_existing_threads
+from arq_graph.cli.threads import ThreadNote, Threads, list_threads, open_existing_threads
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 from arq_graph.milestones.transcript import Transcript
@@ -151,20 +151,11 @@ def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRec
 def _read_threads(file: Path) -> Iterator[Transcript | BrokenRecord]:
     """Yield the threads of a file, the newest first."""
     with open_existing_threads(file) as threads:
-        for index, thread in enumerate(_list_threads(threads)):
+        for index, thread in enumerate(list_threads(threads)):
             try:
                 yield replace(_read_thread(thread, threads), source=str(file), record=index)
             except InputError as error:
                 yield BrokenRecord(index, InputError(f"thread {thread!r}: {error}"), str(file))
-
-
-def _list_threads(threads: Threads) -> list[str]:
-    ids: dict[str, None] = {}
-    for checkpoint in threads.list(None):
-        config = checkpoint.config["configurable"]
-        if not config["checkpoint_ns"]:
-            ids[config["thread_id"]] = None
-    return list(ids)
 
 
 def _read_thread(thread: str, threads: Threads) -> Transcript:

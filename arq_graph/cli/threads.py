@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from pydantic import BaseModel, computed_field
 
+from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
 from arq_graph.errors import InputError
 from arq_graph.reasoning.tool_calls import pair_calls
@@ -21,6 +22,7 @@ from arq_graph.reasoning.usage import UsageTracker
 
 DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
 _NAMESPACE = "arq_graph"
+_MAX_VALUE_BYTES = 256 * 2**20
 
 Threads = BaseCheckpointSaver[Any]
 
@@ -64,22 +66,61 @@ def open_threads(file: Path | None) -> Iterator[Threads]:
         raise InputError(
             'saving conversations needs the package langgraph-checkpoint-sqlite: pip install "arq_graph[cli]"'
         ) from None
+    from arq_graph.cli.strict_serializer import StrictSerializer
+
     path = file or DEFAULT_FILE
+    with _convert_database_errors(path), closing(_connect(path)) as connection:
+        saver = SqliteSaver(connection, serde=StrictSerializer())
+        saver.setup()
+        yield saver
+
+
+@contextmanager
+def _convert_database_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _make_file_error(path, error) from error
+
+
+def _make_file_error(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path} cannot be used as a file of threads: {error}; name another one with --db")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         ignore_file = DEFAULT_FILE.with_name(".gitignore")
-        if file is None and not ignore_file.exists():
+        if path == DEFAULT_FILE and not ignore_file.exists():
             ignore_file.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
+        require_regular_file(path)
         # The saver has a lock of its own; nodes that run at the same time write from their threads.
         connection = sqlite3.connect(str(path), check_same_thread=False)
-        saver = SqliteSaver(connection)
-        saver.setup()
-    except (OSError, sqlite3.Error) as error:
-        raise InputError(
-            f"{path} cannot be used as a file of threads: {error}; name another one with --db"
-        ) from error
-    with closing(connection):
-        yield saver
+    except OSError as error:
+        raise _make_file_error(path, error) from error
+    _refuse_statements(connection)
+    return connection
+
+
+def _refuse_statements(connection: sqlite3.Connection) -> None:
+    """Refuse a database in which a query or a write would run statements of the file, perhaps without end."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    query = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
+    row = connection.execute(query).fetchone()
+    if row is not None:
+        raise sqlite3.DatabaseError(f"{row[0]!r} in it is a view, a trigger or a virtual table")
+
+
+def list_threads(threads: Threads) -> list[str]:
+    """Return the ids of the threads, that of the last checkpoint first."""
+    query = (
+        "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' "
+        "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC"
+    )
+    saver: Any = threads
+    with saver.cursor(transaction=False) as cursor:
+        return [str(row[0]) for row in cursor.execute(query)]
 
 
 def open_existing_threads(file: Path | None) -> AbstractContextManager[Threads]:
