@@ -62,6 +62,7 @@ Arm = App | AppFactory
 _OUTCOME = TypeAdapter(dict[str, bool | int | float])
 _SUCCESS = TypeAdapter(bool)
 _MAX_NAMES = 3
+_MAX_SHARED_APPS = 16  # a compiled agent takes up to a megabyte, and 30 ms to make
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,9 @@ def read_world_outcome(world: Any) -> Mapping[str, bool | int | float]:
 class Arms:
     """The arms of a run: apps, which all conversations share, and functions that make apps.
 
-    The conversations of a scenario without a world share the app that a function makes; with a world, each has its
-    own. A model string becomes a chat model at once, so that a missing key is reported before any conversation.
+    The conversations of a scenario without a world share the app that a function makes, as long as it is one of the
+    last that were made; with a world, each has its own. A model string becomes a chat model at once, so that a missing
+    key is reported before any conversation.
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
@@ -199,9 +201,13 @@ class Arms:
         if next_trial_factory is not None or scenario.world is not None:
             return self._make_app(planned, factory)
         key = (planned.arm, scenario.name)
-        if key not in self._shared_apps:
-            self._shared_apps[key] = self._make_app(planned, factory)
-        return self._shared_apps[key]
+        prepared = self._shared_apps.get(key)
+        if prepared is None:
+            prepared = self._make_app(planned, factory)
+            if len(self._shared_apps) >= _MAX_SHARED_APPS:
+                del self._shared_apps[next(iter(self._shared_apps))]  # the oldest
+            self._shared_apps[key] = prepared
+        return prepared
 
     async def ask_for_next_trial(
         self, prepared: PreparedApp, messages: Sequence[BaseMessage]

@@ -64,7 +64,8 @@ def pack_call(code: int, module: str, name: str, payload: object, *more: str) ->
     return ormsgpack.packb({**empty_checkpoint(), "channel_values": {"messages": [call]}})
 
 
-JSON_CALL = b'{"channel_values": {"messages": [{"lc": %d, "type": "constructor", "id": ["os", "mkdir"], "args": ["ran"]}]}}'
+JSON_CALL = b'{"lc": %d, "type": "constructor", "id": ["os", "mkdir"], "args": ["ran"]}'
+JSON_CHECKPOINT = b'{"channel_values": {"messages": [%s]}}'
 HOSTILE_CHECKPOINTS = {
     "one argument": ("msgpack", pack_call(0, "os", "mkdir", "ran")),
     "several arguments": ("msgpack", pack_call(1, "os", "mkdir", ["ran"])),
@@ -73,8 +74,8 @@ HOSTILE_CHECKPOINTS = {
     "pydantic 1": ("msgpack", pack_call(4, "os", "mkdir", {"path": "ran"})),
     "pydantic 2": ("msgpack", pack_call(5, "os", "mkdir", {"path": "ran"})),
     "a code of tomorrow": ("msgpack", pack_call(9, "os", "mkdir", "ran")),
-    "JSON of LangGraph": ("json", JSON_CALL % 2),
-    "JSON of LangChain": ("json", JSON_CALL % 1),
+    "JSON of LangGraph": ("json", JSON_CHECKPOINT % (JSON_CALL % 2)),
+    "JSON of LangChain": ("json", JSON_CHECKPOINT % (JSON_CALL % 1)),
     "a pickle": ("pickle", pickle.dumps(Touch())),
     "half a value": ("msgpack", pack({"messages": []})[:-3]),
 }
