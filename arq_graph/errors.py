@@ -32,11 +32,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MAX_MESSAGE = 4_000
+"""How many characters an error's message has at most, about a screen."""
+MAX_PROBLEMS = 10
+"""How many of a file's problems an error names; the others are counted."""
+_MAX_PROBLEM = 600
+
 _LIBRARY_PATHS = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 
 
 class ArqGraphError(Exception):
-    """Root of all errors that this library raises on purpose."""
+    """Root of all errors that this library raises on purpose; the message is cut if it is longer than a screen."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shorten(message))
 
 
 class SpecError(ArqGraphError, ValueError):
@@ -60,11 +69,18 @@ class SpecError(ArqGraphError, ValueError):
     def from_problems(
         cls, problems: Sequence[tuple[int | None, str]], *, file: str | None = None
     ) -> SpecError:
-        """Return one error for all problems of a file, with a line of text for each (line number, message)."""
-        (line, message), *others = problems
-        texts = [message]
-        for other_line, other_message in others:
-            texts.append(str(cls(other_message, file=file, line=other_line)))
+        """Return one error for the problems of a file, each a line number and a message.
+
+        The first ten have a line of text each, and the others are counted.
+        """
+        line, message = problems[0]
+        if len(problems) == 1:
+            return cls(message, file=file, line=line)
+        texts = [shorten(message, _MAX_PROBLEM)]
+        for other_line, other_message in problems[1:MAX_PROBLEMS]:
+            texts.append(str(cls(shorten(other_message, _MAX_PROBLEM), file=file, line=other_line)))
+        if len(problems) > MAX_PROBLEMS:
+            texts.append(f"and {len(problems) - MAX_PROBLEMS:,} more; mend these first, and look again")
         return cls("\n".join(texts), file=file, line=line)
 
 
@@ -167,6 +183,15 @@ class ModelUnavailableError(ReasoningError):
 
 class ModelRequestError(ReasoningError):
     """The provider rejects the request as it is: a key, a model name or a setting must change first."""
+
+
+def shorten(text: str, limit: int = MAX_MESSAGE) -> str:
+    """Return a text of at most so many characters: of a longer one, its beginning and its end."""
+    if len(text) <= limit:
+        return text
+    mark = f" … ({len(text) - limit:,} characters) … "
+    end_length = limit // 4
+    return text[: limit - end_length - len(mark)] + mark + text[-end_length:]
 
 
 def describe_error(error: BaseException, *, with_location: bool = True) -> str:

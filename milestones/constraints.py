@@ -14,8 +14,8 @@ from pydantic import (
 )
 
 from arq_graph.agent.part import Part
+from arq_graph.agent.patterns import PatternText
 from arq_graph.errors import suggestion
-from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.values import as_number, as_text, is_same_value
 
 # The first type that takes the value: 1e3, which is text in YAML, is a number here, and 2024-05-20 a text.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
 
+from arq_graph.agent.patterns import Pattern
 from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, Reviewed
-from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.values import is_same_value
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import yaml
 from pydantic import ConfigDict, model_validator
 
 from arq_graph.agent.part import Part, Text
+from arq_graph.agent.patterns import PatternText
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.milestones.findings import check_milestones, require_measurable
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
-from arq_graph.milestones.patterns import PatternText
 
 FILE_KIND = "milestone file"
 

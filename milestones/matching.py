@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from arq_graph.agent.modules import load_object
+from arq_graph.agent.patterns import Pattern
 from arq_graph.errors import SpecError, require_type
 from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.milestone import Forbidden, Milestone, PatternCheck
-from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 

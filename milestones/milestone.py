@@ -19,8 +19,8 @@ from pydantic import (
 )
 
 from arq_graph.agent.part import Part, Text
+from arq_graph.agent.patterns import PatternText
 from arq_graph.milestones.constraints import Constraint
-from arq_graph.milestones.patterns import PatternText
 
 START = "Start"
 END = "End"

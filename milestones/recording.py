@@ -30,6 +30,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
+from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones.store import convert_file_errors, read_json_lines
 from arq_graph.models.in_process import InProcessChatModel
@@ -337,8 +338,10 @@ def _normalize_message(message: BaseMessage, call_numbers: dict[str | None, int]
 
 def _prepare_to_append(file: Path) -> None:
     """Make the file, or end its last line if a kill has cut it off, so that the next one is readable."""
-    with convert_file_errors(f"answers cannot be recorded in {file}"), file.open("a+b") as stream:
-        if stream.seek(0, os.SEEK_END):
-            stream.seek(-1, os.SEEK_END)
-            if stream.read(1) != b"\n":
-                stream.write(b"\n")
+    with convert_file_errors(f"answers cannot be recorded in {file}"):
+        require_regular_file(file)
+        with file.open("a+b") as stream:
+            if stream.seek(0, os.SEEK_END):
+                stream.seek(-1, os.SEEK_END)
+                if stream.read(1) != b"\n":
+                    stream.write(b"\n")

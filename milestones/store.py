@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from arq_graph.agent.fingerprint import describe_changes
+from arq_graph.agent.regular_file import open_regular_file, read_lines, require_regular_file
 from arq_graph.errors import InputError
 
 if sys.platform != "win32":
@@ -97,9 +99,7 @@ class RunStore:
         self._resume = resume
         self._write_error = f"results cannot be saved in {file}"
         with convert_file_errors(self._write_error):
-            # Reading a device may never end, and opening a pipe blocks until somebody writes to it.
-            if self.file.exists() and not self.file.is_file():
-                raise InputError(f"{self._write_error}: it is not a regular file")
+            require_regular_file(self.file)
             # Unbuffered: a buffered file would retry a failed write when it is closed.
             self._stream = self.file.open("ab", buffering=0)
             try:
@@ -166,7 +166,7 @@ class RunStore:
         headers = []
         size = 0
         with open_lines(self.file) as lines:
-            for line in lines:
+            for line in read_lines(lines):
                 # This also accepts a beginning of the header, which a kill may have cut off.
                 if size == 0 and not _HEADER_START.startswith(line[: len(_HEADER_START)]):
                     raise self._make_other_file_error()
@@ -215,7 +215,7 @@ def read_json_lines(file: Path) -> Iterator[dict[str, Any]]:
         InputError: The file cannot be read.
     """
     with convert_file_errors(f"{file} cannot be read"), open_lines(file) as lines:
-        for line in lines:
+        for line in read_lines(lines):
             value = _parse_object(line)
             if value:
                 yield value
@@ -226,14 +226,15 @@ def convert_file_errors(problem: str) -> Iterator[None]:
     """Turn errors of reading and writing inside the block into an `InputError` that begins with the problem."""
     try:
         yield
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         # The errors of a broken compressed file have no `strerror`.
         raise InputError(f"{problem}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def open_lines(file: Path) -> BinaryIO:
     """Open a file for reading; it is decompressed if its name ends with .gz."""
-    return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
+    stream = open_regular_file(file)
+    return cast(BinaryIO, gzip.open(stream)) if file.suffix == ".gz" else stream
 
 
 def is_header(value: Any) -> bool:

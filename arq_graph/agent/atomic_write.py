@@ -7,6 +7,7 @@ import secrets
 import shutil
 from pathlib import Path
 
+from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.errors import InputError
 
 
@@ -18,11 +19,8 @@ def write_atomically(path: str | Path, text: str) -> None:
     """
     content = text.encode(errors="replace")
     try:
-        target = Path(path).resolve()
-        if target.exists() and not target.is_file():  # such as /dev/stdout
-            target.write_bytes(content)
-        else:
-            _replace_file(target, content)
+        require_regular_file(path)
+        _replace_file(Path(path).resolve(), content)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 

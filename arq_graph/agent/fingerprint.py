@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from arq_graph.agent.regular_file import open_regular_file
 from arq_graph.errors import InputError
 
 _PREFIX = "digest "
@@ -64,7 +65,7 @@ def _to_json(value: Any) -> Any:
 
 def _hash_file(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        with open_regular_file(path) as stream:
             return hashlib.file_digest(stream, "blake2b").hexdigest()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None

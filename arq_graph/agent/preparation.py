@@ -19,6 +19,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.regular_file import read_regular_file
 from arq_graph.errors import InputError, ReasoningError, SpecError
 from arq_graph.models.resolve import ChatModelLike, is_offline
 from arq_graph.reasoning.answer import Answer, Question
@@ -132,9 +133,10 @@ def read_answers(path: Path) -> dict[Wording, StaticProperties]:
         SpecError: The file can't be read or isn't valid.
     """
     try:
-        entries = _FILE.validate_json(path.read_bytes())
+        entries = _FILE.validate_json(read_regular_file(path))
     except OSError as error:
-        raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
+        message = f"the prepared answers cannot be read: {error.strerror}"
+        raise SpecError(message, file=str(path)) from error
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
         message = f"is not a file of prepared answers: {problem}; delete it and prepare the agent again"

@@ -9,8 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, AnyStr
 
 MAX_TEXT_BYTES = 16 * 2**20
 """The limit for files that are read as a whole and that people write, such as YAML files."""
@@ -31,7 +33,7 @@ def require_regular_file(path: str | os.PathLike[str]) -> None:
         raise OSError(errno.EINVAL, problem, str(path))
 
 
-def open_regular_file(path: str | os.PathLike[str]) -> BinaryIO:
+def open_regular_file(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file to read it; raises OSError."""
     require_regular_file(path)
     return Path(path).open("rb")
@@ -43,9 +45,17 @@ def read_regular_file(path: str | os.PathLike[str], max_bytes: int = MAX_TEXT_BY
         return read_limited(stream, max_bytes)
 
 
-def read_limited(stream: BinaryIO, max_bytes: int) -> bytes:
+def read_limited(stream: IO[AnyStr], max_size: int) -> AnyStr:
     """Return the rest of a stream; raises OSError if it is larger than the limit."""
-    content = stream.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise OSError(errno.EFBIG, f"it is larger than {max_bytes // 2**20} MB, the limit for such files")
+    content = stream.read(max_size + 1)
+    if len(content) > max_size:
+        raise OSError(errno.EFBIG, f"it is larger than {max_size // 2**20} MB, the limit for such files")
     return content
+
+
+def read_lines(stream: IO[AnyStr], max_size: int = MAX_DATA_BYTES) -> Iterator[AnyStr]:
+    """Yield the lines of a stream, one at a time; raises OSError if a line is longer than the limit."""
+    while line := stream.readline(max_size + 1):
+        if len(line) > max_size:
+            raise OSError(errno.EFBIG, f"a line is longer than {max_size // 2**20} MB, the limit for lines")
+        yield line

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from arq_graph.agent.spec_errors import Problem
-from arq_graph.errors import suggestion
+from arq_graph.errors import MAX_PROBLEMS, suggestion
 
 if TYPE_CHECKING:
     from arq_graph.agent.guideline import Guideline
@@ -102,11 +102,14 @@ class Relations:
 
     def find_problems(self) -> Iterator[Problem]:
         """Find relations to unknown guidelines, and circles."""
+        unknown_count = 0
         for position, guideline in enumerate(self.by_id.values()):
             for kind in ("entails", "depends_on", "overrides"):
                 for index, target in enumerate(getattr(guideline, kind)):
                     if target not in self.by_id:
-                        hint = suggestion(target, self.by_id)
+                        # A suggestion compares with all ids, so only those that an error shows are looked for.
+                        unknown_count += 1
+                        hint = suggestion(target, self.by_id) if unknown_count <= MAX_PROBLEMS else ""
                         place = ("guidelines", position, kind, index)
                         yield place, f"names {target!r}, but no guideline has that id{hint}"
         for kind in ("depends_on", "overrides"):

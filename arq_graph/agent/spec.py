@@ -28,7 +28,7 @@ from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.tools import ToolLike, get_argument_schema, get_function
 from arq_graph.agent.yaml_file import read_model
-from arq_graph.errors import SpecError, suggestion
+from arq_graph.errors import MAX_PROBLEMS, SpecError, suggestion
 
 if TYPE_CHECKING:
     from arq_graph.models.resolve import ChatModelLike
@@ -202,9 +202,12 @@ class Agent(Part):
             yield ("tools", index), tool
 
     def _find_wrong_confirmations(self) -> Iterator[Problem]:
+        unknown_count = 0
         for name, confirmation in self.confirm.items():
             if name not in self.toolbox:
-                yield ("confirm", name), f"is not a tool of this agent{suggestion(name, self.toolbox)}"
+                unknown_count += 1
+                hint = suggestion(name, self.toolbox) if unknown_count <= MAX_PROBLEMS else ""
+                yield ("confirm", name), f"is not a tool of this agent{hint}"
             elif confirmation.ask:
                 arguments = list(get_argument_schema(self.toolbox[name]).get("properties", ()))
                 if not _uses_exactly(confirmation.ask, arguments):

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails
 
-from arq_graph.errors import SpecError, suggestion
+from arq_graph.errors import MAX_PROBLEMS, SpecError, suggestion
 
 Place = tuple[str | int, ...]
 """The keys and indices that lead to a value, such as `("guidelines", 2, "tools", 0)`."""
@@ -51,7 +51,7 @@ def make_spec_error(
         source: The name of the file; None for an object that is built in Python.
         get_line: Returns the line of a place in the file; None for an object that is built in Python.
     """
-    problems: dict[Place | str, tuple[Any, str]] = {}
+    details: dict[Place | str, tuple[int | None, Place, Any]] = {}
     for detail in error.errors(include_url=False):
         if _is_consequence(detail):
             continue
@@ -60,20 +60,24 @@ def make_spec_error(
         # however often that file is named.
         cause = detail.get("ctx", {}).get("error")
         key = str(cause) if getattr(cause, "file", None) else place
-        if key in problems:
-            continue
-        message = _describe(detail, place, model)
+        if key not in details:
+            line = get_line(place) if get_line else None
+            details[key] = (line, place, detail)
+    problems: list[tuple[int | None, str]] = []
+    for number, (line, place, detail) in enumerate(sorted(details.values(), key=_get_line)):
+        # Describing takes a look at all keys and ids for a suggestion, so only what is shown is described.
+        message = _describe(detail, place, model) if number < MAX_PROBLEMS else ""
         if get_line is None:
             separator = ": " if place else " "
-            problems[key] = (None, f"{model.__name__}{separator}{message}")
-        elif place:
-            problems[key] = (get_line(place), message)
-        else:
-            problems[key] = (1, f"the {file_kind} {message}")
-    messages = list(problems.values())
-    if get_line is not None:
-        messages.sort()
-    return SpecError.from_problems(messages, file=source)
+            message = f"{model.__name__}{separator}{message}"
+        elif not place:
+            message = f"the {file_kind} {message}"
+        problems.append((line, message))
+    return SpecError.from_problems(problems, file=source)
+
+
+def _get_line(problem: tuple[Any, ...]) -> int:
+    return problem[0] or 0
 
 
 def make_validation_error(*problems: Problem) -> ValidationError:

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from arq_graph.agent.regular_file import read_regular_file
 from arq_graph.agent.spec_errors import Place, make_spec_error
 from arq_graph.errors import SpecError, suggestion
 
@@ -36,6 +37,7 @@ _FILE_KINDS = {
     "milestones": "a milestone file, which `arq-graph milestones check` reads",
 }
 MAX_DEPTH = 40
+MAX_VALUES = 500_000
 _JSON_WORD = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
@@ -78,7 +80,7 @@ def read_text(path: str | os.PathLike[str], *, file_kind: str) -> str:
     """
     file = os.fspath(path)
     try:
-        content = Path(file).read_bytes()
+        content = read_regular_file(file)
         return content.decode("utf-8-sig")
     except OSError as error:
         message = f"the {file_kind} cannot be read: {error.strerror}{suggest_file(file)}"
@@ -134,7 +136,9 @@ class Document:
     def _check_structure(self, text: str) -> None:
         """Refuse texts that could grow to billions of values, or overflow the stack of PyYAML's composer in C."""
         depth = 0
-        for event in yaml.parse(text, _Loader):
+        for number, event in enumerate(yaml.parse(text, _Loader)):
+            if number > MAX_VALUES:
+                raise self._make_error(event, f"has more than {MAX_VALUES:,} keys and values; split the file")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
             elif isinstance(event, yaml.CollectionEndEvent):

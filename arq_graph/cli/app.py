@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import version
+from io import StringIO
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from dotenv import dotenv_values
 from typer.core import TyperCommand
 
+from arq_graph.agent.regular_file import read_regular_file
 from arq_graph.cli.command import CommandGroup, register_command
 from arq_graph.cli.exit_codes import INTERRUPTED, NO_ANSWER, WRONG_INPUT, AnnouncedInterrupt
 from arq_graph.cli.screen import note, safe_text, show_error, stderr_console, warn
@@ -84,7 +87,10 @@ def _load_command(name: str) -> Any:
 def _load_env_file() -> None:
     has_own_key = _KEY in os.environ
     try:
-        entries = dotenv_values(".env", interpolate=False, encoding="utf-8-sig")
+        entries = {}
+        if Path(".env").exists():
+            text = read_regular_file(".env").decode("utf-8-sig")
+            entries = dotenv_values(stream=StringIO(text), interpolate=False)
         new_entries = {}
         for name, value in entries.items():
             if value is not None and name not in os.environ:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from typer import Option
 
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_regular_file
 from arq_graph.agent.spec import Agent
 from arq_graph.cli import options
 from arq_graph.cli.input_files import check_output_files, find_readable_files, read_conversations, read_tools
@@ -25,6 +26,7 @@ from arq_graph.errors import InputError, describe_first_error
 from arq_graph.experiments.finetuning import TurnExamples, make_finetuning_examples
 from arq_graph.experiments.planner_answers import UNFILLED
 from arq_graph.milestones.evaluation.results import parse_stored_conversation
+from arq_graph.milestones.store import convert_file_errors
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 
@@ -142,7 +144,10 @@ class _Reasons:
 def _read_reasons(file: Path) -> dict[str, dict[str, str]]:
     """Return the reasons that are filled in, by turn and question; of several lines for a turn the last counts."""
     by_turn: dict[str, dict[str, str]] = {}
-    text = file.read_bytes() if file.exists() else b""
+    text = b""
+    if file.exists():
+        with convert_file_errors(f"{file} cannot be read"):
+            text = read_regular_file(file, MAX_DATA_BYTES)
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             turn = TurnExamples.model_validate_json(line)

@@ -14,9 +14,16 @@ from pydantic_core import from_json
 from typer import BadParameter
 
 from arq_graph.agent import yaml_file
+from arq_graph.agent.regular_file import (
+    MAX_TEXT_BYTES,
+    open_regular_file,
+    read_limited,
+    require_regular_file,
+)
 from arq_graph.agent.spec import Agent
 from arq_graph.cli.threads import ThreadNote, Threads, list_threads, open_existing_threads
 from arq_graph.errors import InputError, SpecError, ToolError
+from arq_graph.milestones.store import convert_file_errors
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
@@ -28,7 +35,9 @@ _SQLITE_HEADER = b"SQLite format 3\0"
 def read_text(file: Path, kind: str) -> str:
     """Read a file of some kind, or standard input for `-`."""
     if str(file) == "-":
-        return sys.stdin.read()
+        with convert_file_errors("standard input cannot be read"):
+            text: str = read_limited(sys.stdin, MAX_TEXT_BYTES)
+            return text
     return yaml_file.read_text(file, file_kind=kind)
 
 
@@ -103,6 +112,8 @@ def find_readable_files(paths: Sequence[Path]) -> list[Path]:
             raise InputError(f"{file} cannot be read: it holds no .jsonl file")
         if not file.exists():
             raise InputError(f"{file} cannot be read: there is no such file{yaml_file.suggest_file(file)}")
+        with convert_file_errors(f"{file} cannot be read"):
+            require_regular_file(file)
     return files
 
 
@@ -113,6 +124,8 @@ def check_output_files(outputs: Sequence[Path | None], inputs: Sequence[Path] = 
     for file in filter(None, outputs):
         if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
             raise InputError(f"{file} cannot be written: name a file in a folder that exists")
+        with convert_file_errors(f"{file} cannot be written"):
+            require_regular_file(file)
         if file.resolve().parent in input_folders:
             raise InputError(f"{file} would stand in a folder that is read: write it to another one")
         if file.resolve() in known_files:
@@ -139,7 +152,7 @@ def _list_files(paths: Sequence[Path]) -> list[Path]:
 def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
     """Yield the conversations of several files; a file that can't be read to its end yields a broken record."""
     for file in files:
-        with file.open("rb") as stream:
+        with open_regular_file(file) as stream:
             is_database = stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
         read_file = _read_threads if is_database else read_transcripts
         try:

@@ -15,12 +15,12 @@ from pydantic import Field, model_validator
 
 from arq_graph.agent.guideline import Id
 from arq_graph.agent.part import Part
+from arq_graph.agent.patterns import PatternText
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import suggestion
 from arq_graph.milestones.findings import find_tool_mismatches
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Arguments, Forbidden, Milestone, Names, PatternCheck
-from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.tool_schemas import Schemas
 from arq_graph.milestones.users.user_spec import Text, Texts
 

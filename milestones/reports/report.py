@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from arq_graph.agent.atomic_write import write_atomically
+from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_regular_file
 from arq_graph.errors import InputError, describe_first_error
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
@@ -104,7 +105,8 @@ def read_report(path: str | Path) -> Report:
         InputError: It can't be read, or isn't a report; the message names the file and the problem.
     """
     try:
-        return Report.model_validate_json(Path(path).read_text(encoding="utf-8-sig"))
+        content = read_regular_file(path, MAX_DATA_BYTES)
+        return Report.model_validate_json(content.decode("utf-8-sig"))
     except ValidationError as error:
         raise InputError(
             f"{path}: isn't a report of schema 1, as the option --json of a command writes them: "

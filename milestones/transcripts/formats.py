@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_limited, read_lines
 from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.store import convert_file_errors, is_header, open_lines
 from arq_graph.milestones.tool_schemas import get_argument_schemas
@@ -134,14 +135,14 @@ def _read_records(path: Path) -> Iterator[Any]:
             convert_file_errors(f"{path} cannot be read"),
             TextIOWrapper(open_lines(path), encoding="utf-8-sig") as stream,
         ):
-            lines = filter(str.strip, stream)
+            lines = filter(str.strip, read_lines(stream))
             first_lines = list(islice(lines, 2))
             if not first_lines:
                 raise InputError(f"{path} is empty: it holds no conversation")
             if _is_json_lines(path, first_lines):
                 yield from map(_parse_json, chain(first_lines, lines))
                 return
-            data = _parse_json("".join(first_lines) + stream.read())
+            data = _parse_json("".join(first_lines) + read_limited(stream, MAX_DATA_BYTES))
             if isinstance(data, list):
                 yield from data
             else:

@@ -11,9 +11,9 @@ from typing import Annotated, Literal, Protocol, get_args
 from pydantic import BeforeValidator, Field, RootModel, field_validator
 
 from arq_graph.agent.part import Part
+from arq_graph.agent.patterns import PatternText
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agent_message import Fact
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -126,3 +128,76 @@ def test_a_file_of_threads_with_statements_of_its_own_is_refused(cli, statement)
     connection.close()
     result = cli("explain")
     assert (result.code, "is a view, a trigger or a virtual table" in result.words) == (1, True)
+
+
+AGENT = "name: Desk\nprofile: A desk.\nguidelines:\n"
+SCENARIOS = "scenarios:\n- name: s\n  says: Hello\n  expect: {never: ['(?:ab){99999999}']}\n"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a{99999999}", "(?:a{1000}){1000}", "(?x)(a{5000}) {5000}", "a" * 20_000]
+)
+def test_a_pattern_that_would_take_gigabytes_is_refused_before_it_is_compiled(cli, pattern):
+    Path("m.yaml").write_text(f"failed_if: '{pattern}'\nmilestones:\n{MILESTONES}")
+    result = cli("milestones", "check", "m.yaml")
+    assert (result.code, "m.yaml:1: `failed_if`: the pattern" in result.words) == (1, True), result.words
+    assert "times; use `+` or `*`" in result.words or "is longer than 10,000 characters" in result.words
+
+
+def test_a_pattern_of_a_suite_is_refused_too_and_one_with_usual_counts_is_not(cli):
+    Path("suite.yaml").write_text(SCENARIOS)
+    assert "repeats something more than 10,000 times" in cli("evaluate", "suite.yaml").words
+    Path("m.yaml").write_text(
+        f"failed_if: '\\d{{4}}-\\d{{2}}(-\\p{{L}}{{2,900}}){{30}}'\nmilestones:\n{MILESTONES}"
+    )
+    assert cli("milestones", "check", "m.yaml").code == 0
+
+
+READS_AND_WRITES = (
+    "check {}",
+    "graph {}",
+    "run {} -c talk.txt",
+    "run agent.yaml -c {}",
+    "chat agent.yaml --db {}",
+    "explain --db {}",
+    "milestones draw {}",
+    "milestones author --agent agent.yaml --workflow {} --out new.yaml --model gpt-4o",
+    "milestones author --agent agent.yaml --workflow talk.txt --out {} --model gpt-4o",
+    "score {} --milestones milestones.yaml",
+    "score talk.json --milestones {}",
+    "score talk.json --milestones milestones.yaml --tools {}",
+    "score talk.json --milestones milestones.yaml --json {}",
+    "score talk.json --milestones milestones.yaml --html {}",
+    "finetune-data talk.json --stage 1 --out {}",
+    "turns {}",
+    "compare {} {}",
+    "evaluate {}",
+    "evaluate suite.yaml --results {}",
+    "simulate {}",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [*product(["pipe"], READS_AND_WRITES), *product(["device"], READS_AND_WRITES[:5])]
+)
+def test_a_pipe_or_a_device_is_refused_by_every_command_that_reads_or_writes_files(cli, kind, line):
+    os.environ["OPENAI_API_KEY"] = "no key"
+    os.mkfifo("pipe")
+    Path("device").symlink_to("/dev/zero")
+    Path("agent.yaml").write_text(f"{AGENT}- action: greet\n")
+    suite = "scenarios:\n- {name: s, agent: agent.yaml, says: Hello, expect: {never: [no]}}\n"
+    Path("suite.yaml").write_text(suite)
+    Path("milestones.yaml").write_text(MILESTONES)
+    Path("talk.txt").write_text("Hello\n")
+    Path("talk.json").write_text('[{"role": "user", "content": "hello?"}]')
+    result = cli(*line.format(kind, kind).split())
+    assert result.code == 1, result.words
+    assert result.err.count("error: ") == 1
+    assert "should not happen" not in result.words
+    assert "not a regular file" in result.words or "there is no" in result.words, result.words
+
+
+def test_an_env_file_that_is_a_pipe_is_not_waited_for(cli):
+    os.mkfifo(".env")
+    result = cli("schema", "agent")
+    assert (result.code, ".env cannot be read" in result.words) == (0, True)
