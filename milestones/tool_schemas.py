@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from arq_graph.agent.tools import get_argument_schema
 from arq_graph.errors import ToolError
 
 Schema = Mapping[str, Any]
@@ -116,8 +118,10 @@ def _get_argument_schema(tool: Any) -> Schema | None:
         definition = tool.get("function", tool)
         schema = definition.get("parameters") or definition.get("input_schema")
     else:
-        # LangChain's `tool_call_schema` leaves out the arguments that it injects itself.
+        # LangChain's `tool_call_schema` leaves out the arguments that it injects itself, and loses aliases.
         schema = getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None)
+        if isinstance(tool, BaseTool) and not isinstance(schema, Mapping):
+            schema = get_argument_schema(tool)
     if hasattr(schema, "model_json_schema"):
         schema = schema.model_json_schema()
     return schema if isinstance(schema, Mapping) else None

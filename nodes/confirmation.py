@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import Any
 from uuid import uuid4
 
@@ -21,9 +22,9 @@ from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.messages import make_agent_message
-from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.tool_arguments import ToolSchema, name_in_words
 from arq_graph.nodes.yes import has_question_mark
-from arq_graph.reasoning.sections import INVISIBLE
+from arq_graph.reasoning.sections import INVISIBLE, split_words
 
 QUESTION_ID = "asks_for_a_yes"
 """Key of a message's `response_metadata`: the id of the question that it ends with, by the agent's name."""
@@ -33,6 +34,7 @@ EXPECTED_ANSWER = (
     "I can't tell whether your last answer is a yes to exactly this. If it is, reply with just the word yes; to change "
     "something, write what; to leave it, write no."
 )
+NOT_GIVEN = "not given"
 MAX_SAME_QUESTIONS = 2
 """How often in a row a question is put in the same words; after that the reply says what answer is expected."""
 
@@ -40,6 +42,7 @@ MAX_SAME_QUESTIONS = 2
 # entities, code fences, controls.
 _MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
 _HIDING = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
+_PLAIN_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]+")
 _UNREADABLE = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
 
 
@@ -149,23 +152,42 @@ def format_example_question(agent: Agent, tool: str) -> str:
 
 def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
     """Return a call as the customer reads it, and how to agree to it."""
-    tool_schema = ToolSchema(agent.toolbox[name])
+    base_tool = agent.toolbox[name]
     values: dict[str, str] = {}
-    for argument in tool_schema.arguments:
+    for argument in ToolSchema(base_tool).arguments:
         if arguments is None:
             values[argument.name] = f"‹{argument.name}›"
+        elif argument.name in arguments:
+            values[argument.name] = _format_value(arguments[argument.name])
         else:
-            default = tool_schema.defaults.get(argument.name)
-            values[argument.name] = _format_value(arguments.get(argument.name, default))
+            values[argument.name] = NOT_GIVEN
     confirmation = agent.confirm.get(name)
     how_to_agree = (confirmation and confirmation.reply) or HOW_TO_AGREE
     if confirmation and confirmation.ask:
-        return confirmation.ask.format_map(values), how_to_agree
-    text = tool_schema.title
+        return _fill_template(confirmation.ask, values), how_to_agree
+    text = name_in_words(name).capitalize()
+    title = (base_tool.metadata or {}).get("title")
+    if title and split_words(str(title)) != split_words(text):
+        text += f" {_format_value(str(title))}"  # a server's words, beside the name and never in its place
     if values:
-        labelled = ", ".join(f"{label.replace('_', ' ')}: {value}" for label, value in values.items())
+        labelled = ", ".join(f"{_format_label(label)}: {value}" for label, value in values.items())
         text += f" ({labelled})"
     return text, how_to_agree
+
+
+def _fill_template(template: str, values: Mapping[str, str]) -> str:
+    """Fill in the arguments in braces; their names may be any text."""
+    parts: list[str] = []
+    for literal, name, _, _ in Formatter().parse(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(values[name])
+    return "".join(parts)
+
+
+def _format_label(name: str) -> str:
+    """Return an argument's name as the customer reads it: in words, or spelled out as a value is."""
+    return name.replace("_", " ") if _PLAIN_NAME.fullmatch(name) else _format_value(name)
 
 
 def _format_value(value: Any) -> str:

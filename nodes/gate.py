@@ -11,6 +11,7 @@ from typing import Any
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
+from arq_graph.agent.tool_model import are_same_values, find_unstorable
 from arq_graph.nodes.channels import StateView, select_verdicts
 from arq_graph.nodes.judgements import MAX_SCORE
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
@@ -93,6 +94,8 @@ class Gate:
     ) -> list[ToolVerdict]:
         """Return the verdicts on a proposed call; the first thing that is wrong with it decides.
 
+        A call that a person has to agree to gets the arguments that the tool itself makes of those proposed.
+
         Args:
             tool: The tool.
             arguments: The arguments of the call.
@@ -113,6 +116,10 @@ class Gate:
         refusal = self._find_repetition_refusal(tool, arguments, repeat_is_justified) or refusal
         if refusal:
             return [self.make_verdict(tool, "declined", arguments, refusal)]
+        if tool.name in self.agent.confirm or doubt:
+            arguments, problems = tool.complete(arguments)
+            if problems:
+                return self.report_problems(tool, arguments, problems)
         if tool.name in self.agent.get_confirmed_tools("customer") or doubt:
             return [self.make_verdict(tool, "confirm", arguments, doubt or NOT_AGREED)]
         return [self.make_verdict(tool, "run", arguments)]
@@ -137,10 +144,13 @@ class Gate:
         granted_by = find_remaining_grants(self.agent, self.state, call.granted_by)
         if tool.name not in self.agent.always_available and not granted_by:
             return [self.make_verdict(tool, "declined", call.arguments, "no guideline grants it now")]
-        if problems := tool.validate(call.arguments):
+        arguments, problems = tool.complete(call.arguments)
+        if problems:
             return self.report_problems(tool, call.arguments, problems)
         if refusal:
             return [self.make_verdict(tool, "declined", call.arguments, refusal, granted_by=granted_by)]
+        if not are_same_values(arguments, call.arguments):  # the tool has changed since
+            return [self.make_verdict(tool, "confirm", arguments, NOT_AGREED, granted_by=granted_by)]
         return [self.make_verdict(tool, "run", call.arguments, granted_by=granted_by)]
 
     def report_problems(
@@ -173,6 +183,7 @@ class Gate:
         name, description = None, tool.base_tool.description
         if argument:
             name, description = argument.name, argument.description
+        storable = {key: value for key, value in arguments.items() if find_unstorable(value) is None}
         return ToolVerdict(
             turn=self.state.turn_id,
             tool=tool.name,
@@ -180,7 +191,7 @@ class Gate:
             argument=name,
             description=description,
             problem=problem,
-            arguments=dict(arguments),
+            arguments=storable,
             rationale=rationale,
             granted_by=granted_by,
         )
@@ -191,11 +202,10 @@ class Gate:
         """Return why a call only repeats one of this turn; None if it doesn't, or if there is a reason to."""
         if is_justified:
             return None
-        identity = tool.make_call_identity(arguments)
-        same_results = self._find_same_results(tool, identity)
+        same_results = self._find_same_results(tool, arguments)
         if not same_results:
             for call in self.previous_calls:
-                if call.tool == tool.name and tool.make_call_identity(call.arguments) == identity:
+                if call.tool == tool.name and tool.is_repetition(arguments, call.arguments):
                     return "the same call was proposed already in this turn, and another one was made in its place"
             return None
         last = same_results[-1]
@@ -207,12 +217,12 @@ class Gate:
             return None  # another call was made since, and may have changed what it returns
         return f"the same call was already made in this turn ({last.id})"
 
-    def _find_same_results(self, tool: ToolSchema, identity: str) -> list[Line]:
+    def _find_same_results(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> list[Line]:
         """Return the results of this turn that the same call had, the newest last."""
         same_results: list[Line] = []
         for line in self.state.conversation.current_turn_results:
             call = line.call
-            if call and call["name"] == tool.name and tool.make_call_identity(call["args"]) == identity:
+            if call and call["name"] == tool.name and tool.is_repetition(arguments, call["args"]):
                 same_results.append(line)
         return same_results
 

@@ -157,7 +157,7 @@ class Planner(Strategy):
         path = f"action.{property_name}"
         expected = str(getattr(action, "expected", ""))
         return Proposal(
-            call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
+            call=PlannedCall(tool=tool.name, arguments=verdicts[0].arguments, expected=expected),
             objections=tuple(explain_refusal(tool, verdicts, path, "the final answer")),
             verdicts=tuple(verdict.model_copy(update={"rationale": expected}) for verdict in verdicts),
         )

@@ -7,14 +7,17 @@ not for every option.
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, Union
+from zlib import crc32
 
 from pydantic import Discriminator, Tag, create_model
 
 from arq_graph.agent.state import PendingCall, PlannedCall, ToolVerdict
+from arq_graph.agent.tools import is_reserved_name
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.channels import select_verdicts
 from arq_graph.nodes.gate import Gate
@@ -27,6 +30,8 @@ FieldDefinition = tuple[Any, Any]
 """A field of a blueprint, for `create_model`."""
 
 MAX_PENDING = 16
+_PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_OTHER_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 _DOUBTS = {"another_request": "was stated for another request", "inferred": "is inferred"}
 
 
@@ -115,8 +120,19 @@ def map_properties(tools: Iterable[ToolSchema], reserved: Collection[str]) -> di
 
 
 def get_property_name(tool: str, reserved: Collection[str]) -> str:
-    """Return the property used for a tool, which isn't reserved."""
-    return f"tool_{tool}"[:64] if tool in reserved else tool
+    """Return the property used for a tool: its name, unless that is reserved or none that a property may have."""
+    if _can_be_property(tool, reserved):
+        is_taken = tool.startswith("tool_") and not _can_be_property(tool.removeprefix("tool_"), reserved)
+        if not is_taken:
+            return tool
+    name = f"tool_{tool}"
+    if _PROPERTY_NAME.fullmatch(name) and not tool.startswith("tool_"):
+        return name
+    return f"tool_{crc32(tool.encode()):08x}_{_OTHER_CHARACTERS.sub('_', tool)}"[:64]
+
+
+def _can_be_property(tool: str, reserved: Collection[str]) -> bool:
+    return tool not in reserved and not is_reserved_name(tool) and bool(_PROPERTY_NAME.fullmatch(tool))
 
 
 # --- reading

@@ -1,14 +1,18 @@
 """A tool's arguments: asked for as decisions, parsed from the answer, and validated by the tool's own schema.
 
-Each argument is asked for as a decision, `{given, value}`. If it isn't given, the tool's default applies; if it is
-given and null, None is passed. A type that fits the strict subset of JSON Schema is asked for as it is. Any other (open
-objects, tuples, recursion, any value) is asked for as a string that holds JSON.
+Each argument is named as the tool takes it, and asked for as a decision, `{given, value}`. If it isn't given, the
+tool's default applies; if it is given and null, None is passed. A type that fits the strict subset of JSON Schema is
+asked for as it is. Any other (open objects, tuples, recursion, any value) is asked for as a string that holds JSON.
+
+Before a person is asked to agree to a call, `ToolSchema.complete` runs its arguments through the tool's own model. What
+comes out is stored, shown, and passed to the tool.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,14 +21,14 @@ from typing import Annotated, Any, Literal
 from zlib import crc32
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
+from pydantic import ValidationError, WithJsonSchema, create_model
 
-from arq_graph.agent.tools import find_schema_errors, get_argument_schema
+from arq_graph.agent.json_schema import describe_type, find_schema_errors, inline_references
+from arq_graph.agent.tool_model import ToolModel, are_same_values, find_unstorable, get_tool_model
+from arq_graph.agent.tools import get_argument_schema, get_json_schema
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
-from arq_graph.reasoning.schema import NotStrict, make_strict_schema
-
-MAX_SHOWN_CHOICES = 12
-"""How many values of an enum the prompt shows as an argument's type."""
+from arq_graph.reasoning.schema import NotStrict, drop_optional_nulls, make_strict_schema
+from arq_graph.reasoning.sections import as_json
 
 # A name that could be taken for the property of another argument doesn't serve as a property's name.
 _PROPERTY_NAME = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
@@ -52,8 +56,9 @@ class ArgumentDecision(ARQ):
 class Argument:
     """One argument of a tool.
 
-    `property_name` is its property in the blueprint, `type` its type in words, `schema` its strict schema, or None if
-    its value is asked for as a string that holds JSON.
+    `name` is the name that the tool takes it by, `property_name` its property in the blueprint, `type` its type in
+    words. `source` is its schema, if possible without references, and `schema` the strict one, or None if its value is
+    asked for as a string that holds JSON.
     """
 
     name: str
@@ -61,6 +66,7 @@ class Argument:
     type: str
     required: bool
     description: str
+    source: Mapping[str, Any]
     schema: dict[str, Any] | None
 
     @property
@@ -100,30 +106,25 @@ class Problem:
 class ToolSchema:
     """The arguments of one tool, whose schema is a Pydantic model or a JSON schema.
 
-    `title` is the tool's title, or its name in words, for the customer; `defaults` are the defaults in its schema.
+    `defaults` are the defaults in its schema.
     """
 
     def __init__(self, tool: BaseTool) -> None:
         self.base_tool = tool
         self.name = tool.name
-        self._model = _find_model(tool)
-        self._schema = get_argument_schema(tool)
-        title = (tool.metadata or {}).get("title")
-        self.title = str(title) if title else name_in_words(tool.name).capitalize()
-
-        definitions = dict(self._schema.get("definitions") or {})
-        definitions.update(self._schema.get("$defs") or {})
-        required = self._schema.get("required") or ()
+        self._model: ToolModel | None = get_tool_model(tool)
+        schema = get_argument_schema(tool)
+        required = schema.get("required") or ()
         arguments: list[Argument] = []
         self.defaults: dict[str, Any] = {}
-        properties = self._schema.get("properties") or {}
-        for number, (name, schema) in enumerate(properties.items(), start=1):
-            if not isinstance(schema, Mapping):
-                schema = {}  # `true` allows any value
-            arguments.append(_make_argument(number, name, schema, definitions, name in required))
-            if "default" in schema:
-                self.defaults[name] = schema["default"]
+        for number, (name, part) in enumerate(schema["properties"].items(), start=1):
+            if not isinstance(part, Mapping):
+                part = {}  # `true` allows any value
+            arguments.append(_make_argument(number, name, part, schema, name in required))
+            if "default" in part:
+                self.defaults[name] = part["default"]
         self.arguments = tuple(arguments)
+        self._arguments_by_name = {argument.name: argument for argument in arguments}
 
     def make_call_identity(self, arguments: Mapping[str, Any]) -> str:
         """Return a text that is equal for equal calls: with the defaults, and values as the tool parses them."""
@@ -132,8 +133,23 @@ class ToolSchema:
             values[name] = value.strip() if isinstance(value, str) else value
         if self._model is not None:
             with suppress(Exception):  # a tool's own validator may raise anything
-                values = self._model.model_validate(values).model_dump(mode="json", exclude_unset=True)
+                dumped = self._model.dump(self._model.validate(values))
+                values = {name: dumped.get(name, value) for name, value in values.items()}
         return json.dumps([self.name, self.defaults | values], sort_keys=True, default=str)
+
+    def is_repetition(self, arguments: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
+        """Return True if a proposed call equals an earlier one.
+
+        What was generated for the earlier call, such as a key or a time, doesn't tell them apart.
+        """
+        compared: dict[str, Any] = {}
+        for name, value in earlier.items():
+            argument = self._arguments_by_name.get(name)
+            is_optional = argument is not None and not argument.required
+            is_generated = self._model is not None and is_optional and name not in self.defaults
+            if name in arguments or not is_generated:
+                compared[name] = value
+        return self.make_call_identity(arguments) == self.make_call_identity(compared)
 
     def make_blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
         """Return a blueprint with one decision per argument; `basis` is asked before each value."""
@@ -158,51 +174,109 @@ class ToolSchema:
             if not decision.given:
                 continue
             value = decision.value
-            if argument.schema is None and value is not None:
+            if argument.schema is not None:
+                value = drop_optional_nulls(value, argument.source)
+            elif value is not None:
                 try:
                     value = json.loads(value)
-                except (ValueError, RecursionError) as error:
-                    message = f"the value is not JSON: {error}"
-                    problems[argument.name] = Problem(argument, "invalid", message)
+                except (ValueError, RecursionError):
+                    problems[argument.name] = Problem(argument, "invalid", "the value is not JSON")
                     continue
             arguments[argument.name] = value
         for problem in self.validate(arguments):
             problems.setdefault(problem.argument_name, problem)
         return arguments, list(problems.values())
 
+    def rename(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments under the names that the tool takes; LangChain shows a model the names of fields."""
+        return self._model.rename(arguments) if self._model else dict(arguments)
+
     def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:
         """Return the problems that the tool's own schema finds with arguments, at most one for each of them."""
-        arguments_by_name = {argument.name: argument for argument in self.arguments}
-        # No confirmation question shows an unknown argument, so none may reach the tool, even if its schema is open.
-        errors: list[tuple[str, str]] = []
-        for name in arguments:
-            if name not in arguments_by_name:
-                errors.append((name, f"the tool has no argument {name!r}"))
-        errors += self._find_errors(dict(arguments))
         problems: dict[str, Problem] = {}
-        for name, message in errors:
-            argument = arguments_by_name.get(name)
+        for name, message in self._find_errors(dict(arguments)):
+            argument = self._arguments_by_name.get(name)
             # A required argument that is null has no value, if its schema refuses null.
             is_missing = argument is not None and argument.required and arguments.get(name) is None
-            if is_missing:
+            if is_missing or (argument is not None and name not in arguments):
                 problems.setdefault(name, Problem(argument, "missing"))
             else:
                 problems.setdefault(name, Problem(argument, "invalid", message))
         return list(problems.values())
 
+    def complete(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+        """Return the arguments that the tool itself makes of these, with its defaults, and the problems with them.
+
+        They are what a person agrees to: the tool takes every one of them, and changes none any more.
+        """
+        if problems := self.validate(arguments):
+            return dict(arguments), problems
+        completed = dict(arguments)
+        if self._model is None:
+            for name, default in self.defaults.items():
+                with_default = {name: default} | completed
+                if not self.validate(with_default):
+                    completed = with_default
+            return completed, []
+        try:
+            validated = self._model.validate(arguments)
+            completed = self._model.dump(validated)
+            dropped = self._model.find_dropped(validated)
+            again = self._model.dump(self._model.validate(completed))
+        except Exception as error:  # a tool's own validator may raise anything
+            message = (
+                "this tool's arguments cannot be validated a second time, as its own model gives them back"
+            )
+            _warn_of_failed_check(self.name, error)
+            return dict(arguments), [Problem(None, "invalid", message)]
+        if dropped:
+            message = (
+                f"LangChain does not pass {', '.join(dropped)} to the tool (`exclude`, `serialize_by_alias`)"
+            )
+            return dict(arguments), [Problem(None, "invalid", message)]
+        if not are_same_values(completed, again):
+            message = f"this tool's arguments change each time they are validated: {_describe_change(completed, again)}"
+            return dict(arguments), [Problem(None, "invalid", message)]
+        return completed, self.validate(completed)
+
     def _find_errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield each error of the tool's schema with its argument's name, "" for the call as a whole."""
+        for name, value in arguments.items():
+            # No confirmation question shows an unknown argument, so none may reach the tool, even if its schema is
+            # open.
+            if name not in self._arguments_by_name:
+                yield name, f"the tool has no argument {name!r}"
+            elif problem := find_unstorable(value):
+                yield name, problem
         if self._model is None:
-            yield from find_schema_errors(self._schema, arguments)  # as for tools of MCP servers
+            yield from find_schema_errors(get_json_schema(self.base_tool), arguments)
             return
         try:
-            self._model.model_validate(arguments)
+            self._model.validate(arguments)
         except ValidationError as error:
             for item in error.errors(include_url=False, include_context=False, include_input=False):
                 name = str(item["loc"][0]) if item["loc"] else ""
-                yield name, item["msg"]
+                yield next(iter(self.rename({name: None})), name), item["msg"]
         except Exception as error:  # a tool's own validator may raise anything
-            yield "", f"{type(error).__name__}: {error}"
+            _warn_of_failed_check(self.name, error)
+            yield "", "the tool's own check of these arguments failed"
+
+
+def _describe_change(values: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+    """Return which values are others the second time."""
+    changes: list[str] = []
+    for name, value in values.items():
+        if name not in again or not are_same_values({name: value}, {name: again[name]}):
+            changes.append(f"{name} is {as_json(value)} first, then {as_json(again.get(name))}")
+    return "; ".join(changes)
+
+
+def _warn_of_failed_check(tool: str, error: Exception) -> None:
+    warnings.warn(
+        f"the tool {tool!r} was not called, since its own check of the arguments raised {type(error).__name__}: "
+        f"{error}. A validator refuses a value with ValueError",
+        stacklevel=2,
+    )
 
 
 def name_in_words(name: str) -> str:
@@ -210,38 +284,23 @@ def name_in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()
 
 
-def _find_model(tool: BaseTool) -> type[BaseModel] | None:
-    """Return the model that validates a tool's arguments, or None if its JSON schema does."""
-    full, reduced = _as_model(tool.args_schema), _as_model(tool.tool_call_schema)
-    # LangChain's model without injected arguments has lost the validators. Where nothing is injected, both have the
-    # same fields, and the full one serves.
-    if full and reduced and full.model_fields.keys() == reduced.model_fields.keys():
-        return full
-    return reduced
-
-
-def _as_model(schema: Any) -> type[BaseModel] | None:
-    return schema if isinstance(schema, type) and issubclass(schema, BaseModel) else None
-
-
 def _make_argument(
-    number: int,
-    name: str,
-    schema: Mapping[str, Any],
-    definitions: Mapping[str, Any],
-    is_required: bool,
+    number: int, name: str, schema: Mapping[str, Any], root: Mapping[str, Any], is_required: bool
 ) -> Argument:
+    source: Mapping[str, Any] = schema
     strict_schema: dict[str, Any] | None = None
     with suppress(NotStrict):
-        strict_schema = make_strict_schema(_inline_references(schema, definitions))
+        source = inline_references(schema, root)
+        strict_schema = make_strict_schema(source, optional_as_null=True)
         strict_schema.pop("description", None)
     is_property_name = _PROPERTY_NAME.fullmatch(name) and not hasattr(ARQ, name)
     return Argument(
         name=name,
         property_name=name if is_property_name else f"argument_{number}",
-        type=_describe_type(schema),
+        type=describe_type(schema),
         required=is_required,
         description=str(schema.get("description") or name_in_words(name)),
+        source=source,
         schema=strict_schema,
     )
 
@@ -271,40 +330,3 @@ def _make_decision(schema_json: str, basis: type[ARQ] | None) -> type[ARQ]:
     return create_model(
         f"Decision_{name}", __base__=ArgumentDecision, __doc__=ArgumentDecision.__doc__, value=value
     )
-
-
-def _inline_references(schema: Any, definitions: Mapping[str, Any], parents: tuple[str, ...] = ()) -> Any:
-    """Replace each `$ref` by its definition; `parents` are the names of the definitions around it.
-
-    Raises:
-        NotStrict: A reference is recursive or leads nowhere.
-    """
-    if isinstance(schema, list):
-        return [_inline_references(item, definitions, parents) for item in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    reference = schema.get("$ref")
-    if reference is None:
-        return {key: _inline_references(value, definitions, parents) for key, value in schema.items()}
-    place, _, name = str(reference).rpartition("/")
-    if name in parents or name not in definitions or place not in ("#/$defs", "#/definitions"):
-        raise NotStrict(f"{reference} refers to itself or to nothing")
-    return _inline_references(definitions[name], definitions, (*parents, name))
-
-
-def _describe_type(schema: Any) -> str:
-    """Return a type in words, such as "list of integer or null"."""
-    if not isinstance(schema, Mapping):
-        return "any"
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_describe_type, schema["anyOf"])))
-    if "enum" in schema:
-        return "one of " + ", ".join(map(json.dumps, schema["enum"][:MAX_SHOWN_CHOICES]))
-    if "$ref" in schema:
-        return str(schema["$ref"]).rsplit("/", 1)[-1]
-    kind = schema.get("format") or schema.get("type", "any")
-    if kind == "array" and isinstance(schema.get("items"), Mapping):
-        return f"list of {_describe_type(schema['items'])}"
-    if isinstance(kind, list):
-        return " or ".join(map(str, kind))
-    return str(kind)

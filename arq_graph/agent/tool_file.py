@@ -16,9 +16,9 @@ from typing import Annotated, Any, Self
 from langchain_core.tools import StructuredTool, ToolException
 from pydantic import AfterValidator, JsonValue, RootModel, model_validator
 
+from arq_graph.agent.json_schema import find_schema_errors
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
-from arq_graph.agent.tools import find_schema_errors
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.errors import SpecError, suggestion
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 
+from arq_graph.agent.json_schema import find_schema_flaw, flatten_schema
+from arq_graph.agent.tool_model import get_tool_model
 from arq_graph.errors import SpecError
 
 ToolLike = BaseTool | Callable[..., Any] | str
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")  # those of MCP
 
 # By function, its description when the tool was made, and the tool. Agents that are read from one file share their
 # functions, and worlds of one class their methods, so that each schema is made once.
@@ -43,53 +46,48 @@ def make_tool(value: object) -> BaseTool:
         name = value.__name__
     else:
         raise SpecError(f'must be a LangChain tool, a function or "module:function", but is {value!r:.60}')
-    if not _NAME.fullmatch(name) or is_reserved_name(name):
+    if not _NAME.fullmatch(name):
         raise SpecError(
-            f"is a tool called {name!r}, but names are 1 to 64 of the characters A-Z a-z 0-9 _ . - and none that"
-            ' answers use for something else; give it another with @tool("name")'
+            f"is a tool called {name!r}, but names are 1 to 128 of the characters A-Z a-z 0-9 _ . / -; give it another"
+            ' with @tool("name")'
         )
     try:
         tool = value if isinstance(value, BaseTool) else _make_from_function(value)
         get_argument_schema(tool)
+        flaw = None if get_tool_model(tool) else find_schema_flaw(get_json_schema(tool))
     except Exception as error:
         problem = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
         raise SpecError(
             f"is {name!r}, which cannot be a tool: {problem}. A tool has a docstring, and named, typed arguments: text,"
             " numbers, truth values, lists, enums, Pydantic models or dataclasses"
         ) from error
+    if flaw:
+        warnings.warn(
+            f"the tool {name!r} has a schema that cannot be checked here in full: {flaw}. What is not checked is left "
+            "to the tool itself",
+            stacklevel=2,
+        )
     return tool
 
 
 def get_argument_schema(tool: BaseTool) -> dict[str, Any]:
-    """Return the JSON Schema of the arguments that a model provides, without injected arguments."""
+    """Return the JSON Schema of the arguments that a model provides, without injected arguments.
+
+    `properties` has every argument, by the name that the tool takes as input.
+    """
     if isinstance(tool, Tool) and tool.args_schema is None:
         raise TypeError("it takes one nameless text")
+    model = get_tool_model(tool)
+    if model is None:
+        return flatten_schema(get_json_schema(tool))
+    return model.schema | {"title": tool.name, "description": tool.description}
+
+
+def get_json_schema(tool: BaseTool) -> dict[str, Any]:
+    """Return the schema of a tool that comes with a JSON schema, such as one of an MCP server."""
     schema: Any = tool.tool_call_schema
-    if not isinstance(schema, dict):
-        schema = schema.model_json_schema()
     json_schema: dict[str, Any] = schema
     return json_schema
-
-
-def find_schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Validate arguments by a JSON Schema: yield each invalid argument's name ("" for all of them) and the problem."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-
-    for name in schema.get("required") or ():
-        if name not in arguments:
-            yield name, "it is required"
-    validator_class = validator_for(schema, default=Draft202012Validator)
-    checker = validator_class.FORMAT_CHECKER
-    try:
-        # With an empty registry, a reference to a web address is never fetched.
-        validator = validator_class(schema, registry=Registry(), format_checker=checker)
-        for error in validator.iter_errors(arguments):
-            if error.absolute_path or error.validator != "required":
-                yield str(next(iter(error.absolute_path), "")), error.message
-    except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern
-        yield "", f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
 
 
 def get_function(tool: BaseTool) -> object:

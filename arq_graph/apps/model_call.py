@@ -21,6 +21,7 @@ from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
 from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.strategy import Strategy
+from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.reasoner import ModelLike
 
 if TYPE_CHECKING:
@@ -40,16 +41,21 @@ MAX_MODEL_CALLS = 2
 class _CheckedMessage:
     """A message of the model, and what the gate says to the calls that it proposes.
 
-    `refusals` are the reasons why calls are not made, by their ids.
+    `refusals` are the reasons why calls are not made, and `arguments` those of the calls that are, by their ids.
     """
 
     message: AIMessage
     verdicts: list[ToolVerdict]
     refusals: dict[str | None, str]
+    arguments: dict[str | None, dict[str, Any]]
 
     @property
     def allowed_calls(self) -> list[ToolCall]:
-        return [call for call in self.message.tool_calls if call["id"] not in self.refusals]
+        calls: list[ToolCall] = []
+        for call in self.message.tool_calls:
+            if call["id"] not in self.refusals:
+                calls.append({**call, "args": self.arguments.get(call["id"], call["args"])})
+        return calls
 
     @property
     def calls_to_confirm(self) -> list[ToolVerdict]:
@@ -190,11 +196,7 @@ class ModelCall(Strategy):
     ) -> _CheckedMessage:
         """Have the gate check each call of the model's message; calls of tools that aren't ours pass."""
         message = next((part for part in response.result if isinstance(part, AIMessage)), AIMessage(""))
-        pending_by_identity = {}
-        for pending_call in agreement_outcome.pending.values():
-            identity = self.tools[pending_call.tool].make_call_identity(pending_call.arguments)
-            pending_by_identity[identity] = pending_call
-        checked = _CheckedMessage(message, verdicts=[], refusals={})
+        checked = _CheckedMessage(message, verdicts=[], refusals={}, arguments={})
         for invalid_call in message.invalid_tool_calls:
             checked.refusals[invalid_call["id"]] = f"no JSON: {invalid_call['args']}"
         checked_identities: set[str] = set()
@@ -202,17 +204,21 @@ class ModelCall(Strategy):
             tool = self.tools.get(call["name"])
             if tool is None:
                 continue
-            identity = tool.make_call_identity(call["args"])
+            arguments = tool.rename(call["args"])
+            identity = tool.make_call_identity(arguments)
+            pending = _find_pending_call(tool, arguments, agreement_outcome)
             if identity in checked_identities:
                 reason = "the same call was proposed twice"
-                verdicts = [gate.make_verdict(tool, "declined", call["args"], reason)]
-            elif identity in pending_by_identity:
-                verdicts = gate.recheck_pending_calls([pending_by_identity[identity]])
+                verdicts = [gate.make_verdict(tool, "declined", arguments, reason)]
+            elif pending:
+                verdicts = gate.recheck_pending_calls([pending])
             else:
-                verdicts = gate.check(tool, call["args"], tool.validate(call["args"]))
+                verdicts = gate.check(tool, arguments, tool.validate(arguments))
             checked_identities.add(identity)
             checked.verdicts.extend(verdicts)
-            if verdicts[0].kind != "run":
+            if verdicts[0].kind == "run":
+                checked.arguments[call["id"]] = verdicts[0].arguments
+            else:
                 checked.refusals[call["id"]] = _explain_refusal(verdicts)
         return checked
 
@@ -237,7 +243,8 @@ class ModelCall(Strategy):
         """Return the message without refused calls; beside calls without its text, which nobody has revised."""
         message = checked.message
         drops_text = bool(self.revise) and has_calls
-        if not checked.refusals and not (drops_text and message.text):
+        has_same_calls = checked.allowed_calls == message.tool_calls
+        if has_same_calls and not checked.refusals and not (drops_text and message.text):
             return message
         content: Any = "" if drops_text else message.content
         if isinstance(message.content, list):
@@ -276,6 +283,16 @@ class ModelCall(Strategy):
         }
         update[self.messages_key] = [reply.model_copy(update=changes)]
         return update
+
+
+def _find_pending_call(
+    tool: ToolSchema, arguments: Mapping[str, Any], agreement_outcome: AgreementOutcome
+) -> PendingCall | None:
+    """Return the pending call that a proposed call repeats; None if it repeats none."""
+    for call in agreement_outcome.pending.values():
+        if call.tool == tool.name and tool.is_repetition(arguments, call.arguments):
+            return call
+    return None
 
 
 def _append_rules(prompt: SystemMessage | None, rules: str) -> SystemMessage:

@@ -11,7 +11,7 @@ arguments silently.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -46,12 +46,51 @@ class NotStrict(ValueError):
     """A schema says something that the strict subset cannot express; its arguments are the reason and the path."""
 
 
-def make_strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a JSON schema to the strict subset; raises NotStrict if that cannot express it."""
+def make_strict_schema(schema: Mapping[str, Any], *, optional_as_null: bool = False) -> dict[str, Any]:
+    """Convert a JSON schema to the strict subset; raises NotStrict if that cannot express it.
+
+    With `optional_as_null`, a property that may be left out may be null instead; `drop_optional_nulls` drops that null
+    from an answer.
+    """
     try:
-        return _Conversion(schema).convert_root()
+        return _Conversion(schema, optional_as_null=optional_as_null).convert_root()
     except (AttributeError, TypeError) as error:
         raise NotStrict(f"this is not a JSON schema ({error})", "") from error
+
+
+def drop_optional_nulls(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Drop each null from a value for which the schema, one without references, lets a property be left out."""
+    choices = list(_list_choices(schema))
+    if isinstance(value, list):
+        items = {"anyOf": [choice["items"] for choice in choices if "items" in choice]}
+        return [drop_optional_nulls(item, items) for item in value]
+    if not isinstance(value, dict):
+        return value
+    remaining: dict[str, Any] = {}
+    for name, item in value.items():
+        holders = [choice for choice in choices if name in choice.get("properties", ())]
+        is_optional = bool(holders) and not any(name in _get_required(holder) for holder in holders)
+        if item is not None or not is_optional:
+            properties = {"anyOf": [holder["properties"][name] for holder in holders]}
+            remaining[name] = drop_optional_nulls(item, properties)
+    return remaining
+
+
+def _list_choices(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the schemas of which a value fits one: the schema itself, or the choices of its union."""
+    if not isinstance(schema, Mapping):
+        return
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if not choices:
+        yield schema
+    for choice in choices or ():
+        yield from _list_choices(choice)
+
+
+def _get_required(schema: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of the properties that an object must have."""
+    required = schema.get("required")
+    return required if isinstance(required, list) else ()
 
 
 class AnswerJsonSchema(GenerateJsonSchema):
@@ -77,8 +116,9 @@ def make_schema_generator(form: Form) -> type[AnswerJsonSchema]:
 
 
 class _Conversion:
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, Any], *, optional_as_null: bool) -> None:
         self._schema = schema
+        self._optional_as_null = optional_as_null
         self._sources: Mapping[str, Any] = schema.get("$defs", {})
         self._definitions: dict[str, dict[str, Any]] = {}
 
@@ -170,13 +210,27 @@ class _Conversion:
             property_path = f"{path}.{name}" if path else name
             if not _PROPERTY_NAME.fullmatch(name):
                 raise NotStrict(_NAME, property_path)
-            properties[name] = self._convert(value, property_path)
+            converted = self._convert(value, property_path)
+            if self._optional_as_null and name not in _get_required(schema):
+                converted = _add_null(converted)
+            properties[name] = converted
         return {
             "type": "object",
             "properties": properties,
             "required": list(properties),
             "additionalProperties": False,
         }
+
+
+def _add_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a strict schema that also admits null."""
+    shape = {key: value for key, value in schema.items() if key != "description"}
+    choices = list(shape["anyOf"]) if shape.keys() == {"anyOf"} else [shape]
+    if {"type": "null"} not in choices:
+        choices.append({"type": "null"})
+    if len(choices) == 1:  # null alone
+        return schema
+    return {**_get_description(schema), "anyOf": choices}
 
 
 def _get_description(schema: Mapping[str, Any]) -> dict[str, str]:

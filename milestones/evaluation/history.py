@@ -8,9 +8,9 @@ from typing import Any, Self
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import JsonValue, model_validator
 
+from arq_graph.agent.json_schema import find_schema_errors
 from arq_graph.agent.part import Part
 from arq_graph.agent.spec_errors import Place
-from arq_graph.agent.tools import find_schema_errors
 from arq_graph.milestones.findings import find_tool_mismatches
 from arq_graph.milestones.tool_schemas import Schemas
 from arq_graph.milestones.users.user_spec import Text

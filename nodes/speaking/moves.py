@@ -202,7 +202,7 @@ def check_call(
         objections.append(Objection(path, HALF_SAID, is_blocking=False))
     return ProposedMove(
         tool.name,
-        PlannedCall(tool=tool.name, arguments=arguments),
+        PlannedCall(tool=tool.name, arguments=verdicts[0].arguments),
         kind="act",
         objections=tuple(objections),
         verdicts=tuple(verdicts),

@@ -51,8 +51,8 @@ def another_get_order(order_id: str) -> str:
     return order_id
 
 
-@tool("json")
-def named_like_a_method(order_id: str) -> str:
+@tool("get order")
+def with_space(order_id: str) -> str:
     """Look an order up."""
     return order_id
 
@@ -146,7 +146,7 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         (opaque, "'opaque', which cannot be a tool: .* A tool has a docstring, and named, typed"),
         (partial(get_order, "17"), "but is functools.partial"),
         (Tool(name="t", func=str, description="d"), "'t', .*: it takes one nameless text"),
-        (named_like_a_method, "called 'json', but names are"),
+        (with_space, "called 'get order', but names are"),
         ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
         ("orders.get", 'must be "module:function" or "file.yaml:name", but is \'orders.get\''),
         ("shop/orders.py:get", "names the module 'shop/orders.py', which is not on Python's search path"),

@@ -208,7 +208,8 @@ def test_the_question_goes_out_as_an_event_and_a_button_returns_its_id(tools_des
     input = {"messages": [HumanMessage("Please cancel A-1.")]}
     *_, sent, confirmation = tools_desk.app.stream(input, THREAD, stream_mode="custom")
     assert (sent.type, confirmation.type) == ("reply_sent", "confirmation_asked")
-    assert (confirmation.question, confirmation.calls[0].arguments) == (QUESTION, {"order_id": "A-1"})
+    arguments = {"order_id": "A-1", "refund": True}
+    assert (confirmation.question, confirmation.calls[0].arguments) == (QUESTION, arguments)
     tools_desk.send(confirmation.id)
     tools_desk.press("another-id")
     assert tools_desk.ran == []
