@@ -26,6 +26,7 @@ from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
 from arq_graph.nodes.confirmation import format_question, merge_agreements
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.reasoning.sections import as_json
 from arq_graph.reasoning.tool_calls import PlacedCall
 
 
@@ -122,10 +123,16 @@ class CallApprover(Node):
         if edited is None or edited.name != name:
             example = f'{{"name": "{name}", "args": {{…}}}}'
             return f'"edit" needs "edited_action": {example}; it may change no more than args'
-        problems = []
-        for problem in self._tools[name].validate(edited.args):
-            problems.append(f"{problem.argument_name or 'args'}: {problem.message or problem.kind}")
-        return "; ".join(problems) or None
+        completed, problems = self._tools[name].complete(edited.args)
+        reasons: list[str] = []
+        for problem in problems:
+            reasons.append(f"{problem.argument_name or 'args'}: {problem.message or problem.kind}")
+        for argument, value in edited.args.items():
+            if not problems and str(completed.get(argument)) != str(value):
+                reasons.append(
+                    f"{argument}: the tool makes {as_json(completed.get(argument))} of it; give that value"
+                )
+        return "; ".join(reasons) or None
 
     def _apply_decisions(
         self, state: StateView, placed_calls: Sequence[PlacedCall], decisions: Sequence[Decision]
@@ -148,7 +155,7 @@ class CallApprover(Node):
                 continue
             arguments = call["args"]
             if decision.type == "edit" and decision.edited_action:
-                arguments = decision.edited_action.args
+                arguments, _ = self._tools[call["name"]].complete(decision.edited_action.args)
                 edited_arguments[placed_call.position] = arguments
             agreed_call = PendingCall(
                 tool=call["name"], arguments=arguments, tool_call_id=call["id"], message_id=message.id

@@ -24,7 +24,13 @@ from langchain_core.tools import BaseTool
 from pydantic import ValidationError, WithJsonSchema, create_model
 
 from arq_graph.agent.json_schema import describe_type, find_schema_errors, inline_references
-from arq_graph.agent.tool_model import ToolModel, are_same_values, find_unstorable, get_tool_model
+from arq_graph.agent.tool_model import (
+    ToolModel,
+    are_same_values,
+    find_overwritten_names,
+    find_unstorable,
+    get_tool_model,
+)
 from arq_graph.agent.tools import get_argument_schema, get_json_schema
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
 from arq_graph.reasoning.schema import NotStrict, drop_optional_nulls, make_strict_schema
@@ -212,30 +218,32 @@ class ToolSchema:
         if problems := self.validate(arguments):
             return dict(arguments), problems
         completed = dict(arguments)
+        overwritten = find_overwritten_names(self.base_tool)
         if self._model is None:
             for name, default in self.defaults.items():
                 with_default = {name: default} | completed
                 if not self.validate(with_default):
                     completed = with_default
-            return completed, []
-        try:
-            validated = self._model.validate(arguments)
-            completed = self._model.dump(validated)
-            dropped = self._model.find_dropped(validated)
-            again = self._model.dump(self._model.validate(completed))
-        except Exception as error:  # a tool's own validator may raise anything
+            again = completed
+            excluded = [name for name in overwritten if name in completed]
+        else:
+            try:
+                validated = self._model.validate(arguments)
+                completed = self._model.dump(validated)
+                excluded = self._model.find_excluded(validated, overwritten)
+                again = self._model.dump(self._model.validate(completed))
+            except Exception as error:  # a tool's own validator may raise anything
+                _warn_of_failed_check(self.name, error)
+                message = "this tool's arguments cannot be validated a second time, as its own model gives them back"
+                return dict(arguments), [Problem(None, "invalid", message)]
+        if excluded:
             message = (
-                "this tool's arguments cannot be validated a second time, as its own model gives them back"
-            )
-            _warn_of_failed_check(self.name, error)
-            return dict(arguments), [Problem(None, "invalid", message)]
-        if dropped:
-            message = (
-                f"LangChain does not pass {', '.join(dropped)} to the tool (`exclude`, `serialize_by_alias`)"
+                f"LangChain does not pass {', '.join(excluded)} to the tool; rename it, or do not exclude it"
             )
             return dict(arguments), [Problem(None, "invalid", message)]
         if not are_same_values(completed, again):
-            message = f"this tool's arguments change each time they are validated: {_describe_change(completed, again)}"
+            change = _describe_change(completed, again)
+            message = f"this tool's arguments change each time they are validated: {change}"
             return dict(arguments), [Problem(None, "invalid", message)]
         return completed, self.validate(completed)
 

@@ -6,6 +6,7 @@ and validators. Asking, showing and running use this view instead.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Collection, Mapping
@@ -27,6 +28,9 @@ from pydantic_core import to_jsonable_python
 
 from arq_graph.agent.json_schema import flatten_schema
 from arq_graph.reasoning.sections import clean
+
+MAX_DEPTH = 100
+"""How deep lists and objects in a value may be nested."""
 
 _VARIADIC = ("args", "kwargs")
 """Names of the fields that LangChain makes of `*args` and `**kwargs`; without a value it doesn't pass them."""
@@ -91,10 +95,24 @@ class ToolModel:
                 values[input_name] = _dump(value, dumped.get(name, value))
         return values
 
-    def find_dropped(self, validated: BaseModel) -> list[str]:
-        """Return the input names of the arguments that LangChain would not pass to the tool."""
-        passed = validated.model_dump(warnings=False)  # as `BaseTool._parse_input` does
+    def find_excluded(self, validated: BaseModel, overwritten: Collection[str]) -> list[str]:
+        """Return the input names of the arguments that LangChain would not pass to the tool.
+
+        They are fields that a dump leaves out, and those of the `overwritten` names.
+        """
+        passed = validated.model_dump(warnings=False).keys() - set(
+            overwritten
+        )  # as `BaseTool._parse_input` does
         return [input_name for name, input_name in self.input_names.items() if name not in passed]
+
+
+def find_overwritten_names(tool: BaseTool) -> list[str]:
+    """Return the names under which LangChain passes something of its own to a tool, in place of an argument."""
+    names: list[str] = []
+    for name, parameter in inspect.signature(tool._run).parameters.items():
+        if name == "run_manager" or "RunnableConfig" in str(parameter.annotation):
+            names.append(name)
+    return names
 
 
 def get_tool_model(tool: BaseTool) -> ToolModel | None:
@@ -130,15 +148,10 @@ def are_same_values(arguments: Mapping[str, Any], others: Mapping[str, Any]) -> 
     return json.dumps(arguments, sort_keys=True) == json.dumps(others, sort_keys=True)
 
 
-def find_unstorable(value: Any) -> str | None:
+def find_unstorable(value: Any, depth: int = 0) -> str | None:
     """Return why a value of JSON cannot be stored with a conversation; None if it can."""
-    try:
-        return _find_unstorable(value)
-    except RecursionError:
+    if depth > MAX_DEPTH:
         return "it is nested too deeply"
-
-
-def _find_unstorable(value: Any) -> str | None:
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return "it is an integer of more than 64 bits"
     if isinstance(value, float) and not math.isfinite(value):
@@ -151,7 +164,7 @@ def _find_unstorable(value: Any) -> str | None:
     elif isinstance(value, dict):
         parts = [*value, *value.values()]
     for part in parts:
-        if problem := _find_unstorable(part):
+        if problem := find_unstorable(part, depth + 1):
             return problem
     return None
 

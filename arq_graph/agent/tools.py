@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from arq_graph.agent.json_schema import find_schema_flaw, flatten_schema
-from arq_graph.agent.tool_model import get_tool_model
+from arq_graph.agent.tool_model import find_overwritten_names, get_tool_model
 from arq_graph.errors import SpecError
 
 ToolLike = BaseTool | Callable[..., Any] | str
@@ -53,21 +53,33 @@ def make_tool(value: object) -> BaseTool:
         )
     try:
         tool = value if isinstance(value, BaseTool) else _make_from_function(value)
-        get_argument_schema(tool)
-        flaw = None if get_tool_model(tool) else find_schema_flaw(get_json_schema(tool))
+        schema = get_argument_schema(tool)
     except Exception as error:
         problem = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
         raise SpecError(
             f"is {name!r}, which cannot be a tool: {problem}. A tool has a docstring, and named, typed arguments: text,"
             " numbers, truth values, lists, enums, Pydantic models or dataclasses"
         ) from error
+    _warn_of_flaws(tool, schema)
+    return tool
+
+
+def _warn_of_flaws(tool: BaseTool, schema: Mapping[str, Any]) -> None:
+    """Warn whoever lists a tool about what nobody would notice when it is called."""
+    flaw = None if get_tool_model(tool) else find_schema_flaw(get_json_schema(tool))
     if flaw:
         warnings.warn(
-            f"the tool {name!r} has a schema that cannot be checked here in full: {flaw}. What is not checked is left "
-            "to the tool itself",
-            stacklevel=2,
+            f"the tool {tool.name!r} has a schema that cannot be checked here in full: {flaw}. What is not checked is "
+            "left to the tool itself",
+            stacklevel=3,
         )
-    return tool
+    overwritten = [name for name in find_overwritten_names(tool) if name in schema["properties"]]
+    if overwritten:
+        warnings.warn(
+            f"the tool {tool.name!r} never gets its argument {overwritten[0]!r}, since LangChain passes something of "
+            "its own under that name. Give the argument another name",
+            stacklevel=3,
+        )
 
 
 def get_argument_schema(tool: BaseTool) -> dict[str, Any]:
