@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -142,8 +141,13 @@ class _Parser:
 
     def _add_texts_and_calls(self, parts: Sequence[str | CallPart], speaker: Any, step: Any) -> None:
         """Add the text of a message, or what stands between two results in it, and then its calls."""
-        calls = [_parse_call(part, step) for part in parts if isinstance(part, CallPart)]
-        texts = [part for part in parts if isinstance(part, str)]
+        texts: list[str] = []
+        calls: list[Call] = []
+        for part in parts:
+            if isinstance(part, str):
+                texts.append(part)
+            else:
+                calls.append(_parse_call(part, step))
         if speaker != "agent":
             # Not the agent's calls: simulated users may have tools of their own.
             texts.extend(call.text for call in calls)
@@ -222,8 +226,8 @@ def _read_message(fields: Mapping[str, Any], speaker: str, place: str) -> Iterat
 
 
 def _check_keys(fields: Mapping[str, Any], place: str) -> None:
-    for key in fields.keys() - _KNOWN_KEYS:
-        if may_hold_call(fields[key]):
+    for key, value in fields.items():
+        if key not in _KNOWN_KEYS and may_hold_call(value):
             raise InputError(
                 f"{place}: the key {key!r} isn't known and may hold a tool call. Remove it if it holds none; "
                 f"else bring the calls into `tool_calls`"
@@ -247,8 +251,8 @@ def _read_tool_message(fields: Mapping[str, Any], place: str) -> Iterator[Part]:
         if not has_result(fields):
             raise InputError(f"{place} has no result: it has none of the keys content, parts, output, result")
         result = read_result(fields)
-        tool = get_first(fields, ("name", "function"))
-        results.append(replace(result, id=get_first(fields, _CALL_IDS), tool=tool))
+        id, tool = get_first(fields, _CALL_IDS), get_first(fields, ("name", "function"))
+        results.append(ResultPart(result.content, id, tool, result.failed))
     yield from results
 
 

@@ -172,7 +172,7 @@ def _read_call(type: str, fields: Mapping[str, Any]) -> Iterator[Part]:
 
 def has_result(fields: Mapping[str, Any]) -> bool:
     """Return whether a block or a tool's message has a result, be it empty."""
-    return any(key in fields for key in _RESULTS + _ERRORS) or fields.keys() <= _MAY_STAND_ALONE
+    return not fields.keys().isdisjoint(_RESULTS + _ERRORS) or fields.keys() <= _MAY_STAND_ALONE
 
 
 def read_result(block: Any) -> ResultPart:
@@ -193,9 +193,9 @@ def read_result(block: Any) -> ResultPart:
 
 def _is_failed(fields: Mapping[str, Any]) -> bool:
     """Return whether a result's own fields mark it as an error: a status, a flag, or an error's text or object."""
-    statuses = (fields.get("status"), fields.get("state"), fields.get("type"))
-    if any(status in _FAILED for status in statuses):
-        return True
+    for key in ("status", "state", "type"):
+        if fields.get(key) in _FAILED:
+            return True
     if fields.get("is_error") is True or fields.get("isError") is True or fields.get("successful") is False:
         return True
     return bool(get_first(fields, _ERRORS))
@@ -203,6 +203,8 @@ def _is_failed(fields: Mapping[str, Any]) -> bool:
 
 def may_hold_call(value: Any, depth: int = 0) -> bool:
     """Return whether a value that nothing reads may hold a call or a result: a name with arguments, or a call's id."""
+    if value is None or isinstance(value, str | int | float):
+        return False
     if depth > _MAX_DEPTH:
         return True
     if isinstance(value, list | tuple):
