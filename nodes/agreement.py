@@ -22,7 +22,13 @@ from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.errors import describe_error
 from arq_graph.nodes.blueprint_node import Callback, QuestionBatch
 from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
-from arq_graph.nodes.confirmation import QUESTION_ID, make_call, merge_agreements
+from arq_graph.nodes.confirmation import (
+    HOW_TO_AGREE,
+    QUESTION_ID,
+    make_call,
+    merge_agreements,
+    warn_of_forgotten_questions,
+)
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import make_agent_message, read_note
@@ -128,6 +134,19 @@ def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
         )
 
 
+def _is_question_forgotten(gate: Gate) -> bool:
+    """Return True if the last reply asks for a yes, as its words alone show: a client sent it without its metadata."""
+    agent_messages = [message for message in gate.state.messages if isinstance(message, AIMessage)]
+    if not agent_messages or gate.state.read_records_of_name("agreements", Agreement):
+        return False
+    ways_to_agree = [HOW_TO_AGREE]
+    for confirmation in gate.agent.confirm.values():
+        if confirmation.reply:
+            ways_to_agree.append(confirmation.reply)
+    has_note = bool(read_note(agent_messages[-1], QUESTION_ID))
+    return agent_messages[-1].text.endswith(tuple(ways_to_agree)) and not has_note
+
+
 @dataclass(frozen=True)
 class AgreementOutcome:
     """The outcome of the open question, once the customer has answered.
@@ -165,6 +184,8 @@ def resolve_agreement(
     """
     answered_question = find_answered_question(gate.state)
     if answered_question is None:
+        if _is_question_forgotten(gate):
+            warn_of_forgotten_questions(gate.agent)
         return AgreementOutcome()
     agreement, answers = answered_question
     if agreement.specification not in ("", gate.state.specification):

@@ -16,7 +16,7 @@ from langgraph.config import get_stream_writer
 from pydantic import ValidationError
 
 from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict, VerdictKind
-from arq_graph.errors import StateError, describe_first_error
+from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
 from arq_graph.nodes.messages import format_message_name, iterate_back_to_customer
 from arq_graph.reasoning.conversation import Conversation
@@ -87,6 +87,14 @@ class StateView:
             raise StateError(
                 f"channel {self.messages_key!r} holds something that isn't a message: {error}"
             ) from error
+
+    def require_message(self) -> None:
+        """Raise InputError if there is no message to answer."""
+        if not self.messages:
+            raise InputError(
+                f"channel {self.messages_key!r} has no message to answer: give at least one, such as "
+                '("user", "Hello")'
+            )
 
     @cached_property
     def conversation(self) -> Conversation:

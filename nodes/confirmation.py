@@ -8,6 +8,7 @@ A strategy leaves each such call as a verdict of the kind `confirm`. The node th
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 import regex  # type: ignore[import-untyped]
 from langchain_core.messages import AIMessage, ToolCall
+from langgraph.config import get_config
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
@@ -25,6 +27,8 @@ from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.tool_arguments import ToolSchema, name_in_words
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.sections import INVISIBLE, split_words
+
+_CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's key for it in a run's config
 
 QUESTION_ID = "asks_for_a_yes"
 """Key of a message's `response_metadata`: the id of the question that it ends with, by the agent's name."""
@@ -59,6 +63,39 @@ class Reply:
     event: ConfirmationAsked | None = None
 
 
+def has_no_checkpointer() -> bool:
+    """Return True if this runs in a graph whose state nobody stores; outside a graph the caller holds it."""
+    return _get_configurable().get(_CHECKPOINTER, True) is None
+
+
+def is_forgetful_subgraph() -> bool:
+    """Return True if this runs in a graph inside another one that begins each turn with an empty state.
+
+    The namespace of such a graph names the task that runs it; that of a graph with `checkpointer=True` only its node.
+    """
+    *outer_names, _ = _get_configurable().get("checkpoint_ns", "").split("|")
+    return any(":" in name for name in outer_names)
+
+
+def warn_of_forgotten_questions(agent: Agent) -> None:
+    """Warn whoever wires the graph that no answer to a confirmation question can count."""
+    tools = ", ".join(sorted(agent.get_confirmed_tools("customer")))
+    warnings.warn(
+        f"agent {agent.name!r} asks the customer before it calls {tools or 'a tool'}, but nothing keeps its state "
+        "until the answer, so it would ask for ever. Compile the graph with a checkpointer and run each conversation "
+        "under a thread_id of its own; a graph inside another one, as a node or a tool, with checkpointer=True. The "
+        "messages alone are not enough: a caller without a checkpointer has to send the channel `agreements` back, too",
+        stacklevel=1,  # one place, so that Python warns once and not in every turn
+    )
+
+
+def _get_configurable() -> Mapping[str, Any]:
+    try:
+        return get_config().get("configurable", {})
+    except RuntimeError:  # outside a graph
+        return {}
+
+
 def make_reply(
     agent: Agent,
     state: StateView,
@@ -74,6 +111,8 @@ def make_reply(
     message = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
     if not to_confirm:
         return Reply(message)
+    if has_no_checkpointer() and not state.is_speculative:
+        warn_of_forgotten_questions(agent)
     question = format_question(agent, to_confirm)
     pending_calls: list[PendingCall] = []
     for verdict in to_confirm:

@@ -118,6 +118,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     def steps(self, state: StateView) -> NodeSteps:
         """Write the reply of this turn."""
+        state.require_message()
         if state.conversation.unreadable_line:
             reply = self.make_unreadable_reply(state)
             revision = Revision(turn=state.turn_id, content=reply.text, sent=True)

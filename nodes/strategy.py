@@ -45,7 +45,7 @@ class Strategy(AgentNode[ARQ]):
         "variables",
     )
     default_temperature = 0.05
-    draft = True
+    leaves_draft = True
     """Whether another node sends the reply, as `MessageReviser` does."""
 
     def __init__(
@@ -62,8 +62,9 @@ class Strategy(AgentNode[ARQ]):
 
     def steps(self, state: StateView) -> NodeSteps:
         """Make the call that the customer has agreed to; without one, decide."""
+        state.require_message()
         if state.conversation.unreadable_line:
-            replies = [] if self.draft else [self.make_unreadable_reply(state)]
+            replies = [] if self.leaves_draft else [self.make_unreadable_reply(state)]
             return self.make_update(Gate(self.agent, state, self.tools), (), replies)
         gate = yield from self.make_gate(state)
         agreement_outcome = yield from resolve_agreement(gate, self.agrees)

@@ -19,6 +19,7 @@ from arq_graph.errors import InputError
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
+from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_forgotten_questions
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import guarded_tools, route_calls
@@ -73,7 +74,7 @@ class TurnGraph:
         compile_options["name"] = self._options.get("name") or self._agent.name
         app = self._builder.compile(**compile_options)
         if self._options.get("input_schema") is None:
-            _guard_variables(app, self._settable_variables)
+            _guard_input(app, self._agent, self._settable_variables)
         return app
 
     def add_reply(self, reviser: BlueprintNode[Any]) -> None:
@@ -198,16 +199,37 @@ class TurnGraph:
 
 
 def collect_channels(state_schema: type[Any]) -> dict[str, Any]:
-    """Return the channels of a state besides the messages, with their types."""
+    """Return the channels of a state besides the messages, with their types.
+
+    Raises:
+        InputError: The state lacks channels that an agent needs, or its messages would replace each other.
+    """
     channels = get_type_hints(state_schema, include_extras=True)
-    del channels["messages"]
+    missing = [name for name in get_type_hints(AgentState) if name not in channels]
+    if missing:
+        raise InputError(
+            f"state_schema={state_schema.__name__} lacks the channels {', '.join(missing)}, without which an agent "
+            "forgets what it has concluded: make it a subclass of arq_graph.AgentState"
+        )
+    reducers = getattr(channels.pop("messages"), "__metadata__", ())
+    if not any(map(callable, reducers)):
+        raise InputError(
+            f"state_schema={state_schema.__name__} has messages without a reducer, so that each new one would replace "
+            "all before: write messages: Annotated[list[AnyMessage], add_messages], or leave the line out"
+        )
     return channels
 
 
-def _guard_variables(app: CompiledStateGraph[Any, Any, Any, Any], settable: Sequence[str]) -> None:
-    """Have the app refuse an input that sets other variables."""
+def _guard_input(app: CompiledStateGraph[Any, Any, Any, Any], agent: Agent, settable: Sequence[str]) -> None:
+    """Have the app refuse an empty input, or one that sets other variables."""
 
     def check_input(input: Any) -> Any:
+        if isinstance(input, Mapping) and not any(input.values()):
+            raise InputError(
+                'the input is empty: give it a message to answer, such as {"messages": [("user", "Hello")]}'
+            )
+        if agent.get_confirmed_tools("customer") and is_forgetful_subgraph():
+            warn_of_forgotten_questions(agent)
         variables = input.get("variables") if isinstance(input, Mapping) else None
         if not isinstance(variables, Mapping | None):
             raise InputError(f"`variables` must be a mapping of names to values, but is {variables!r:.60}")

@@ -78,7 +78,7 @@ class ModelCall(Strategy):
 
     module = "agent"
     prompt_name = "agent_model"
-    draft = False
+    leaves_draft = False
 
     request: ModelRequest[Any]
     ask_model: Callable[[bool, ModelRequest[Any]], Any]
