@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.nodes.judgement_schema import Application, GuidelineJudgement
+from arq_graph.agent.guideline import Guideline
+from arq_graph.nodes.judgement_schema import Application, choose_judgement
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.tool_caller import make_tool_blueprint
@@ -90,8 +91,9 @@ _SEGMENT = (
 )
 
 
-def _judgement() -> GuidelineJudgement:
-    return GuidelineJudgement(
+def _judgement() -> Any:
+    judgement: Any = choose_judgement(Guideline("a condition", "an action"))
+    return judgement(
         condition="a client asks for a drink",
         condition_application_rationale="The client asks for a coffee in the last message.",
         condition_applies="yes",
@@ -112,7 +114,6 @@ def _judgement() -> GuidelineJudgement:
 
 def _judgement_by_the_paper() -> Any:
     ours = _judgement()
-    assert ours.application is not None
     segment, explanation = _SEGMENT
     return {
         "guideline_id": "G1",

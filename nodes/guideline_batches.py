@@ -25,16 +25,19 @@ class Batch:
         guidelines: Sequence[Guideline],
         judgement: type[Judgement],
         render_head: Callable[..., str],
+        *,
+        has_tools: bool,
     ) -> None:
         self.name = name
         self.guidelines = guidelines
         self._judgement = judgement
         self._render_head = render_head
+        self._has_tools = has_tools
 
     @cached_property
     def blueprint(self) -> type[ARQ]:
         """The blueprint that asks about each guideline."""
-        return make_batch_blueprint(self.guidelines, self._judgement)
+        return make_batch_blueprint(self.guidelines, self._judgement, has_tools=self._has_tools)
 
     @cached_property
     def head(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 from langchain_core.embeddings import Embeddings
 
@@ -37,7 +37,10 @@ from arq_graph.reasoning.reasoner import ModelLike
 
 KeepMatches = Literal["all", "active"]
 
-_GUIDELINE_WITH_ALL_QUERIES = Guideline("a condition", "an action", id="a")
+_GUIDELINES_WITH_ALL_QUERIES = (
+    Guideline("a condition", "an action", id="a"),
+    Guideline("a condition", "an action", id="b"),
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
     module = "matcher"
     prompt_name = "guideline_matcher"
     agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
+    example_options: ClassVar[Mapping[str, Any]] = {"has_tools": True}
     default_temperature = 0.15
 
     def __init__(
@@ -113,7 +117,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
         blueprint: type[ARQ] | None = None
         if judgement is not Judgement:
-            blueprint = make_batch_blueprint([_GUIDELINE_WITH_ALL_QUERIES], judgement)
+            blueprint = make_batch_blueprint(_GUIDELINES_WITH_ALL_QUERIES, judgement)
         super().__init__(model, agent, blueprint, **settings)
         self.keep_matches: KeepMatches = require_choice("keep_matches", keep_matches, KeepMatches)
         if embeddings is not None and max_judged is None:
@@ -124,16 +128,16 @@ class GuidelineMatcher(AgentNode[ARQ]):
         render_head = partial(self.render_head, tools=list(agent.toolbox))
         self.batches: list[Batch] = []
         for number, group in enumerate(groups, start=1):
-            batch = Batch(f"batch-{number}", group, judgement, render_head)
+            batch = Batch(f"batch-{number}", group, judgement, render_head, has_tools=bool(agent.toolbox))
             self.batches.append(batch)
             # With a preselection, a batch is prepared when it is first asked; the first one shows that it can be.
             if self._preselection is None or number == 1:
                 batch.prepare()
 
     @staticmethod
-    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
-        """Return the blueprint of a worked example, which doesn't depend on tools."""
-        return make_batch_blueprint([_GUIDELINE_WITH_ALL_QUERIES])
+    def make_blueprint(_: Sequence[ToolSchema], *, has_tools: bool = False) -> type[ARQ]:
+        """Return the blueprint of a worked example, in which two guidelines are judged."""
+        return make_batch_blueprint(_GUIDELINES_WITH_ALL_QUERIES, has_tools=has_tools)
 
     def steps(self, state: StateView) -> NodeSteps:
         """Judge what is left to judge in this turn."""
@@ -251,6 +255,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             "unfinished": [id for id in ids if id in inputs.awaiting_answer],
         }
         sections = self.describe_turn(inputs.state, {"judge": ids}, optional)
+        sections["is_whole_batch"] = len(ids) == len(batch.guidelines)
         prompt = self.build_prompt(conversation, sections, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 

@@ -3,7 +3,8 @@
 The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
 longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
 to a condition, "not known yet", and the query that asks whether a tool's result could change the answer. The queries
-are short, since the schema is sent with each call and the prompt explains them at length.
+are short, since the schema is sent with each call and the prompt explains them at length: it says once that a query
+that begins with "If" is answered with null where that is not so.
 """
 
 from __future__ import annotations
@@ -11,29 +12,36 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import create_model
+from pydantic import ModelWrapValidatorHandler, create_model, model_validator
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+
+VERBATIM_WORDS = 30
+"""The length up to which a condition or an action is repeated word for word."""
+
+_VERBATIM = f"Verbatim; in short if over {VERBATIM_WORDS} words."
+
+_OPTIONAL_KEYS = ("should_apply", "could_a_tool_change_that")
 
 
 class Continuity(ARQ, ABC, defer_build=True):
     """The query about the continuity of an action, asked before anything else about it."""
 
-    action: str = reinstate("Verbatim.")
-    guideline_is_continuous: bool = query("Is any part of it?")
+    action: str = reinstate(_VERBATIM)
+    guideline_is_continuous: bool = query("Is any part continuous?")
 
 
 class OneTimeApplication(ARQ, defer_build=True):
     """Its action."""
 
-    action: str = reinstate("Verbatim.")
+    action: str = reinstate(_VERBATIM)
     guideline_previously_applied_rationale: list[str] = query(
-        "Each part IN CAPITALS: was it done? Empty if continuous.", max_length=12
+        "Each part IN CAPITALS: was it done? [] if continuous.", max_length=12
     )
-    new_or_subtly_different_context: str | None = query("If done: what is new since then?")
+    new_or_subtly_different_context: str | None = query("If done, and something is new since then: what?")
     guideline_previously_applied: Literal["no", "partially", "fully"] | None = query(
         "If not continuous: was it done?", when=lambda answer: not answer.is_continuous
     )
@@ -41,7 +49,7 @@ class OneTimeApplication(ARQ, defer_build=True):
         "If partially.", when=lambda answer: answer.guideline_previously_applied == "partially"
     )
     guideline_should_reapply: bool | None = respond(
-        "If done, fully or partially: is it due again?",
+        "If fully or partially: is it, or its missing part, due again?",
         when=lambda answer: answer.guideline_previously_applied in ("partially", "fully"),
     )
 
@@ -77,78 +85,120 @@ class Judgement(ARQ, defer_build=True):
     """
 
     score: int = respond("1 to 10.", ge=1, le=10)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _ignore_unasked_keys(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Ignore what isn't asked about every guideline: an endpoint may answer it all the same."""
+        if isinstance(value, dict):
+            unasked = [key for key in _OPTIONAL_KEYS if key not in cls.model_fields]
+            value = {key: answer for key, answer in value.items() if key not in unasked}
+        return handler(value)
+
+
+class DueJudgement(Judgement, defer_build=True):
+    """A guideline with an action."""
+
     should_apply: bool = respond("Is the action due?")
 
 
-class ConditionJudgement(Judgement):
+class ConditionJudgement(Judgement, defer_build=True):
     """A guideline."""
 
-    condition: str = reinstate("Verbatim.")
-    condition_application_rationale: str = query("Why it holds, or not, or what would decide it.")
+    condition: str = reinstate(_VERBATIM)
+    condition_application_rationale: str = query("Why it holds, or not, or what decides it.")
     condition_applies: Literal["no", "yes", "not_known_yet"] = query("Does it hold?")
-    could_a_tool_change_that: bool = query("Could a tool's result in this turn make it true (anew)?")
 
 
-class OneTimeJudgement(ConditionJudgement):
+class ToolSensitivity(ConditionJudgement):
+    """The query about the tools of an agent that has some."""
+
+    could_a_tool_change_that: bool = query("Could a tool's result later in this turn make it true (anew)?")
+
+
+class ObservationJudgement(ConditionJudgement):
+    """An observation."""
+
+
+class ContinuousJudgement(ConditionJudgement, DueJudgement):
+    """A guideline."""
+
+
+class OneTimeJudgement(ContinuousJudgement):
     """A guideline."""
 
     application: OneTimeApplication | None = query("If it holds.")
 
 
-class GuidelineJudgement(ConditionJudgement):
+class GuidelineJudgement(ContinuousJudgement):
     """A guideline."""
 
     application: Application | None = query("If it holds.")
 
 
-class OneTimeActionJudgement(Judgement):
+class OneTimeActionJudgement(DueJudgement):
     """A guideline whose condition holds."""
 
     application: OneTimeApplication = query("The action.")
+    score: int = respond("10: the condition holds.", ge=1, le=10)
 
 
-class ActionJudgement(Judgement):
+class ActionJudgement(DueJudgement):
     """A guideline whose condition holds."""
 
     application: Application = query("The action.")
+    score: int = respond("10: the condition holds.", ge=1, le=10)
 
 
-# The blueprint by what is known of a guideline:
+# The blueprint by what is known of a guideline; that of an observation, which has no action, is ObservationJudgement:
 #
-# condition is judged by | continuity is asked | action isn't continuous | action is continuous, or there is none
-# -----------------------|---------------------|-------------------------|---------------------------------------
-# the model              | GuidelineJudgement  | OneTimeJudgement        | ConditionJudgement
+# condition is judged by | continuity is asked | action isn't continuous | action is continuous
+# -----------------------|---------------------|-------------------------|---------------------
+# the model              | GuidelineJudgement  | OneTimeJudgement        | ContinuousJudgement
 # code                   | ActionJudgement     | OneTimeActionJudgement  | (isn't asked about)
-def choose_judgement(guideline: Guideline, custom: type[Judgement] = Judgement) -> type[Judgement]:
+def choose_judgement(
+    guideline: Guideline, custom: type[Judgement] = Judgement, *, has_tools: bool = True
+) -> type[Judgement]:
     """Return the blueprint that asks only what isn't known about a guideline, and the queries of a custom one.
 
     Code knows a condition that is a function or always true, and the designer may say whether the action is
-    continuous. Of an observation, which has no action, only the condition is judged.
+    continuous. Of an observation, which has no action, only the condition is judged. Whether a tool could change
+    the answer is asked only if the agent has tools.
     """
     is_continuity_known = guideline.continuous is not None
     shipped: type[Judgement]
     if not isinstance(guideline.condition, str):
         shipped = OneTimeActionJudgement if is_continuity_known else ActionJudgement
-    elif guideline.action is None or guideline.continuous:
-        shipped = ConditionJudgement
+    elif guideline.action is None:
+        shipped = ObservationJudgement
+    elif guideline.continuous:
+        shipped = ContinuousJudgement
     else:
         shipped = OneTimeJudgement if is_continuity_known else GuidelineJudgement
-    return _add_queries(custom, shipped)
+    return _add_queries(custom, shipped, has_tools)
 
 
 @cache
-def _add_queries(custom: type[Judgement], shipped: type[Judgement]) -> type[Judgement]:
-    """Add the queries of a custom judgement to a shipped one, unless it's for guidelines that the model judges only."""
-    if custom in (Judgement, ConditionJudgement):
+def _add_queries(custom: type[Judgement], shipped: type[Judgement], has_tools: bool) -> type[Judgement]:
+    """Add to a shipped judgement the query about tools and those of a custom one, where they are about it."""
+    is_about_condition = issubclass(shipped, ConditionJudgement)
+    bases: list[type[Judgement]] = [shipped]
+    if has_tools and is_about_condition:
+        bases.append(ToolSensitivity)
+    is_custom = custom not in (Judgement, ConditionJudgement)
+    if is_custom and (is_about_condition or not issubclass(custom, ConditionJudgement)):
+        bases.insert(0, custom)
+    if len(bases) == 1:
         return shipped
-    if issubclass(custom, ConditionJudgement) and not issubclass(shipped, ConditionJudgement):
-        return shipped
-    return create_model(shipped.__name__, __base__=(custom, shipped), __doc__=shipped.__doc__)
+    return create_model(shipped.__name__, __base__=tuple(bases), __doc__=shipped.__doc__)
 
 
-def make_batch_blueprint(guidelines: Sequence[Guideline], custom: type[Judgement] = Judgement) -> type[ARQ]:
+def make_batch_blueprint(
+    guidelines: Sequence[Guideline], custom: type[Judgement] = Judgement, *, has_tools: bool = True
+) -> type[ARQ]:
     """Return one blueprint for several guidelines: a property for each id, null if that guideline isn't judged."""
     fields: dict[str, Any] = {}
     for guideline in guidelines:
-        fields[guideline.id] = (choose_judgement(guideline, custom) | None, respond("If judged."))
+        judgement = choose_judgement(guideline, custom, has_tools=has_tools)
+        fields[guideline.id] = (judgement | None, respond("If judged."))
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)

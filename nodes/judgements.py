@@ -11,7 +11,7 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError
-from arq_graph.nodes.judgement_schema import Judgement, OneTimeApplication
+from arq_graph.nodes.judgement_schema import VERBATIM_WORDS, Judgement, OneTimeApplication
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.sections import split_words
 
@@ -40,6 +40,7 @@ class _JudgementFacts:
     could_a_tool_change_that: bool | None
     application: OneTimeApplication | None
     is_application_asked: bool
+    should_apply: bool | None
 
 
 def _read_facts(judgement: Judgement) -> _JudgementFacts:
@@ -50,16 +51,17 @@ def _read_facts(judgement: Judgement) -> _JudgementFacts:
         could_a_tool_change_that=getattr(judgement, "could_a_tool_change_that", None),
         application=getattr(judgement, "application", None),
         is_application_asked=hasattr(judgement, "application"),
+        should_apply=getattr(judgement, "should_apply", None),
     )
 
 
-def _is_due(guideline: Guideline, judgement: Judgement, facts: _JudgementFacts) -> bool:
+def _is_due(guideline: Guideline, facts: _JudgementFacts) -> bool:
     """Return True if a guideline whose condition holds is to be acted on, by the leading answers if there are any."""
     if facts.application is not None:
         return facts.application.is_due
     # Of an observation, and of an action that is known to be continuous, only the condition is asked.
     asks_condition_only = facts.condition_applies is not None and not facts.is_application_asked
-    return guideline.action is None or asks_condition_only or judgement.should_apply
+    return guideline.action is None or asks_condition_only or bool(facts.should_apply)
 
 
 def find_contradictions(
@@ -82,7 +84,7 @@ def find_contradictions(
             reason = "the condition holds: say whether the action was taken before"
             yield Complaint(blueprint, f"{guideline.id}.application", reason)
         return
-    if judgement.should_apply != application.is_due:
+    if facts.should_apply != application.is_due:
         status = "is due" if application.is_due else "was done already and is not due again"
         reason = f"your own answers say that the action {status}; this says the opposite"
         yield Complaint(blueprint, f"{guideline.id}.should_apply", reason)
@@ -111,9 +113,11 @@ def _find_remarks(
 
 
 def _has_other_words(reinstated: str | None, original: str | None) -> bool:
+    """Return True if a text that is to be repeated word for word, being short, was changed."""
     if reinstated is None or not original:
         return False
-    return split_words(reinstated) != split_words(original)
+    words = split_words(original)
+    return len(words) <= VERBATIM_WORDS and split_words(reinstated) != words
 
 
 def make_match(
@@ -132,7 +136,7 @@ def make_match(
         return _match_after_failure(guideline, BlueprintError(message, answer.attempts), turn_id)
     facts = _read_facts(judgement)
     has_condition = is_condition_met or judgement.score >= ACTIVATION_SCORE
-    is_matched = has_condition and _is_due(guideline, judgement, facts)
+    is_matched = has_condition and _is_due(guideline, facts)
     continuous, previously_applied = guideline.continuous, None
     if facts.application is not None:
         previously_applied = facts.application.guideline_previously_applied

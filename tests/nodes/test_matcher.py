@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, Guideline, Reasoner, errors, query
+from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, errors, query
 from arq_graph.nodes import ConditionJudgement, GuidelineMatcher, Judgement
 from tests.brain import DONE, brain, get_prompts
 from tests.order_tools import get_order, ran
@@ -25,8 +26,8 @@ UNKNOWN = {"score": 4, "condition_applies": "not_known_yet", "condition_applicat
 INDEPENDENT = {"score": 2, "could_a_tool_change_that": False}
 
 
-def make_agent(*guidelines):
-    return Agent("Desk", "You help.", guidelines)
+def make_agent(*guidelines, tools=()):
+    return Agent("Desk", "You help.", guidelines, tools=tools)
 
 
 def make_guidelines(count, **fields):
@@ -121,14 +122,54 @@ def test_score_decides_over_condition_applies_and_oddities_become_remarks():
 @pytest.mark.parametrize(
     ("guideline", "definition", "absent"),
     [
-        (Guideline("a", "do a", continuous=True), "ConditionJudgement", "application"),
+        (Guideline("a", "do a", continuous=True), "ContinuousJudgement", "application"),
         (Guideline("a", "do a", continuous=False), "OneTimeApplication", "guideline_is_continuous"),
         (Guideline(None, "do a"), "ActionJudgement", "condition_applies"),
+        (Guideline("a"), "ObservationJudgement", "should_apply"),
     ],
 )
 def test_known_properties_of_a_guideline_are_not_asked(guideline, definition, absent):
     _, model = match(make_agent(guideline))
     assert absent not in get_prompts(model, "matcher")[0].schema["$defs"][definition]["properties"]
+
+
+@pytest.mark.parametrize("tools", [[], [get_order]])
+def test_a_tool_is_asked_about_only_if_the_agent_has_tools(tools):
+    _, model = match(make_agent(*make_guidelines(1), tools=tools))
+    (prompt,) = get_prompts(model, "matcher")
+    properties = prompt.schema["$defs"]["GuidelineJudgement"]["properties"]
+    assert ("could_a_tool_change_that" in properties) is bool(tools)
+    assert ("<tools>" in prompt.text) is bool(tools)
+
+
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+def test_an_endpoint_may_answer_what_is_asked_about_other_guidelines_only(mode):
+    def answer(call):
+        judgement = {"score": 9, "should_apply": False}
+        if mode == "arq":
+            reasons = {"condition": "they greet", "condition_application_rationale": "They do."}
+            judgement |= {**reasons, "condition_applies": "yes", "could_a_tool_change_that": False}
+        reasoning = {"reasoning": "They greet."} if mode == "cot" else {}
+        return json.dumps({**reasoning, "G1": judgement})
+
+    model = ScriptedChatModel(answer)
+    records = run_pass(GuidelineMatcher(model, make_agent(Guideline("they greet")), mode=mode))
+    assert (list_active(records), len(model.calls)) == (["G1"], 1)
+
+
+def test_a_prompt_explains_only_what_it_needs():
+    _, model = match(make_agent(Guideline("they greet"), Guideline("they leave")))
+    (prompt,) = get_prompts(model, "matcher")
+    for word in ("continuous action", "`applied`", "`holds`", "`unfinished`", "any other is null"):
+        assert word not in prompt.text
+
+
+def test_long_condition_may_be_reinstated_in_short():
+    condition = "all of these are true:\n" + "- the customer wants to rent a car\n" * 5
+    records, _ = match(
+        make_agent(Guideline(condition, "greet")), {"G1": {"score": 2, "condition": "rents a car"}}
+    )
+    assert records["G1"]["remarks"] == []
 
 
 def is_vip(state):
@@ -229,7 +270,9 @@ def test_guidelines_that_a_tool_can_activate_share_batches():
 )
 def test_rematch_judges_what_a_result_can_change_and_keeps_the_rest(fields, judgement, is_judged_again):
     model = brain(judge={"G1": judgement, "G2": 2})
-    node = GuidelineMatcher(model, make_agent(*make_guidelines(1, **fields), *make_guidelines(1)))
+    node = GuidelineMatcher(
+        model, make_agent(*make_guidelines(1, **fields), *make_guidelines(1), tools=[get_order])
+    )
     first = run_pass(node)
     second = rematch(node, first)
     assert ("G1" in get_prompts(model, "matcher")[1].now["judge"]) is is_judged_again
@@ -263,7 +306,7 @@ def test_condition_function_can_become_true_after_a_tool_ran():
 def test_compact_matches_lead_to_the_same_passes():
     judge = {"G1": 9, "G2": INDEPENDENT, "G3": DONE, "G4": UNKNOWN, "G7": INDEPENDENT, "G9": 9}
     vip = Guideline(is_vip, "be fast", continuous=True)
-    agent = make_agent(*make_guidelines(7), vip, Guideline("h", "h", overrides=["G1"]))
+    agent = make_agent(*make_guidelines(7), vip, Guideline("h", "h", overrides=["G1"]), tools=[get_order])
     outcomes = {}
     for keep in ("all", "active"):
         model = brain(judge=judge)
@@ -339,8 +382,13 @@ def test_own_queries_are_asked_about_the_guidelines_that_they_fit():
     run_pass(GuidelineMatcher(model, agent, judgement=Doubt))
     with_evidence, *_, with_doubt = map(list_properties, get_prompts(model, "matcher"))
     # An added query stands among the leading queries, before the response.
-    for properties in with_evidence.values():
-        assert list(properties)[-3:] == ["evidence", "score", "should_apply"]
+    for id, response in {
+        "G1": ["score", "should_apply"],
+        "G2": ["score"],
+        "G3": ["score", "should_apply"],
+    }.items():
+        properties = list(with_evidence[id])
+        assert properties[properties.index("evidence") + 1 :] == response
     # A changed query stands in place of the shipped one, where that is asked.
     assert list(with_doubt["G1"]) == [name for name in with_evidence["G1"] if name != "evidence"]
     rationale = with_doubt["G1"]["condition_application_rationale"]
