@@ -278,7 +278,8 @@ def _read_listed_call(call: Any, place: str) -> CallPart:
     function = as_fields(fields.get("function")) or fields
     name = function.get("name", fields.get("function"))
     arguments = function.get("args", function.get("arguments", MISSING))
-    return CallPart(name, fields.get("parse_error") or arguments, get_first(fields, (*_CALL_IDS, "id")))
+    id = get_first(fields, _CALL_IDS) or fields.get("id")
+    return CallPart(name, fields.get("parse_error") or arguments, id)
 
 
 def _is_listed(part: CallPart, calls: Sequence[CallPart]) -> bool:

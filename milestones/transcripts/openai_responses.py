@@ -56,7 +56,7 @@ def _group_items(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
         numbered_items = list(group)
         if role not in ("assistant", "tool"):
             for index, fields in numbered_items:
-                yield {**fields, "step": index}
+                yield dict(fields) | {"step": index}
             continue
         blocks: list[Any] = []
         for _, fields in numbered_items:

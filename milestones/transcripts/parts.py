@@ -76,10 +76,11 @@ _RESULTS = (
     "tools",
 )
 _ERRORS = ("errorText", "error")
-_OWN_FIELDS = frozenset(
-    {*_IDS, *_RESULTS, *_ERRORS, "type", "status", "caller", "created_by", "index", "extras"}
+_CALL_FIELDS = frozenset(_IDS + _NAMES + _ARGUMENTS).union(("type",))
+_OWN_FIELDS = frozenset(_IDS + _RESULTS + _ERRORS).union(
+    ("type", "status", "caller", "created_by", "index", "extras")
 )
-_MAY_STAND_ALONE = frozenset({*_IDS, *_NAMES, "type", "role", "status", "is_error", "cache_control"})
+_MAY_STAND_ALONE = frozenset(_IDS + _NAMES).union(("type", "role", "status", "is_error", "cache_control"))
 """The fields of a result that returned nothing."""
 _CALLS_WITH_NAMES = ("tool", "function", "mcp", "custom_tool", "invalid_tool", "server_tool")
 """The beginnings of types such as `function_call`; in others, such as `web_search_call`, they are the tool's name."""
@@ -160,7 +161,7 @@ def _read_call(type: str, fields: Mapping[str, Any]) -> Iterator[Part]:
         arguments = {name: value for name, value in fields.items() if name not in _OWN_FIELDS}
     elif type == "custom_tool_call":  # the input is free text
         arguments = {"input": arguments}
-    elif arguments is None and not fields.keys() <= {*_NAMES, *_IDS, *_ARGUMENTS, "type"}:
+    elif arguments is None and not fields.keys() <= _CALL_FIELDS:
         arguments = MISSING
     yield CallPart(tool, arguments, get_first(fields, _IDS))
     # What the provider itself ran has its result in the same block.
@@ -211,9 +212,9 @@ def may_hold_call(value: Any, depth: int = 0) -> bool:
         return any(may_hold_call(item, depth + 1) for item in value)
     if not isinstance(value, Mapping):
         return False
-    has_name = any(key in value for key in ("function", *_NAMES))
-    has_arguments = any(key in value for key in ("function", "parameters", *_ARGUMENTS))
-    if (has_name and has_arguments) or any(key in value for key in _IDS[:-1]):
+    has_name = not value.keys().isdisjoint(_NAMES)
+    has_arguments = "parameters" in value or not value.keys().isdisjoint(_ARGUMENTS)
+    if "function" in value or (has_name and has_arguments) or not value.keys().isdisjoint(_IDS[:-1]):
         return True
     return any(may_hold_call(item, depth + 1) for item in value.values())
 

@@ -70,9 +70,9 @@ def _convert_message(message: Any, index: int) -> list[dict[str, Any]]:
     fields |= {"role": role, "step": index}
     if role == "tool":
         results = _RESPONSE.findall(value) or [value]
-        return [{**fields, "content": result.strip()} for result in results]
+        return [fields | {"content": result.strip()} for result in results]
     if role != "assistant":
-        return [{**fields, "content": value}]
+        return [fields | {"content": value}]
     texts = _CALL.findall(value)
     if sender in ("function_call", "tool_call"):
         texts = texts or [value]
@@ -81,7 +81,7 @@ def _convert_message(message: Any, index: int) -> list[dict[str, Any]]:
     for text in texts:
         call = _parse_json(text, f"message {index}: the tool call")
         calls.extend(call if isinstance(call, list) else [call])
-    return [{**fields, "content": _CALL.sub("", value).strip(), "tool_calls": calls}]
+    return [fields | {"content": _CALL.sub("", value).strip(), "tool_calls": calls}]
 
 
 def _parse_json(text: str, what: str) -> Any:

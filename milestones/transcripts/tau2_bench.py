@@ -44,7 +44,7 @@ def read(record: Any) -> dict[str, Any]:
 def _convert_message(message: Any) -> Any:
     if not isinstance(message, Mapping) or message.get("role") != "tool" or "tool_messages" in message:
         return message
-    return {**message, "tool_call_id": message.get("id")}
+    return dict(message) | {"tool_call_id": message.get("id")}
 
 
 def _add_gold_actions(simulation: Any, tasks: Sequence[Any]) -> Any:
@@ -57,5 +57,5 @@ def _add_gold_actions(simulation: Any, tasks: Sequence[Any]) -> Any:
         for action in map(as_fields, gold_actions if isinstance(gold_actions, list) else ()):
             if action.get("requestor", "assistant") == "assistant":
                 actions.append({"name": action.get("name"), "kwargs": action.get("arguments") or {}})
-        return {**simulation, "actions": actions}
+        return dict(simulation) | {"actions": actions}
     return simulation
