@@ -172,7 +172,7 @@ class Brain:
                 calls = self._get_calls(name, prompt)
             else:
                 calls = [move] if move.tool == name else []
-            key = f"tool_{name}" if f"tool_{name}" in answer else name
+            (key,) = [key for key, part in answer.items() if "tool_calls_for_candidate_tool" in str(part)]
             schema = get_properties(prompt.schema, key)["tool_calls_for_candidate_tool"]["items"]
             proposals = [make_proposal(call, tool, schema) for call in calls]
             answer[key]["tool_calls_for_candidate_tool"] = proposals

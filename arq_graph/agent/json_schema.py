@@ -189,7 +189,13 @@ def _choose_dialect(schema_json: str) -> tuple[Any, str | None]:
 
     It is the dialect that the schema names in `$schema`, or else the newest one in which it is valid.
     """
-    from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator, SchemaError
+    from jsonschema import (
+        Draft4Validator,
+        Draft7Validator,
+        Draft202012Validator,
+        FormatChecker,
+        SchemaError,
+    )
     from jsonschema.validators import validator_for
 
     schema = json.loads(schema_json)
@@ -197,7 +203,7 @@ def _choose_dialect(schema_json: str) -> tuple[Any, str | None]:
     flaws: list[str] = []
     for dialect in (own_dialect, Draft202012Validator, Draft7Validator, Draft4Validator):
         try:
-            dialect.check_schema(schema)
+            dialect.check_schema(schema, format_checker=FormatChecker(()))  # type: ignore[call-arg]
         except SchemaError as error:
             flaws.append(error.message)
         except Exception as error:
@@ -209,14 +215,19 @@ def _choose_dialect(schema_json: str) -> tuple[Any, str | None]:
 
 def _extend_validator_class(validator_class: Any) -> Any:
     """Return a dialect's validator that understands patterns and multiples as tools do."""
-    from jsonschema import validators
+    from jsonschema import FormatChecker, validators
 
     keywords: dict[str, Any] = {
         "pattern": _check_pattern,
         "patternProperties": _check_pattern_properties,
         "multipleOf": _check_multiple,
     }
-    return validators.extend(validator_class, keywords)  # type: ignore[no-untyped-call]
+    # The format `regex` means patterns of ECMAScript, and is checked by those of Python.
+    formats = FormatChecker(())
+    formats.checkers = {
+        name: check for name, check in validator_class.FORMAT_CHECKER.checkers.items() if name != "regex"
+    }
+    return validators.extend(validator_class, keywords, format_checker=formats)  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1024)

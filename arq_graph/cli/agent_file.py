@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
@@ -27,8 +27,22 @@ from arq_graph.milestones.tool_schemas import get_tool_name
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import format_example_question
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.reasoning.sections import as_json
 
 _DESCRIPTION_LIMIT = 200
+_EXAMPLES: dict[str, Any] = {
+    "integer": 3,
+    "number": 3.55,
+    "boolean": True,
+    "date": "2026-03-01",
+    "date-time": "2026-03-01T12:30:00Z",
+    "time": "12:30:00",
+    "duration": "PT90M",
+    "email": "a@example.com",
+    "uri": "https://example.com/a",
+    "uuid": "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+}
+"""By the type or format of a JSON schema, an example of its values."""
 _FILE_MODELS: dict[str, type[BaseModel]] = {
     "agent": Agent,
     "tools": ToolFile,
@@ -48,6 +62,8 @@ def check(agent: options.AgentFile) -> None:
     _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
     _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})
     show("")
+    for name in spec.confirm:
+        _warn_of_unstable_values(ToolSchema(spec.toolbox[name]))
     unprepared = sum(map(needs_preparation, spec.guidelines))
     if unprepared:
         warn(
@@ -55,6 +71,41 @@ def check(agent: options.AgentFile) -> None:
             f"again in every turn; `arq-graph prepare {agent}` asks it once"
         )
     show(f"{agent} can be run.", style="green")
+
+
+def _warn_of_unstable_values(tool: ToolSchema) -> None:
+    """Warn if an example call of a tool could not be agreed to; an example that the tool refuses shows nothing."""
+    arguments: dict[str, Any] = {}
+    for argument in tool.arguments:
+        if argument.required:
+            arguments[argument.name] = _make_example(argument.source)
+    if tool.validate(arguments):
+        return
+    completed, problems = tool.complete(arguments)
+    for problem in problems:
+        warn(f"{tool.name} cannot be agreed to with values such as {as_json(completed)}: {problem.message}")
+
+
+def _make_example(schema: Any) -> Any:
+    """Return a value of a type, as a JSON schema says it."""
+    if not isinstance(schema, Mapping):
+        return "A"
+    for keyword in ("default", "const"):
+        if keyword in schema:
+            return schema[keyword]
+    if choices := schema.get("enum"):
+        return choices[0]
+    if choices := schema.get("anyOf") or schema.get("oneOf"):
+        return _make_example(choices[0])
+    kind, text_format = schema.get("type"), str(schema.get("format"))
+    if kind == "array":
+        return [_make_example(schema.get("items"))]
+    if kind == "object":
+        required = schema.get("required", ())
+        return {name: _make_example(schema.get("properties", {}).get(name)) for name in required}
+    if kind in ("integer", "number"):
+        return schema.get("minimum", _EXAMPLES[kind])
+    return _EXAMPLES.get(text_format, _EXAMPLES.get(str(kind), "A"))
 
 
 def prepare(

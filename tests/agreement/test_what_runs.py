@@ -10,6 +10,8 @@ from itertools import count
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
@@ -28,8 +30,9 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from arq_graph import Agent, Guideline, create_guided_agent
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from arq_graph.errors import InputError
+from arq_graph.middleware import GuidelineMiddleware
 from tests.brain import act, brain, say
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -346,6 +349,22 @@ def test_a_person_who_edits_a_call_is_told_what_the_tool_would_make_of_it():
         edit(12.3)
     edit(12.0)
     assert shop.ran == [{"amount": 12.0}]
+
+
+def test_a_model_of_langchain_s_that_is_shown_the_names_of_fields_may_use_them():
+    ran: list[dict[str, Any]] = []
+
+    def run(**arguments: Any) -> str:
+        ran.append(arguments)
+        return "done"
+
+    pay = StructuredTool(name="pay", description="Pay.", args_schema=Camel, func=run)
+    agent = Agent("Shop", "You help.", tools=[pay])
+    call = {"name": "pay", "args": {"account": "A", "amount_cents": 5}, "id": "1"}
+    model = ScriptedChatModel([AIMessage("", tool_calls=[call]), "Paid."])
+    rules = GuidelineMiddleware(brain(), agent, mode="direct", revising=None)
+    create_agent(model, tools=[pay], middleware=[rules]).invoke({"messages": [("user", "Pay 5 cents.")]})
+    assert ran == [{"account": "A", "amount_cents": 5}]
 
 
 def test_the_same_is_asked_and_runs_in_an_async_turn():

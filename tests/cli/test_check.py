@@ -79,3 +79,20 @@ def test_a_schema_takes_the_shipped_file_and_refuses_an_unknown_key(cli, kind):
     document = document if isinstance(document, dict) else {"milestones": document}
     with pytest.raises(jsonschema.ValidationError, match="profil"):
         jsonschema.validate({**document, "profil": "a misspelt key"}, schema)
+
+
+def test_check_warns_of_a_tool_whose_model_changes_its_own_values(cli, shop):
+    (shop.parent / "pricing.py").write_text(
+        "from typing import Annotated\n"
+        "from pydantic import AfterValidator\n"
+        "def add_tax(amount: Annotated[float, AfterValidator(lambda value: value * 1.2)]) -> str:\n"
+        "    'Add the tax.'\n    return 'done'\n"
+        "def round_off(amount: Annotated[float, AfterValidator(round)], on: str = '2026-03-01') -> str:\n"
+        "    'Round.'\n    return 'done'\n"
+    )
+    text = shop.read_text().replace("confirm: {", "confirm: {add_tax: customer, round_off: customer, ")
+    shop.write_text(text.replace("[desk:get_order", "[pricing:add_tax, pricing:round_off, desk:get_order"))
+    result = cli("check", shop)
+    assert result.code == 0
+    assert 'add_tax cannot be agreed to with values such as {"amount": 3.55}' in result.words
+    assert "round_off cannot" not in result.words
