@@ -245,7 +245,7 @@ class ToolSchema:
             change = _describe_change(completed, again)
             message = f"this tool's arguments change each time they are validated: {change}"
             return dict(arguments), [Problem(None, "invalid", message)]
-        return completed, self.validate(completed)
+        return dict(again), self.validate(again)
 
     def _find_errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield each error of the tool's schema with its argument's name, "" for the call as a whole."""
@@ -274,7 +274,7 @@ def _describe_change(values: Mapping[str, Any], again: Mapping[str, Any]) -> str
     """Return which values are others the second time."""
     changes: list[str] = []
     for name, value in values.items():
-        if name not in again or not are_same_values({name: value}, {name: again[name]}):
+        if name not in again or not are_same_values(value, again[name]):
             changes.append(f"{name} is {as_json(value)} first, then {as_json(again.get(name))}")
     return "; ".join(changes)
 

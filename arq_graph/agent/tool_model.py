@@ -143,9 +143,15 @@ def _make_tool_model(model: type[BaseModel], injected: frozenset[str]) -> ToolMo
     return ToolModel(model, injected)
 
 
-def are_same_values(arguments: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    """Return True if two calls have the same arguments; 1, 1.0 and true are different ones."""
-    return json.dumps(arguments, sort_keys=True) == json.dumps(others, sort_keys=True)
+def are_same_values(value: Any, other: Any) -> bool:
+    """Return True if two values of JSON are the same; 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(are_same_values(value[key], other[key]) for key in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(are_same_values, value, other))
+    return bool(value == other)
 
 
 def find_unstorable(value: Any, depth: int = 0) -> str | None:

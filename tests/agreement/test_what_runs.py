@@ -131,6 +131,10 @@ class Rounding(BaseModel):
     amount: Annotated[float, AfterValidator(lambda value: float(round(value)))]
 
 
+class Priced(BaseModel):
+    amount: float = 5
+
+
 class Summing(BaseModel):
     net: int
     tax: int = 0
@@ -175,6 +179,7 @@ CASES: list[tuple[Any, dict[str, Any], str, dict[str, Any]]] = [
         'Pay (account: "A", amountCents: 100000)',
         {"account": "A", "amount_cents": 100_000},
     ),
+    (Priced, {}, "Pay (amount: 5.0)", {"amount": 5.0}),
     (Renamed, {"sum": 3}, "Pay (sum: 3)", {"amount": 3}),
 ]
 
