@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from socket import gaierror
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -201,3 +202,20 @@ def test_an_address_that_refuses_the_connection_is_reported_after_three_tries(ru
     assert "no server can be reached" in str(error)
     assert "look at base_url" in str(error).lower()
     assert usage.calls == 3
+
+
+UNKNOWN_NAME = gaierror(-2, "Name or service not known")
+REFUSED_TWICE = ExceptionGroup("two addresses", [ConnectionRefusedError("refused"), ConnectionRefusedError()])
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"), [(UNKNOWN_NAME, "Name or service not known"), (REFUSED_TWICE, "refused")]
+)
+def test_what_a_client_hides_of_an_address_is_found_and_named(cause, words):
+    hidden = ConnectionError("Connection error.")
+    hidden.__cause__ = cause
+    model = script_model(lambda call: hidden)
+    error = ask(model)
+    assert "no server can be reached" in str(error)
+    assert words in str(error)
+    assert len(model.calls) == 3
