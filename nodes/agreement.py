@@ -121,7 +121,8 @@ def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
     if isinstance(question_id, str) and question_id not in known_ids:
         warnings.warn(
             f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` no longer has the "
-            "question, so answers to it are ignored. An agent that is a node of another graph has to keep its state "
+            "question, so answers to it are ignored. A node has to be given the whole state, and all of its update "
+            "has to be written, not the messages alone. An agent that is a node of another graph has to keep its state "
             "between turns: compile it with checkpointer=True",
             stacklevel=2,
         )

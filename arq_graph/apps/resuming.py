@@ -14,6 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from arq_graph.errors import InputError
+from arq_graph.nodes.messages import find_unanswered_calls
 from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 App = CompiledStateGraph[Any, Any, Any, Any]
@@ -27,8 +28,8 @@ def resume_or_invoke(app: App, input: Any, config: RunnableConfig, **kwargs: Any
 
     Args:
         app: A compiled graph with a checkpointer.
-        input: The new message as `{"messages": [...]}`; a `Command(resume=...)` that answers an interrupt;
-            or None to finish only.
+        input: The new message as `{"messages": [...]}`; a `Command(resume=...)` that answers an interrupt, which runs
+            the turn to its reply also if the agent has since lost the tool; or None to finish only.
         config: With a `thread_id`.
         **kwargs: As for `invoke`; `durability="sync"` stores every finished step.
 
@@ -78,6 +79,9 @@ def take_steps(
         snapshot = yield get_state
     if not _is_new(input, snapshot):
         return _get_state_values(app, snapshot)
+    if _answers_removed_step(input, snapshot):
+        first_nodes = [target for source, target in app.builder.edges if source == START]
+        return (yield partial(invoke, Command(goto=first_nodes)))
     _require_expected_input(input, snapshot)
     return (yield partial(invoke, input))
 
@@ -94,6 +98,19 @@ def _has_unfinished_turn(snapshot: StateSnapshot, input: Any) -> bool:
         if not is_refused_input:
             return True
     return False
+
+
+def _answers_removed_step(input: Any, snapshot: StateSnapshot) -> bool:
+    """Return whether an answer is for a step that the app no longer has, so that the turn would end without a reply.
+
+    That is so if the agent was changed while a person's approval was awaited: no task waits, but calls do.
+    """
+    is_answer = isinstance(input, Command) and input.resume is not None
+    waits_for_nothing = not snapshot.tasks and not snapshot.interrupts
+    if not (is_answer and waits_for_nothing):
+        return False
+    messages = snapshot.values.get("messages", [])
+    return bool(messages and find_unanswered_calls(messages))
 
 
 def _is_new(input: Any, snapshot: StateSnapshot) -> bool:

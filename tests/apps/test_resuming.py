@@ -9,9 +9,17 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
-from arq_graph import Guideline, Variable, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
+from arq_graph import (
+    Agent,
+    Guideline,
+    Variable,
+    aresume_or_invoke,
+    create_guided_agent,
+    errors,
+    resume_or_invoke,
+)
 from tests.apps.desk import get_types, make_desk, make_input, make_thread
-from tests.brain import brain, get_prompts
+from tests.brain import act, brain, get_prompts, say
 from tests.order_tools import A1
 
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
@@ -172,3 +180,32 @@ def test_without_a_stored_thread_the_error_says_what_to_do(checkpointer, config)
     app = create_guided_agent("offline", make_desk(), checkpointer=checkpointer)
     with pytest.raises(errors.InputError, match="a checkpointer, and `configurable` a thread_id"):
         resume_or_invoke(app, ASKED, config)
+
+
+@pytest.mark.parametrize("strategy", ["tools", "react"])
+@pytest.mark.parametrize("left", ["another tool to approve", "another tool", "no tool"])
+def test_an_approval_of_a_tool_that_is_gone_ends_the_turn_with_a_reply(runs, strategy, left):
+    def refund(order_id: str) -> str:
+        """Refund an order."""
+        raise AssertionError(order_id)
+
+    def get_order(order_id: str) -> str:
+        """Look up an order."""
+        raise AssertionError(order_id)
+
+    saver = MemorySaver()
+    model = brain({"G1": 9}, reply="I can't.", moves=[act("refund", {"order_id": "A-1"}), say("I can't.")])
+
+    def make_app(tools, confirm):
+        agent = Agent("Desk", "You help.", [Guideline("they ask", "help", tools=tools)], confirm=confirm)
+        return create_guided_agent(model, agent, strategy=strategy, checkpointer=saver)
+
+    before = make_app([refund, get_order], {"refund": "operator", "get_order": "operator"})
+    assert "__interrupt__" in before.invoke(make_input("Refund A-1."), make_thread())
+    confirm = {"get_order": "operator"} if left == "another tool to approve" else {}
+    after = make_app([] if left == "no tool" else [get_order], confirm)
+    state = runs.call(resume_or_invoke, aresume_or_invoke, after, APPROVE, make_thread())
+    assert state["messages"][-1].text == "I can't."
+    state = after.invoke(make_input("And now?"), make_thread())
+    assert state["messages"][-1].text == "I can't."
+    assert sum(message.type == "tool" for message in state["messages"]) == 1

@@ -24,7 +24,7 @@ from arq_graph import (
     errors,
 )
 from arq_graph.middleware import GuidelineMiddleware
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, PreActPlanner, ToolCaller
 from tests.brain import act, brain, say
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -123,6 +123,23 @@ def test_a_client_that_sends_the_history_to_a_new_thread_each_time_is_told(reply
     history = [("user", "Cancel A-1."), ("assistant", asked), ("user", "Yes")]
     with pytest.warns(UserWarning, match=FORGETS):
         app.invoke({"messages": history}, {"configurable": {"thread_id": "2"}})
+
+
+def test_a_node_that_is_given_messages_alone_says_at_the_answer_that_it_keeps_no_records() -> None:
+    planner = PreActPlanner(make_model(), ALONE)
+
+    def plan(state: AgentState) -> Any:
+        return {"messages": planner.invoke({"messages": state["messages"]})["messages"]}
+
+    app = (
+        StateGraph(AgentState)
+        .add_node("plan", plan)
+        .add_edge(START, "plan")
+        .compile(checkpointer=MemorySaver())
+    )
+    app.invoke(ASKED, THREAD)
+    with pytest.warns(UserWarning, match="has to be given the whole state"):
+        app.invoke({"messages": [("user", "Yes")]}, THREAD)
 
 
 class Tiered(MessagesState):
