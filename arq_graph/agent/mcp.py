@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -106,6 +107,25 @@ def load_mcp_tool(reference: str, document: Document | None) -> BaseTool:
             f" {', '.join(tools)})"
         )
     return tools[name]
+
+
+class _ShowOnce(logging.Filter):
+    """Lets the first record of a kind through, without its traceback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: set[object] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        is_new = record.msg not in self._shown
+        self._shown.add(record.msg)
+        return is_new
+
+
+# The client logs each line that isn't a message of the protocol with a traceback, and a server may print megabytes.
+for _transport in ("stdio", "streamable_http"):
+    logging.getLogger(f"mcp.client.{_transport}").addFilter(_ShowOnce())
 
 
 @lru_cache(maxsize=64)  # a server is asked once per file, however many of its tools the file names

@@ -14,6 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from arq_graph.errors import shorten
 from arq_graph.reasoning.sections import visible
 
 LABEL_WIDTH = 8
@@ -103,7 +104,7 @@ def show_heading(title: str, style: str = "bold") -> None:
 
 def warning_text(message: str) -> Text:
     """Return a message that is marked as a warning."""
-    return join_parts(safe_text("warning: ", "yellow"), message)
+    return join_parts(safe_text("warning: ", "yellow"), shorten(message))
 
 
 def warn(message: str) -> None:
@@ -119,10 +120,10 @@ def note(message: str) -> None:
 def show_error(error: BaseException, message: str) -> None:
     """Print an error to standard error, with the notes that were added to it, such as how to continue."""
     console = stderr_console()
-    console.print(join_parts(safe_text("error: ", "bold red"), message))
+    console.print(join_parts(safe_text("error: ", "bold red"), shorten(message)))
     for remark in getattr(error, "__notes__", ()):
         if not remark.startswith("During task with name"):  # LangGraph's, about its own ids
-            console.print(safe_text(remark), soft_wrap=True)
+            console.print(safe_text(shorten(remark)), soft_wrap=True)
 
 
 def show_command(words: Iterable[object], console: Console | None = None) -> None:
