@@ -38,6 +38,7 @@ class Relations:
     """The relations that an agent's guidelines declare; `by_id` holds the guidelines."""
 
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
+        self._guidelines = guidelines
         self.by_id = {guideline.id: guideline for guideline in guidelines}
         self._overridden_by = defaultdict[str, list[str]](list)
         self._entailed_by = defaultdict[str, list[str]](list)
@@ -103,7 +104,7 @@ class Relations:
     def find_problems(self) -> Iterator[Problem]:
         """Find relations to unknown guidelines, and circles."""
         unknown_count = 0
-        for position, guideline in enumerate(self.by_id.values()):
+        for position, guideline in enumerate(self._guidelines):
             for kind in ("entails", "depends_on", "overrides"):
                 for index, target in enumerate(getattr(guideline, kind)):
                     if target not in self.by_id:
@@ -118,7 +119,7 @@ class Relations:
                 TopologicalSorter(edges).prepare()
             except CycleError as error:
                 circle = error.args[1][::-1]
-                position = list(self.by_id).index(circle[0])
+                position = [guideline.id for guideline in self._guidelines].index(circle[0])
                 problem = f"goes in a circle: {' → '.join(circle)}; remove one of these"
                 yield ("guidelines", position, kind), problem
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from string import Formatter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -20,15 +19,16 @@ from pydantic import (
     model_validator,
 )
 
+from arq_graph.agent.consistency import find_draft_problems, find_repeated_names, find_wrong_confirmations
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
-from arq_graph.agent.tools import ToolLike, get_argument_schema, get_function
+from arq_graph.agent.tools import ToolLike, get_function
 from arq_graph.agent.yaml_file import read_model
-from arq_graph.errors import MAX_PROBLEMS, SpecError, suggestion
+from arq_graph.errors import SpecError, suggestion
 
 if TYPE_CHECKING:
     from arq_graph.models.resolve import ChatModelLike
@@ -177,19 +177,16 @@ class Agent(Part):
         self._file = info.context.path if info.context else None
         problems = list(self._find_duplicates())
         problems.extend(self.relations.find_problems())
-        problems.extend(self._find_wrong_confirmations())
+        questions = {name: confirmation.ask for name, confirmation in self.confirm.items()}
+        problems.extend(find_wrong_confirmations(questions, self.toolbox))
         if problems:
             raise make_validation_error(*problems)
         return self
 
     def _find_duplicates(self) -> Iterator[Problem]:
         for field, key in (("guidelines", "id"), ("glossary", "name"), ("variables", "name")):
-            seen: set[str] = set()
-            for index, part in enumerate(getattr(self, field)):
-                name = getattr(part, key).casefold()
-                if name in seen:
-                    yield (field, index, key), f"is used twice: {name!r}; give each its own"
-                seen.add(name)
+            names = [getattr(part, key) for part in getattr(self, field)]
+            yield from find_repeated_names(field, key, names)
         for place, tool in self._list_tools():
             if get_function(tool) != get_function(self.toolbox[tool.name]):
                 yield place, f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
@@ -200,20 +197,6 @@ class Agent(Part):
                 yield ("guidelines", position, "tools", index), tool
         for index, tool in enumerate(self.tools):
             yield ("tools", index), tool
-
-    def _find_wrong_confirmations(self) -> Iterator[Problem]:
-        unknown_count = 0
-        for name, confirmation in self.confirm.items():
-            if name not in self.toolbox:
-                unknown_count += 1
-                hint = suggestion(name, self.toolbox) if unknown_count <= MAX_PROBLEMS else ""
-                yield ("confirm", name), f"is not a tool of this agent{hint}"
-            elif confirmation.ask:
-                arguments = list(get_argument_schema(self.toolbox[name]).get("properties", ()))
-                if not _uses_exactly(confirmation.ask, arguments):
-                    braces = " and ".join(f"{{{argument}}}" for argument in arguments)
-                    problem = f"must hold {braces or 'no argument'}, and nothing else in braces"
-                    yield ("confirm", name, "ask"), problem
 
     # Agents are compared by identity, because functions (their tools) can't be compared.
     __eq__ = object.__eq__
@@ -305,7 +288,7 @@ class Agent(Part):
         Raises:
             SpecError: The file can't be read or isn't valid; the message says file, line and what was expected.
         """
-        agent = read_model(path, cls, file_kind="agent file")
+        agent = read_model(path, cls, file_kind="agent file", find_more=find_draft_problems)
         answers_path = get_answers_path(Path(path))
         if not answers_path.exists():
             return agent
@@ -341,13 +324,3 @@ class Agent(Part):
 def get_answers_path(file: Path) -> Path:
     """Return where the prepared answers for an agent's file are stored: `orders.prepared.json` for `orders.yaml`."""
     return file.with_suffix(".prepared.json")
-
-
-def _uses_exactly(template: str, arguments: Sequence[str]) -> bool:
-    """Return True if a template has each argument in braces, without a format, and nothing else in braces."""
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError:
-        return False
-    fields = {part[1:] for part in parts if part[1] is not None}
-    return fields == {(argument, "", None) for argument in arguments}

@@ -40,8 +40,10 @@ def make_spec_error(
     file_kind: str = "",
     source: str | None = None,
     get_line: Callable[[Place], int] | None = None,
+    is_reported: Callable[[Place], bool] | None = None,
+    more_problems: Sequence[tuple[int | None, Place, str]] = (),
 ) -> SpecError:
-    """Return one `SpecError` for everything that Pydantic found wrong.
+    """Return one `SpecError` for everything that Pydantic and others found wrong.
 
     Args:
         error: Pydantic's error.
@@ -50,6 +52,8 @@ def make_spec_error(
         file_kind: The kind of file, such as "agent file".
         source: The name of the file; None for an object that is built in Python.
         get_line: Returns the line of a place in the file; None for an object that is built in Python.
+        is_reported: Returns whether a problem with this place is among the other problems.
+        more_problems: What others found wrong, each with its line and place; () if it isn't a value's.
     """
     details: dict[Place | str, tuple[int | None, Place, Any]] = {}
     for detail in error.errors(include_url=False):
@@ -60,11 +64,18 @@ def make_spec_error(
         # however often that file is named.
         cause = detail.get("ctx", {}).get("error")
         key = str(cause) if getattr(cause, "file", None) else place
+        if is_reported is not None and is_reported(place):
+            continue
         if key not in details:
             line = get_line(place) if get_line else None
             details[key] = (line, place, detail)
+    found: list[tuple[int | None, Place, Any]] = list(details.values())
+    found.extend(problem for problem in more_problems if not problem[1] or problem[1] not in details)
     problems: list[tuple[int | None, str]] = []
-    for number, (line, place, detail) in enumerate(sorted(details.values(), key=_get_line)):
+    for number, (line, place, detail) in enumerate(sorted(found, key=get_line_number)):
+        if isinstance(detail, str):
+            problems.append((line, detail))
+            continue
         # Describing takes a look at all keys and ids for a suggestion, so only what is shown is described.
         message = _describe(detail, place, model) if number < MAX_PROBLEMS else ""
         if get_line is None:
@@ -76,7 +87,8 @@ def make_spec_error(
     return SpecError.from_problems(problems, file=source)
 
 
-def _get_line(problem: tuple[Any, ...]) -> int:
+def get_line_number(problem: tuple[Any, ...]) -> int:
+    """Return the line of a problem, which is its first item; 0 if it has none."""
     return problem[0] or 0
 
 
@@ -115,7 +127,7 @@ def _find_place(values: Any, detail: Mapping[str, Any]) -> Place:
 
 
 def _describe(detail: Mapping[str, Any], place: Place, model: type[BaseModel]) -> str:
-    field = _format_place(place)
+    field = format_place(place)
     if detail["type"] == "missing":
         return f"{field} is missing"
     if detail["type"] == "extra_forbidden":
@@ -130,7 +142,8 @@ def _describe(detail: Mapping[str, Any], place: Place, model: type[BaseModel]) -
     return f"{field} {message}" if field else message
 
 
-def _format_place(place: Place) -> str:
+def format_place(place: Place) -> str:
+    """Return a place as a path, such as "`guidelines[2].id`"; "" for the whole."""
     if not place:
         return ""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)

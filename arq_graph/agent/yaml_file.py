@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.agent.regular_file import read_regular_file
-from arq_graph.agent.spec_errors import Place, make_spec_error
+from arq_graph.agent.spec_errors import Place, Problem, format_place, get_line_number, make_spec_error
 from arq_graph.errors import SpecError, suggestion
 
 M = TypeVar("M", bound=BaseModel)
@@ -36,24 +37,45 @@ _FILE_KINDS = {
     "scenarios": "a suite, which `arq-graph evaluate` and `experiment` run",
     "milestones": "a milestone file, which `arq-graph milestones check` reads",
 }
+FindMore = Callable[["Document"], Iterable[Problem]]
 MAX_DEPTH = 40
 MAX_VALUES = 500_000
 _JSON_WORD = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
-def read_model(path: str | os.PathLike[str], model: type[M], *, file_kind: str = "file") -> M:
-    """Read a YAML file as a model.
+def read_model(
+    path: str | os.PathLike[str],
+    model: type[M],
+    *,
+    file_kind: str = "file",
+    find_more: FindMore | None = None,
+) -> M:
+    """Read a YAML file as a model; see `parse_model`.
 
     Raises:
         SpecError: The file can't be read or isn't valid; the message names every mistake with its line.
     """
-    return parse_model(
-        read_text(path, file_kind=file_kind), model, file_kind=file_kind, source=os.fspath(path)
-    )
+    text = read_text(path, file_kind=file_kind)
+    return parse_model(text, model, file_kind=file_kind, source=os.fspath(path), find_more=find_more)
 
 
-def parse_model(text: str, model: type[M], *, file_kind: str = "file", source: str = "<text>") -> M:
+def parse_model(
+    text: str,
+    model: type[M],
+    *,
+    file_kind: str = "file",
+    source: str = "<text>",
+    find_more: FindMore | None = None,
+) -> M:
     """Parse a YAML text as a model.
+
+    Args:
+        text: The text.
+        model: The model.
+        file_kind: The kind of file, for errors.
+        source: The name of the file, for errors.
+        find_more: If a value isn't valid, returns what else is wrong. Pydantic checks a whole only if its parts are
+            valid.
 
     Raises:
         SpecError: The text isn't valid; the message names every mistake with its line.
@@ -61,15 +83,30 @@ def parse_model(text: str, model: type[M], *, file_kind: str = "file", source: s
     document = Document(text, source)
     values = document.values
     try:
-        return model.model_validate(values, context=document)
+        parsed = model.model_validate(values, context=document)
     except ValidationError as error:
         keys = [key for key in _FILE_KINDS if isinstance(values, dict) and key in values]
         if keys and model.model_fields.keys().isdisjoint(keys):
             message = f"is not a valid {file_kind}: it looks like {_FILE_KINDS[keys[0]]}"
             raise SpecError(message, file=source) from None
+        more_problems: list[tuple[int | None, Place, str]] = []
+        more_problems.extend((line, (), message) for line, message in document.problems)
+        if find_more is not None:
+            for place, problem in find_more(document):
+                message = f"{format_place(place)} {problem}"
+                more_problems.append((document.get_line(place), place, message))
         raise make_spec_error(
-            error, model, values, file_kind=file_kind, source=source, get_line=document.get_line
+            error,
+            model,
+            values,
+            file_kind=file_kind,
+            source=source,
+            get_line=document.get_line,
+            is_reported=document.is_unread,
+            more_problems=more_problems,
         ) from None
+    document.require_valid()
+    return parsed
 
 
 def read_text(path: str | os.PathLike[str], *, file_kind: str) -> str:
@@ -106,7 +143,9 @@ class Entry(dict[str, Any]):
 
 
 class Document:
-    """A YAML text, parsed. It has no repeated keys and no aliases, and the line of every value is known.
+    """A YAML text, parsed; the line of every value is known.
+
+    Repeated keys, aliases and tags aren't read; `problems` names them, each with its line.
 
     Attributes:
         source: The file as it was named, or a word such as "<text>".
@@ -120,6 +159,9 @@ class Document:
         self.path = Path(source).absolute()
         self.folder = self.path.resolve().parent
         self._lines: dict[Place, int] = {(): 1}
+        self.problems: list[tuple[int | None, str]] = []
+        self._unread_places: set[Place] = set()
+        self._read_nodes: set[int] = set()
         try:
             self._check_structure(text)
             root: Any = yaml.compose(text, _Loader)
@@ -133,8 +175,17 @@ class Document:
             place = place[:-1]
         return self._lines[place]
 
+    def is_unread(self, place: Place) -> bool:
+        """Return whether a value, or one around it, isn't read, and `problems` says why."""
+        return any(place[:length] in self._unread_places for length in range(len(place) + 1))
+
+    def require_valid(self) -> None:
+        """Raise a SpecError if something isn't read."""
+        if self.problems:
+            raise SpecError.from_problems(sorted(self.problems, key=get_line_number), file=self.source)
+
     def _check_structure(self, text: str) -> None:
-        """Refuse texts that could grow to billions of values, or overflow the stack of PyYAML's composer in C."""
+        """Refuse texts that are too large, or would overflow the stack of PyYAML's composer in C; find aliases."""
         depth = 0
         for number, event in enumerate(yaml.parse(text, _Loader)):
             if number > MAX_VALUES:
@@ -147,13 +198,21 @@ class Document:
                 raise self._make_error(event, f"is nested more than {MAX_DEPTH} deep")
             if isinstance(event, yaml.AliasEvent):
                 message = f"the alias `*{event.anchor}` is not supported; write out what it stands for"
-                raise self._make_error(event, message)
+                self._add_problem(event, message)
 
     def _read(self, node: yaml.Node, place: Place) -> Any:
         self._lines.setdefault(place, node.start_mark.line + 1)
+        is_alias = id(node) in self._read_nodes  # reading it again could make billions of values
+        self._read_nodes.add(id(node))
         if not node.tag.startswith("tag:yaml.org,2002:"):
-            message = f"the tag `{node.tag}` is unknown; put text that begins with ! in quotes"
-            raise self._make_error(node, message)
+            message = f"the tag `{node.tag:.100}` is unknown; put text that begins with ! in quotes"
+            self._add_problem(node, message)
+        elif not is_alias:
+            return self._read_value(node, place)
+        self._unread_places.add(place)
+        return None
+
+    def _read_value(self, node: yaml.Node, place: Place) -> Any:
         if isinstance(node, yaml.ScalarNode):
             return _read_scalar(node)
         if isinstance(node, yaml.SequenceNode):
@@ -162,13 +221,18 @@ class Document:
         entry.line = node.start_mark.line + 1
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise self._make_error(key, "a key must be a word, but is a list or a mapping")
+                self._add_problem(key, "a key must be a word, but is a list or a mapping")
+                continue
             if key.value in entry:
-                raise self._make_error(key, f"the key `{key.value}` is used twice here")
+                self._add_problem(key, f"the key `{key.value:.100}` is used twice here")
+                continue
             value_place = (*place, key.value)
             self._lines[value_place] = key.start_mark.line + 1
             entry[key.value] = self._read(value, value_place)
         return entry
+
+    def _add_problem(self, node_or_event: Any, message: str) -> None:
+        self.problems.append((node_or_event.start_mark.line + 1, message))
 
     def _make_error(self, node_or_event: Any, message: str) -> SpecError:
         return SpecError(message, file=self.source, line=node_or_event.start_mark.line + 1)

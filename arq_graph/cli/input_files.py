@@ -65,7 +65,9 @@ def _read_tool_source(source: str) -> list[Any]:
     """Return the tools of an agent's file, of a YAML or JSON file of tools, or of a reference as agents have it."""
     file = Path(source)
     if file.suffix.lower() in (".yaml", ".yml"):
-        values = yaml_file.Document(read_text(file, "file of tools"), source).values
+        document = yaml_file.Document(read_text(file, "file of tools"), source)
+        document.require_valid()
+        values = document.values
         if not _is_tool_file(values):
             return list(Agent.from_yaml(file).toolbox.values())
         return _load_references([f"{source}:{name}" for name in values])

@@ -158,7 +158,7 @@ READS_AND_WRITES = (
     "graph {}",
     "run {} -c talk.txt",
     "run agent.yaml -c {}",
-    "chat agent.yaml --db {}",
+    "chat agent.yaml --model offline --db {}",
     "explain --db {}",
     "milestones draw {}",
     "milestones author --agent agent.yaml --workflow {} --out new.yaml --model gpt-4o",
@@ -201,3 +201,57 @@ def test_an_env_file_that_is_a_pipe_is_not_waited_for(cli):
     os.mkfifo(".env")
     result = cli("schema", "agent")
     assert (result.code, ".env cannot be read" in result.words) == (0, True)
+
+
+ALL_AT_ONCE = """\
+name: Desk
+profile: !shout A desk.
+colour: red
+colour: blue
+tools: [nowhere:tool]
+guidelines:
+- {id: one, action: greet, depends_on: [tow]}
+- {id: two, action: greet, continuous: 7}
+- {id: two, action: greet, entails: [&target one, *target]}
+glossary:
+- {name: order, description: a purchase}
+- {name: Order, description: a purchase}
+"""
+
+
+def test_check_names_all_mistakes_of_a_file_at_once(cli):
+    Path("agent.yaml").write_text(ALL_AT_ONCE)
+    result = cli("check", "agent.yaml")
+    for mistake in (
+        "2: the tag `!shout` is unknown",
+        "3: has an unknown key `colour`",
+        "4: the key `colour` is used twice",
+        "5: `tools[0]` names the module 'nowhere'",
+        "7: `guidelines[0].depends_on[0]` names 'tow'",
+        "8: `guidelines[1].continuous` must be true or false",
+        "9: the alias `*target` is not supported",
+        "9: `guidelines[2].id` is used twice: 'two'",
+        "12: `glossary[1].name` is used twice: 'Order'",
+    ):
+        assert f"agent.yaml:{mistake}" in result.words
+    assert (result.code, result.words.count("agent.yaml:")) == (1, 9), result.words
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("".join(f"key{number}: 1\n" for number in range(2_000)), "and 1,990 more"),
+        ("guidelines:\n" + "- 7\n" * 2_000, "and 1,990 more"),
+        ("guidelines:\n" + "- {id: x, action: greet}\n" * 2_000, "and 1,989 more"),
+        ("guidelines:\n" + "- {action: greet, entails: [x, y]}\n" * 2_000, "and 3,990 more"),
+        ("a: " + "x" * 100_000 + "\n- b\n", "is not YAML"),
+        ("? " + "x" * 100_000 + "\n: b\n", "characters) …"),
+        ("guidelines: [" + "a, " * 600_000 + "]\n", "has more than 500,000 keys and values"),
+        ("a: &a [x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n", "the alias `*a` is not supported"),
+    ],
+)
+def test_an_error_names_the_first_ten_mistakes_and_is_never_longer_than_a_screen(cli, text, rest):
+    Path("agent.yaml").write_text(f"name: Desk\nprofile: A desk.\n{text}")
+    result = cli("check", "agent.yaml")
+    assert (result.code, rest in result.words) == (1, True), result.words[-400:]
+    assert len(result.words) < 4_200
