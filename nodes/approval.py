@@ -54,6 +54,8 @@ class HITLResponse(BaseModel, extra="forbid"):
 class CallApprover(Node):
     """Ask about the calls that are confirmed by `operator` or by `interrupt`, all in one interrupt.
 
+    By `operator`, an operator decides. By `interrupt`, the customer does, in the interface that handles the interrupt.
+
     Resume with `Command(resume={"decisions": [{"type": "approve"}, …]})`, one decision for each call of the
     request, in its order. An edited call replaces the one in its message, so that the thread shows what ran.
 
@@ -95,7 +97,8 @@ class CallApprover(Node):
         requests = []
         for call in calls:
             description = self.agent.toolbox[call["name"]].description
-            if self.agent.confirm[call["name"]].by == "interrupt":  # the customer reads code's own question
+            # The customer, unlike an operator, reads the generated question.
+            if self.agent.confirm[call["name"]].by == "interrupt":
                 pending_call = PendingCall(tool=call["name"], arguments=call["args"])
                 description = format_question(self.agent, [pending_call])
             requests.append({"name": call["name"], "args": call["args"], "description": description})
@@ -173,7 +176,7 @@ class CallApprover(Node):
             messages.insert(0, _edit_calls(message, edited_arguments))
         if answered_question := find_answered_question(state):
             # What the customer was asked stays open: `merge_agreements` drops older records that it isn't given.
-            agreements.insert(0, answered_question[0])
+            agreements.insert(0, answered_question.agreement)
         return merge_agreements(state, *agreements) | {self.messages_key: messages}
 
 
