@@ -11,8 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import regex  # type: ignore[import-untyped]
-
+from arq_graph.agent.patterns import compile_pattern
 from arq_graph.reasoning.schema import NotStrict
 
 PATTERN_TIMEOUT = 1.0
@@ -234,8 +233,8 @@ def _extend_validator_class(validator_class: Any) -> Any:
 def _compile_pattern(pattern: Any) -> Any:
     """Return a compiled ECMAScript pattern, which knows `\\p{L}`; None if it isn't understood here."""
     try:
-        return regex.compile(pattern)
-    except (regex.error, TypeError):
+        return compile_pattern(pattern)
+    except (ValueError, TypeError):
         return None
 
 

@@ -38,6 +38,7 @@ _FILE_KINDS = {
     "milestones": "a milestone file, which `arq-graph milestones check` reads",
 }
 FindMore = Callable[["Document"], Iterable[Problem]]
+_TAGS = ("str", "int", "float", "bool", "null", "seq", "map")
 MAX_DEPTH = 40
 MAX_VALUES = 500_000
 _JSON_WORD = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
@@ -204,7 +205,7 @@ class Document:
         self._lines.setdefault(place, node.start_mark.line + 1)
         is_alias = id(node) in self._read_nodes  # reading it again could make billions of values
         self._read_nodes.add(id(node))
-        if not node.tag.startswith("tag:yaml.org,2002:"):
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
             message = f"the tag `{node.tag:.100}` is unknown; put text that begins with ! in quotes"
             self._add_problem(node, message)
         elif not is_alias:

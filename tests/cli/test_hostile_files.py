@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import re
 import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -255,3 +257,112 @@ def test_an_error_names_the_first_ten_mistakes_and_is_never_longer_than_a_screen
     result = cli("check", "agent.yaml")
     assert (result.code, rest in result.words) == (1, True), result.words[-400:]
     assert len(result.words) < 4_200
+
+
+MODULE = """\
+from pathlib import Path
+
+Path("ran").touch()
+
+def tool(order: str) -> str:
+    \"\"\"Look an order up.\"\"\"
+    return order
+
+def check(event: object, earlier: object) -> bool:
+    return True
+"""
+CHECKED = """\
+- {name: Start, type: NFC}
+- {name: Greeted, type: NFC, dependencies: [Start], check: "evil:check"}
+- {name: End, type: NFC, dependencies: [Greeted]}
+"""
+SUITE = "scenarios:\n- name: s\n  agent: agent.yaml\n  says: Hello\n  expect: {never: [no]}\n"
+CALL = {"lc": 2, "type": "constructor", "id": ["os", "mkdir"], "args": ["ran"]}
+LINES = {
+    "chat": "chat agent.yaml --model offline",
+    "run": "run agent.yaml -c talk.txt --model offline",
+    "prepare": "prepare agent.yaml --model offline",
+    "check": "check agent.yaml",
+    "graph": "graph agent.yaml",
+    "evaluate": "evaluate suite.yaml --model offline",
+    "experiment": "experiment suite.yaml --model offline --record out",
+    "simulate": "simulate suite.yaml --model offline",
+    "explain": "explain",
+    "schema": "schema agent",
+    "score": "score talk.json talk.jsonl --milestones milestones.yaml",
+    "compare": "compare talk.json talk.jsonl",
+    "turns": "turns talk.json",
+    "finetune-data": "finetune-data talk.json talk.jsonl --stage 1 --out out.jsonl",
+    "milestones": "milestones check checked.yaml",
+}
+READING_ONLY = (
+    "milestones draw checked.yaml",
+    "turns talk.jsonl",
+    "score talk.json --milestones tagged.yaml",
+)
+WITH_OPTIONS = (
+    "score talk.json --milestones milestones.yaml --agent agent.yaml",
+    "turns talk.json --tools agent.yaml",
+    "finetune-data talk.json --stage 1 --out out.jsonl --tools evil:tool",
+    "milestones check milestones.yaml --agent agent.yaml",
+    "score talk.json --milestones checked.yaml",
+)
+
+
+@pytest.fixture
+def sent_folder(folder: Path) -> Path:
+    """A folder that somebody sent: what its files name or hold makes the file `ran`."""
+    message = {"role": "user", "content": "Hello", "additional_kwargs": CALL}
+    tag = "!!python/object/apply:os.mkdir [ran]"
+    files = {
+        "evil.py": MODULE,
+        "agent.yaml": f"{AGENT}- {{action: greet, tools: ['evil:tool']}}\n",
+        "tagged.yaml": f"name: {tag}\nprofile: {tag}\nmilestones: {tag}\nscenarios: {tag}\n",
+        "milestones.yaml": MILESTONES,
+        "checked.yaml": CHECKED,
+        "suite.yaml": SUITE,
+        "talk.txt": "Hello\n",
+        "talk.json": json.dumps([message, {"role": "assistant", "content": "Hi"}, CALL]),
+    }
+    for name, text in files.items():
+        Path(name).write_text(text)
+    Path("talk.jsonl").write_bytes(pickle.dumps(Touch()))
+    write_thread(*HOSTILE_CHECKPOINTS["a pickle"])
+    return folder
+
+
+def get_documented_commands() -> set[str]:
+    """Return the commands of which the documentation says that they run code without any option."""
+    page = Path(__file__).parents[2] / "docs" / "command.md"
+    section = page.read_text().partition("**Which commands run code?**")[2]
+    return set(re.findall(r"`([\w-]+)`", section.partition(" import the modules")[0]))
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_only_the_commands_that_the_documentation_names_run_code_of_files(cli, sent_folder, command):
+    cli(*LINES[command].split())
+    assert Path("ran").exists() == (command in get_documented_commands())
+
+
+def test_the_commands_above_are_all_that_read_files(cli):
+    commands = set(re.findall(r"^│ ([a-z][a-z-]+)  ", cli("--help").out, re.MULTILINE))
+    assert commands == LINES.keys() | {"demo"}
+
+
+@pytest.mark.parametrize("line", READING_ONLY)
+def test_reading_runs_nothing_else(cli, sent_folder, line):
+    cli(*line.split())
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("line", WITH_OPTIONS)
+def test_options_that_name_code_run_it(cli, sent_folder, line):
+    cli(*line.split())
+    assert Path("ran").exists()
+
+
+@pytest.mark.parametrize("command", ["check", "graph", "run", "evaluate", "simulate", "milestones"])
+def test_tags_of_python_in_a_file_make_nothing(cli, sent_folder, command):
+    line = re.sub(r"(agent|suite|checked)\.yaml", "tagged.yaml", LINES[command])
+    result = cli(*line.split())
+    assert (result.code, "python/object/apply" in result.words, Path("ran").exists()) == (1, True, False)
