@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -217,35 +217,40 @@ class ToolSchema:
         """
         if problems := self.validate(arguments):
             return dict(arguments), problems
-        completed = dict(arguments)
         overwritten = find_overwritten_names(self.base_tool)
-        if self._model is None:
-            for name, default in self.defaults.items():
-                with_default = {name: default} | completed
-                if not self.validate(with_default):
-                    completed = with_default
-            again = completed
-            excluded = [name for name in overwritten if name in completed]
-        else:
-            try:
-                validated = self._model.validate(arguments)
-                completed = self._model.dump(validated)
-                excluded = self._model.find_excluded(validated, overwritten)
-                again = self._model.dump(self._model.validate(completed))
-            except Exception as error:  # a tool's own validator may raise anything
-                _warn_of_failed_check(self.name, error)
-                message = "this tool's arguments cannot be validated a second time, as its own model gives them back"
-                return dict(arguments), [Problem(None, "invalid", message)]
-        if excluded:
+        if self._model is not None:
+            return self._complete_by_model(self._model, arguments, overwritten)
+        completed = dict(arguments)
+        for name, default in self.defaults.items():
+            with_default = {name: default} | completed
+            if not self.validate(with_default):
+                completed = with_default
+        lost = [name for name in overwritten if name in completed]
+        return completed, [_make_loss_problem(lost)] if lost else []
+
+    def _complete_by_model(
+        self, model: ToolModel, arguments: Mapping[str, Any], overwritten: Sequence[str]
+    ) -> tuple[dict[str, Any], list[Problem]]:
+        try:
+            first = model.validate(arguments)
+            completed = model.dump(first)
+            second = model.validate(completed)
+            again = model.dump(second)
+            lost = model.find_excluded(first, overwritten)
+        except Exception as error:  # a tool's own validator may raise anything
+            _warn_of_failed_check(self.name, error)
             message = (
-                f"LangChain does not pass {', '.join(excluded)} to the tool; rename it, or do not exclude it"
+                "this tool's arguments cannot be validated a second time, as its own model gives them back"
             )
             return dict(arguments), [Problem(None, "invalid", message)]
-        if not are_same_values(completed, again):
+        if lost:
+            return dict(arguments), [_make_loss_problem(lost)]
+        # A default isn't validated the first time: it may be 5 first, and a Decimal then, which is the same.
+        if first != second and not are_same_values(completed, again):
             change = _describe_change(completed, again)
             message = f"this tool's arguments change each time they are validated: {change}"
             return dict(arguments), [Problem(None, "invalid", message)]
-        return dict(again), self.validate(again)
+        return again, self.validate(again)
 
     def _find_errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield each error of the tool's schema with its argument's name, "" for the call as a whole."""
@@ -268,6 +273,11 @@ class ToolSchema:
         except Exception as error:  # a tool's own validator may raise anything
             _warn_of_failed_check(self.name, error)
             yield "", "the tool's own check of these arguments failed"
+
+
+def _make_loss_problem(names: Sequence[str]) -> Problem:
+    message = f"LangChain does not pass {', '.join(names)} to the tool; rename it, or do not exclude it"
+    return Problem(None, "invalid", message)
 
 
 def _describe_change(values: Mapping[str, Any], again: Mapping[str, Any]) -> str:

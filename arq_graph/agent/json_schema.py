@@ -11,11 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from arq_graph.agent.patterns import compile_pattern
+from arq_graph.agent.patterns import SECONDS_PER_SEARCH, compile_pattern
 from arq_graph.reasoning.schema import NotStrict
-
-PATTERN_TIMEOUT = 1.0
-"""Seconds that a pattern may take; after that the check is left to the tool."""
 
 MAX_SHOWN_CHOICES = 12
 """How many values of an enum the prompt shows as an argument's type."""
@@ -231,7 +228,7 @@ def _extend_validator_class(validator_class: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _compile_pattern(pattern: Any) -> Any:
-    """Return a compiled ECMAScript pattern, which knows `\\p{L}`; None if it isn't understood here."""
+    """Return a compiled ECMAScript pattern, which knows `\\p{L}`; None if it isn't understood here, or is too large."""
     try:
         return compile_pattern(pattern)
     except (ValueError, TypeError):
@@ -239,11 +236,12 @@ def _compile_pattern(pattern: Any) -> Any:
 
 
 def _matches(pattern: Any, text: str) -> bool:
+    """Return whether a pattern occurs in a text; one that isn't understood, or takes too long, is left to the tool."""
     compiled = _compile_pattern(pattern)
     if compiled is None:
         return True
     try:
-        return compiled.search(text, timeout=PATTERN_TIMEOUT) is not None
+        return compiled.search(text, timeout=SECONDS_PER_SEARCH) is not None
     except TimeoutError:
         return True
 

@@ -133,6 +133,7 @@ class Rounding(BaseModel):
 
 class Priced(BaseModel):
     amount: float = 5
+    limit: Decimal = 7  # type: ignore[assignment]
 
 
 class Summing(BaseModel):
@@ -179,7 +180,7 @@ CASES: list[tuple[Any, dict[str, Any], str, dict[str, Any]]] = [
         'Pay (account: "A", amountCents: 100000)',
         {"account": "A", "amount_cents": 100_000},
     ),
-    (Priced, {}, "Pay (amount: 5.0)", {"amount": 5.0}),
+    (Priced, {}, 'Pay (amount: 5.0, limit: "7")', {"amount": 5.0, "limit": 7}),
     (Renamed, {"sum": 3}, "Pay (sum: 3)", {"amount": 3}),
 ]
 
