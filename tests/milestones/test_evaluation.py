@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import weakref
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -144,6 +145,21 @@ def test_each_trial_has_an_app_of_its_own_in_a_scenario_without_a_world():
     report = evaluate(suite(user=None, says="A lamp?"), {"retries": TriesAgain("no", "perhaps", "yes")})
     (conversation,) = report.conversations
     assert (conversation.trials, conversation.error) == (3, None)
+
+
+def test_an_evaluation_does_not_keep_the_apps_of_all_its_scenarios():
+    apps: list[weakref.ref[Answers]] = []
+    alive_counts: list[int] = []
+
+    def make_app(scenario: Scenario, agent: Any, model: Any) -> Answers:
+        alive_counts.append(sum(app() is not None for app in apps))
+        app = Answers(talker)
+        apps.append(weakref.ref(app))
+        return app
+
+    report = evaluate(suite(*(f"lamp {number}" for number in range(60))), {"made": make_app}, concurrency=2)
+    assert len(report.conversations) == len(apps) == 60
+    assert max(alive_counts) < 30
 
 
 def test_a_conversation_whose_next_trial_cannot_begin_is_measured_with_the_error():

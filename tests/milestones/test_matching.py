@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from arq_graph.agent import patterns
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones import (
     Call,
@@ -11,7 +12,6 @@ from arq_graph.milestones import (
     Result,
     Transcript,
     parse_milestones,
-    patterns,
     read_milestones,
     score,
 )
