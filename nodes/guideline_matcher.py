@@ -97,6 +97,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     module = "matcher"
     prompt_name = "guideline_matcher"
+    full_blueprint_options: ClassVar = {"has_tools": True}
     agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
     example_options: ClassVar[Mapping[str, Any]] = {"has_tools": True}
     default_temperature = 0.15

@@ -165,12 +165,14 @@ class Brain:
                 answer[id] = make_judgement(schema, texts | judgement)
 
     def _propose_calls(self, prompt: Prompt, answer: dict[str, Any]) -> None:
-        move = None if self.moves is None else self._next_move(prompt)
         for tool in prompt.section("tools"):
             name = tool["name"]
-            if move is None:
+            if self.moves is None:
                 calls = self._get_calls(name, prompt)
+            elif self._is_next_move_of_another_tool(name):  # several tools are asked about at once
+                calls = []
             else:
+                move = self._next_move(prompt)
                 calls = [move] if move.tool == name else []
             (key,) = [key for key, part in answer.items() if "tool_calls_for_candidate_tool" in str(part)]
             schema = get_properties(prompt.schema, key)["tool_calls_for_candidate_tool"]["items"]
@@ -240,6 +242,12 @@ class Brain:
         if consent is True:
             consent = {"agreeing_words": prompt.section("answer"), "agrees": True}
         answer.update(consent or {})
+
+    def _is_next_move_of_another_tool(self, tool: str) -> bool:
+        if not isinstance(self.moves, Sequence):
+            return False
+        move = self.moves[min(self.move_count, len(self.moves) - 1)]
+        return isinstance(move, Move) and move.tool not in (None, tool)
 
     def _next_reply(self, prompt: Prompt) -> Any:
         reply = self.reply
