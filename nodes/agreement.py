@@ -31,7 +31,7 @@ from arq_graph.nodes.confirmation import (
 )
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import make_agent_message, read_note
+from arq_graph.nodes.messages import format_message_name, make_agent_message, read_note
 from arq_graph.nodes.yes import find_reservation, is_yes, read_plain_text
 from arq_graph.reasoning.answer import Answer
 
@@ -81,7 +81,7 @@ def find_answered_question(state: StateView) -> AnsweredQuestion | None:
         if isinstance(message, HumanMessage):
             answers.append(message)
         elif isinstance(message, AIMessage) and _says_something(message):
-            is_other_agent = message.name is not None and message.name != state.agent
+            is_other_agent = message.name not in (None, format_message_name(state.agent))
             if is_other_agent or not answers:
                 _warn_of_closed_question(state.agent, message)
             return None

@@ -51,7 +51,7 @@ class Desk:
         condition = fields.pop("condition", "they want to cancel")
         guideline = Guideline(condition, "cancel it", tools=[self._make_tool()])
         settings = {"guidelines": [guideline], "confirm": {"cancel_order": "customer"}, **fields}
-        self.agent = Agent("Desk", "You help with orders.", **settings)
+        self.agent = Agent(settings.pop("name", "Desk"), "You help with orders.", **settings)
         self.model = ScriptedChatModel(lambda call: self.answer(call))
         self._compiled_app = self._compile(strategy, agrees, mode)
         self.reset()

@@ -201,6 +201,16 @@ def test_a_hand_back_leaves_the_question_open(tools_desk):
     assert tools_desk.ran == CANCELLED
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_agents_own_words_close_the_question_without_a_warning():
+    desk = Desk(name="Order desk")
+    desk.reset(wants=False)
+    desk.request()
+    desk.send("Forget it")
+    desk.send("Yes")
+    assert desk.ran == []
+
+
 def test_another_agents_words_close_the_question_with_a_warning(tools_desk):
     tools_desk.request()
     interruption = AIMessage("By the way, we have a sale.", name="Marketing")
