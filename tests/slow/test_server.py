@@ -133,7 +133,10 @@ def test_an_agent_file_decides_the_same_through_every_door(door: str, url: str) 
     declined, agreed = expected[3:5]
     assert declined["active"] == ["look-up", "cancel", "notice"] and agreed["active"] == ["notice"]
     assert not declined["agreements"][-1][1] and agreed["agreements"][-1][1]
-    assert expected[-1]["messages"][-1][2][-1] == ("refund_rental", {"rental_id": "R-102"})
+    assert expected[-1]["messages"][-1][2][-1] == (
+        "refund_rental",
+        {"rental_id": "R-102", "percent": 100},
+    )
     assert list(map(summarize_decisions, DOORS[door](url))) == expected
 
 
@@ -161,8 +164,8 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
     contents = [message["content"] for message, _ in by_mode["messages"]]
     assert contents[-1] == reply
     assert not any("should_apply" in content for content in contents)
-    # A button sends the id of the question as a yes.
-    assert "is cancelled" in get_results(customer.say(question.id))[-1]
+    button = {"role": "user", "content": "Yes", "additional_kwargs": {"agrees_to": question.id}}
+    assert "is cancelled" in get_results(customer.run(input={"messages": [button]}))[-1]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
 def test_an_operator_decides_over_http(decision: Any, result: str, url: str) -> None:
     customer = Customer(url)
     customer.say(REFUND)
-    assert [call["args"] for call in customer.pending_calls] == [{"rental_id": "R-102"}]
+    assert [call["args"] for call in customer.pending_calls] == [{"rental_id": "R-102", "percent": 100}]
     if decision["type"] == "approve":  # an answer that does not fit leaves the call pending
         with pytest.raises(Exception, match="expected 1 decisions, got 0"):
             customer.resume()
