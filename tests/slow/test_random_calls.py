@@ -182,7 +182,13 @@ def served_calls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
         schema = {"type": "object", "anyOf": choices}
     good = [0, 2, 4.5, "a", "b", True, ["a"], [2], {"a": "a"}, {"b": None}]
     given_names = draw(st.lists(st.sampled_from(names), unique=True))
-    return schema, {name: draw(st.sampled_from(good) | VALUES) for name in given_names}
+    arguments = {}
+    for name in given_names:
+        value = draw(st.sampled_from(good) | VALUES)
+        # A value is asked for as the property's own schema describes it, also if another choice allows any value.
+        if Draft202012Validator(properties[name]).is_valid(value) or "anyOf" not in schema:
+            arguments[name] = value
+    return schema, arguments
 
 
 @RANDOM
