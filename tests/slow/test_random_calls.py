@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_m
 from pydantic_core import to_jsonable_python
 
 from arq_graph import Agent, Guideline, create_guided_agent
+from arq_graph.nodes.tool_arguments import ToolSchema
 from tests.brain import brain
 
 pytestmark = pytest.mark.slow
@@ -41,7 +42,12 @@ def run_call(args_schema: Any, arguments: dict[str, Any]) -> tuple[str | None, l
 
     tool = StructuredTool(name="do_it", description="Do it.", args_schema=args_schema, func=run)
     agent = Agent("Desk", "You help.", [Guideline("x", "y", tools=[tool])], confirm={"do_it": "customer"})
-    model = brain({"G1": 9}, call={"do_it": arguments}, reply="Fine.", wants=lambda: True)
+    # A text of any type is asked for as JSON.
+    answers = dict(arguments)
+    for argument in ToolSchema(tool).arguments:
+        if argument.schema is None and isinstance(answers.get(argument.name), str):
+            answers[argument.name] = json.dumps(answers[argument.name])
+    model = brain({"G1": 9}, call={"do_it": answers}, reply="Fine.", wants=lambda: True)
     app = create_guided_agent(model, agent, mode="direct", checkpointer=MemorySaver())
     question: str | None = None
     for text in ("Do it.", "yes"):
