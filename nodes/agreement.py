@@ -97,6 +97,13 @@ def _find_question(messages: Sequence[BaseMessage], question: str) -> int | None
     return None
 
 
+def _find_last_agent_message(messages: Sequence[BaseMessage]) -> AIMessage | None:
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return message
+    return None
+
+
 def _says_something(message: AIMessage) -> bool:
     """Return whether an agent says something; what LangGraph's hand-off tools write is nobody's words."""
     is_hand_back = bool(message.response_metadata.get(HAND_BACK))
@@ -113,10 +120,10 @@ def _warn_of_closed_question(agent: str, message: AIMessage) -> None:
 
 def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
     """Warn whoever wires the graph if the customer answers a question whose record this agent doesn't have."""
-    agent_messages = [message for message in state.messages if isinstance(message, AIMessage)]
-    if not agent_messages:
+    last_message = _find_last_agent_message(state.messages)
+    if last_message is None:
         return
-    question_ids = read_note(agent_messages[-1], QUESTION_ID)
+    question_ids = read_note(last_message, QUESTION_ID)
     question_id = question_ids.get(state.agent)
     if isinstance(question_id, str) and question_id not in known_ids:
         warnings.warn(
@@ -137,15 +144,15 @@ def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
 
 def _is_question_forgotten(gate: Gate) -> bool:
     """Return True if the last reply asks for a yes, as its words alone show: a client sent it without its metadata."""
-    agent_messages = [message for message in gate.state.messages if isinstance(message, AIMessage)]
-    if not agent_messages or gate.state.read_records_of_name("agreements", Agreement):
+    last_message = _find_last_agent_message(gate.state.messages)
+    if last_message is None or gate.state.read_records_of_name("agreements", Agreement):
         return False
     ways_to_agree = [HOW_TO_AGREE]
     for confirmation in gate.agent.confirm.values():
         if confirmation.reply:
             ways_to_agree.append(confirmation.reply)
-    has_note = bool(read_note(agent_messages[-1], QUESTION_ID))
-    return agent_messages[-1].text.endswith(tuple(ways_to_agree)) and not has_note
+    has_note = bool(read_note(last_message, QUESTION_ID))
+    return last_message.text.endswith(tuple(ways_to_agree)) and not has_note
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,9 @@ class ToolModel:
 
         They are fields that a dump leaves out, and those of the `overwritten` names.
         """
-        passed = validated.model_dump(warnings=False).keys() - set(
-            overwritten
-        )  # as `BaseTool._parse_input` does
-        return [input_name for name, input_name in self.input_names.items() if name not in passed]
+        # `BaseTool._parse_input` passes the fields of such a dump.
+        passed_names = validated.model_dump(warnings=False).keys() - set(overwritten)
+        return [input_name for name, input_name in self.input_names.items() if name not in passed_names]
 
 
 def find_overwritten_names(tool: BaseTool) -> list[str]:
