@@ -223,7 +223,7 @@ def _read_content(message: agui.UserMessage) -> Any:
 
 
 class _ClientView:
-    """What the client shows: its messages with those of this run, its state, and the part of a reply."""
+    """The client's view of the run: its messages with those of this run, its state, and the part of a reply."""
 
     def __init__(self, input: agui.RunAgentInput, shows_tools: bool) -> None:
         self._messages: list[Any] = list(input.messages)

@@ -1,6 +1,6 @@
-"""What doesn't fit together in an agent's specification: names used twice, unknown tools, relations to nothing.
+"""Find what doesn't fit together in an agent's specification: names used twice, unknown tools, relations to nothing.
 
-A file of which some values aren't valid is looked through as well, so that one error names everything that is wrong.
+A file with invalid values is searched, too, so that one error names everything that is wrong.
 """
 
 from __future__ import annotations

@@ -69,10 +69,10 @@ def make_spec_error(
         if key not in details:
             line = get_line(place) if get_line else None
             details[key] = (line, place, detail)
-    found: list[tuple[int | None, Place, Any]] = list(details.values())
-    found.extend(problem for problem in more_problems if not problem[1] or problem[1] not in details)
+    all_details: list[tuple[int | None, Place, Any]] = list(details.values())
+    all_details.extend(problem for problem in more_problems if not problem[1] or problem[1] not in details)
     problems: list[tuple[int | None, str]] = []
-    for number, (line, place, detail) in enumerate(sorted(found, key=get_line_number)):
+    for number, (line, place, detail) in enumerate(sorted(all_details, key=get_line_number)):
         if isinstance(detail, str):
             problems.append((line, detail))
             continue

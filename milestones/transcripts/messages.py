@@ -164,13 +164,13 @@ class _Parser:
     def _add_result(self, part: ResultPart, step: Any) -> None:
         tool = part.tool if isinstance(part.tool, str) else ""
         id = "" if part.id is None else str(part.id)
-        answered = self._unanswered.pop(id) if id else None
-        if answered is None:
+        answered_call = self._unanswered.pop(id) if id else None
+        if answered_call is None:
             # Recordings without ids, or in which only the results have some.
-            answered = self._unanswered.pop_first(tool, without_id=bool(id))
+            answered_call = self._unanswered.pop_first(tool, without_id=bool(id))
         number = None
-        if answered is not None:
-            number, tool = answered
+        if answered_call is not None:
+            number, tool = answered_call
         try:
             text = format_result(part.content)
         except (ValueError, RecursionError):
@@ -263,8 +263,8 @@ def _list_calls(fields: Mapping[str, Any]) -> list[Any]:
     calls: list[Any] = []
     for source in (fields, as_fields(fields.get("additional_kwargs"))):
         for key in _CALL_KEYS:
-            if listed := source.get(key):
-                calls.extend(listed if isinstance(listed, list | tuple) else [listed])
+            if value := source.get(key):
+                calls.extend(value if isinstance(value, list | tuple) else [value])
         if calls:
             break
     return calls

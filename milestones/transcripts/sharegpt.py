@@ -84,8 +84,8 @@ def _convert_message(message: Any, index: int) -> list[dict[str, Any]]:
     return [fields | {"content": _CALL.sub("", value).strip(), "tool_calls": calls}]
 
 
-def _parse_json(text: str, what: str) -> Any:
+def _parse_json(text: str, place: str) -> Any:
     for parse in (json.loads, ast.literal_eval):  # Hermes has Python's notation, too
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             return parse(text.strip())
-    raise InputError(f"{what} is not JSON: {text.strip()[:80]!r}")
+    raise InputError(f"{place} is not JSON: {text.strip()[:80]!r}")
