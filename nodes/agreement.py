@@ -37,7 +37,7 @@ from arq_graph.reasoning.answer import Answer
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """A function of a customer's message and a question, sync or async, that returns whether the message agrees to the
-question; None leaves it to the rules for words."""
+question; None falls back to the built-in rules."""
 
 AgreementRequest: TypeAlias = "Callback | QuestionBatch"
 
@@ -45,7 +45,7 @@ HAND_BACK = "__is_handoff_back"
 """Key of the `response_metadata` of messages by which langgraph-supervisor and others return to their supervisor."""
 
 AGREES_TO = "agrees_to"
-"""Key of a customer message's `additional_kwargs` by which a button agrees: the id of the question."""
+"""Key of a customer message's `additional_kwargs` that a confirm button sets to the id of the question."""
 
 _MAX_SHOWN = 80
 
@@ -105,7 +105,7 @@ def _find_last_agent_message(messages: Sequence[BaseMessage]) -> AIMessage | Non
 
 
 def _says_something(message: AIMessage) -> bool:
-    """Return whether an agent says something; what LangGraph's hand-off tools write is nobody's words."""
+    """Return whether an agent says something; messages of LangGraph's hand-off tools don't count."""
     is_hand_back = bool(message.response_metadata.get(HAND_BACK))
     return bool(message.text.strip()) and not is_hand_back
 
@@ -143,7 +143,7 @@ def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
 
 
 def _is_question_forgotten(gate: Gate) -> bool:
-    """Return True if the last reply asks for a yes, as its words alone show: a client sent it without its metadata."""
+    """Return True if the last reply reads like a question of ours, but has neither its metadata nor a stored record."""
     last_message = _find_last_agent_message(gate.state.messages)
     if last_message is None or gate.state.read_records_of_name("agreements", Agreement):
         return False
@@ -178,7 +178,7 @@ class AgreementOutcome:
         ]
 
     def select_wanted_calls(self, answer: Any) -> list[PendingCall]:
-        """Return the pending calls that the customer still wants, by a model's answer."""
+        """Return the pending calls that the customer still wants, according to the model's answer."""
         ids = getattr(answer, "still_wanted", None) or ()
         return [call for id, call in self.pending.items() if id in ids]
 

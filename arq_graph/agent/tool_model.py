@@ -33,7 +33,7 @@ MAX_DEPTH = 100
 """How deep lists and objects in a value may be nested."""
 
 _VARIADIC = ("args", "kwargs")
-"""Names of the fields that LangChain makes of `*args` and `**kwargs`; without a value it doesn't pass them."""
+"""Names of the fields that LangChain generates for `*args` and `**kwargs`; without a value it doesn't pass them."""
 
 
 class ToolModel:
@@ -106,7 +106,7 @@ class ToolModel:
 
 
 def find_overwritten_names(tool: BaseTool) -> list[str]:
-    """Return the names under which LangChain passes something of its own to a tool, in place of an argument."""
+    """Return the names of arguments that LangChain overwrites with values of its own."""
     names: list[str] = []
     for name, parameter in inspect.signature(tool._run).parameters.items():
         if name == "run_manager" or "RunnableConfig" in str(parameter.annotation):
@@ -143,7 +143,7 @@ def _make_tool_model(model: type[BaseModel], injected: frozenset[str]) -> ToolMo
 
 
 def are_same_values(value: Any, other: Any) -> bool:
-    """Return True if two values of JSON are the same; 1 and 1.0 are, 1 and true are not."""
+    """Return True if two JSON values are the same; 1 and 1.0 are, 1 and true are not."""
     if isinstance(value, bool) or isinstance(other, bool):
         return value is other
     if isinstance(value, dict) and isinstance(other, dict):
@@ -154,7 +154,7 @@ def are_same_values(value: Any, other: Any) -> bool:
 
 
 def find_unstorable(value: Any, depth: int = 0) -> str | None:
-    """Return why a value of JSON cannot be stored with a conversation; None if it can."""
+    """Return why a JSON value cannot be stored with a conversation; None if it can."""
     if depth > MAX_DEPTH:
         return "it is nested too deeply"
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
