@@ -5,7 +5,8 @@ suite = read_model("suite.yaml", SuiteFile, file_kind="suite file")
 ```
 
 As in JSON, a word without quotes is null, true, false or a decimal number; anything else is text: `no`, `12:30`,
-`0123`, `1e5` and `2025-01-31` stay as they are written. A number that is meant as text needs quotes.
+`0123`, `1e5` and `2025-01-31` stay as they are written. A number that is meant as text needs quotes. An alias (`*name`)
+stands for a copy of its anchor (`&name`), within a limit.
 
 A validator of the model finds the `Document` in `info.context`: the file's folder, and lines. If it raises
 `ValueError`, the message continues a sentence that begins with the field ("must be …", "names …"). For problems further
@@ -41,6 +42,7 @@ FindMore = Callable[["Document"], Iterable[Problem]]
 _TAGS = ("str", "int", "float", "bool", "null", "seq", "map")
 MAX_DEPTH = 40
 MAX_VALUES = 500_000
+MAX_ALIASED_VALUES = 50_000
 _JSON_WORD = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
@@ -146,7 +148,7 @@ class Entry(dict[str, Any]):
 class Document:
     """A YAML text, parsed; the line of every value is known.
 
-    Repeated keys, aliases and tags aren't read; `problems` names them, each with its line.
+    Repeated keys and tags aren't read; `problems` names them, each with its line.
 
     Attributes:
         source: The file as it was named, or a word such as "<text>".
@@ -163,6 +165,7 @@ class Document:
         self.problems: list[tuple[int | None, str]] = []
         self._unread_places: set[Place] = set()
         self._read_nodes: set[int] = set()
+        self._aliased_count = 0
         try:
             self._check_structure(text)
             root: Any = yaml.compose(text, _Loader)
@@ -186,7 +189,7 @@ class Document:
             raise SpecError.from_problems(sorted(self.problems, key=get_line_number), file=self.source)
 
     def _check_structure(self, text: str) -> None:
-        """Refuse texts that are too large, or would overflow the stack of PyYAML's composer in C; find aliases."""
+        """Refuse texts that are too large, or would overflow the stack of PyYAML's composer in C."""
         depth = 0
         for number, event in enumerate(yaml.parse(text, _Loader)):
             if number > MAX_VALUES:
@@ -197,21 +200,29 @@ class Document:
                 depth -= 1
             if depth > MAX_DEPTH:
                 raise self._make_error(event, f"is nested more than {MAX_DEPTH} deep")
-            if isinstance(event, yaml.AliasEvent):
-                message = f"the alias `*{event.anchor}` is not supported; write out what it stands for"
-                self._add_problem(event, message)
 
     def _read(self, node: yaml.Node, place: Place) -> Any:
         self._lines.setdefault(place, node.start_mark.line + 1)
-        is_alias = id(node) in self._read_nodes  # reading it again could make billions of values
-        self._read_nodes.add(id(node))
+        self._limit_aliases(node, place)
         if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
             message = f"the tag `{node.tag:.100}` is unknown; put text that begins with ! in quotes"
             self._add_problem(node, message)
-        elif not is_alias:
-            return self._read_value(node, place)
-        self._unread_places.add(place)
-        return None
+            self._unread_places.add(place)
+            return None
+        return self._read_value(node, place)
+
+    def _limit_aliases(self, node: yaml.Node, place: Place) -> None:
+        """Refuse aliases that stand for billions of values, or for themselves."""
+        self._aliased_count += id(node) in self._read_nodes
+        self._read_nodes.add(id(node))
+        if self._aliased_count > MAX_ALIASED_VALUES:
+            message = (
+                f"the file's aliases (`*name`) stand for more than {MAX_ALIASED_VALUES:,} values; use fewer"
+            )
+            raise self._make_error(node, message)
+        if len(place) > MAX_DEPTH:
+            message = f"an alias (`*name`) stands for itself, or nests values more than {MAX_DEPTH} deep"
+            raise self._make_error(node, message)
 
     def _read_value(self, node: yaml.Node, place: Place) -> Any:
         if isinstance(node, yaml.ScalarNode):

@@ -153,11 +153,8 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         (make_desk_with("- action: !important be quick\n"), 4, "put text that begins with ! in quotes"),
         (b"name: n\nprofile: a\0b\n", None, "control characters are not allowed"),
         (b"name: n\nprofile: caf\xe9\n", 2, "is not UTF-8"),
-        (
-            make_desk("variables:\n- &a {name: b, description: c}\n- *a\n"),
-            5,
-            "the alias `*a` is not supported; write out",
-        ),
+        (make_desk("variables:\n- &a {name: b, description: c}\n- *a\n"), 4, "is used twice: 'b'"),
+        (make_desk("variables: &a [*a]\n"), 3, "an alias (`*name`) stands for itself"),
         ("[" * 900, 1, "is nested more than 40 deep"),
     ],
 )

@@ -7,6 +7,7 @@ import re
 
 import networkx as nx
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,16 @@ def test_published_files_load_with_their_quirks_and_a_warning(tmp_path):
     [finding] = check_milestones(graph)
     assert (finding.severity, finding.line) == ("warning", 7)
     assert "'get_status', 'escalate' depend on each other" in finding.message
+
+
+def test_files_with_aliases_as_yaml_dumps_them_are_read():
+    after_start = ["Start"]
+    data = [{"name": "Start", "type": "NFC"}]
+    data += [{"name": name, "type": "FC", "dependencies": after_start} for name in ("find", "pay")]
+    data.append({"name": "End", "type": "NFC", "dependencies": ["find", "pay"]})
+    text = yaml.safe_dump(data)
+    assert "*id001" in text
+    assert list(parse_milestones(text).edges("Start")) == [("Start", "find"), ("Start", "pay")]
 
 
 OPTIONAL_KEYS = """\
