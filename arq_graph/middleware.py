@@ -85,6 +85,8 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
             it is sent unchanged, and streams while none of the specification's tools is granted.
         agrees: A function of the customer's message and the question that says what else is a yes; see `ToolCaller`.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
+        history_tokens: How long the history may be that the matcher and the reviser are shown; see
+            `create_guided_agent`. Your agent's own model is shown all messages.
 
     Raises:
         InputError: `agent` isn't an `Agent`, `model` lacks a step, or a setting is out of its range.
@@ -103,15 +105,17 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         revising: Revising | None = Revising(),
         agrees: Agrees | None = None,
         mode: Mode | None = None,
+        history_tokens: int = 16_000,
     ) -> None:
         super().__init__(agent)
         models = models_by_step(model, ("matcher", "message"))
+        shared: dict[str, Any] = {"mode": mode, "history_tokens": history_tokens}
         self._matcher: GuidelineMatcher = matching.make_node(
-            models["matcher"], agent, mode=mode, reads=_CHANNELS
+            models["matcher"], agent, reads=_CHANNELS, **shared
         )
         self._reviser: MessageReviser | None = None
         if revising is not None:
-            self._reviser = revising.make_node(models["message"], agent, mode=mode, draft_key=DRAFT_CHANNEL)
+            self._reviser = revising.make_node(models["message"], agent, draft_key=DRAFT_CHANNEL, **shared)
         self._model_call = ModelCall(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = CallApprover(agent)
         self.tools = []

@@ -32,7 +32,7 @@ class NodeSettings(TypedDict, total=False):
     timeout: float | None
     max_attempts: int | None
     reads: Sequence[str] | Mapping[str, Any]
-    max_history_tokens: int
+    history_tokens: int
     messages_key: str
 
 

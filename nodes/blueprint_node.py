@@ -77,11 +77,11 @@ class BlueprintNode(Node, Generic[B]):
         temperature: Sampling temperature, for models that take one and have none set.
         timeout: Seconds that one model call may take, its retries included; 60 unless a `Reasoner` says otherwise.
         max_attempts: Number of invalid answers after which the step fails; 3 unless a `Reasoner` says otherwise.
-        max_history_tokens: A history longer than this is cut to half of it in the prompt.
+        history_tokens: A history longer than this is cut to half of it in the prompt.
         messages_key: Channel of the messages.
 
     Raises:
-        InputError: `max_history_tokens` is below 100, or a `Reasoner` leaves out a query that this step does not ask.
+        InputError: `history_tokens` is below 100, or a `Reasoner` leaves out a query that this step does not ask.
         PromptError: The template cannot be read, lacks a block, or (when run, too) cannot be rendered.
         ReasoningError: When run: the model gave no answer.
         StateError: When run: a channel holds another type.
@@ -111,7 +111,7 @@ class BlueprintNode(Node, Generic[B]):
         temperature: float | None = None,
         timeout: float | None = None,
         max_attempts: int | None = None,
-        max_history_tokens: int = 16_000,
+        history_tokens: int = 16_000,
         messages_key: str = "messages",
     ) -> None:
         self.name = self.module = module or self.module
@@ -134,9 +134,7 @@ class BlueprintNode(Node, Generic[B]):
         self._shows_images = self.reasoner.takes_images
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
-        self._max_history_tokens = require_count(
-            "max_history_tokens", max_history_tokens, minimum=MIN_HISTORY_TOKENS
-        )
+        self._history_tokens = require_count("history_tokens", history_tokens, minimum=MIN_HISTORY_TOKENS)
         self.declare_channels(self.channels | {messages_key: list[AnyMessage]})
 
     @classmethod
@@ -181,7 +179,7 @@ class BlueprintNode(Node, Generic[B]):
             self.channels,
             self.agent_name,
             is_speculative,
-            max_history_tokens=self._max_history_tokens,
+            history_tokens=self._history_tokens,
             shows_images=self._shows_images,
             specification=self.agent_fingerprint,
         )

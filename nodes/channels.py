@@ -38,7 +38,7 @@ class StateView:
     """A node's view of a state: a dict, a dataclass or a Pydantic model.
 
     `is_speculative` says that other nodes of the turn may still change the state: the node is only asked early (see
-    `Parallel`), so no event is emitted. `max_history_tokens` and `shows_images` are those of `Conversation`.
+    `Parallel`), so no event is emitted. `history_tokens` and `shows_images` are those of `Conversation`.
     `specification` is the fingerprint of the agent's specification; if it is empty, the name alone decides whose a
     record is.
     """
@@ -48,7 +48,7 @@ class StateView:
     channels: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
     is_speculative: bool = False
-    max_history_tokens: int = 16_000
+    history_tokens: int = 16_000
     shows_images: bool = True
     specification: str = ""
 
@@ -99,7 +99,7 @@ class StateView:
     @cached_property
     def conversation(self) -> Conversation:
         """The thread's messages as numbered lines."""
-        return Conversation(self.messages, self.max_history_tokens, self.shows_images)
+        return Conversation(self.messages, self.history_tokens, self.shows_images)
 
     @cached_property
     def turn_id(self) -> str:

@@ -56,6 +56,7 @@ def create_guided_agent(
     preset: Literal["paper"] | None = None,
     eager: bool = False,
     stream: bool = False,
+    history_tokens: int = 16_000,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
@@ -80,6 +81,8 @@ def create_guided_agent(
             could be granted while the guidelines are matched, and after tools ran the reply is drafted during the
             re-match, and sent if that changes nothing that the reply's prompt shows.
         stream: Write the reply to `stream_mode="custom"` while it is written, as `ReplyDelta` events.
+        history_tokens: How long the history in a prompt may be, in tokens, about 4 characters each; 100 or more. A
+            longer one is cut to half of it.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
@@ -96,9 +99,10 @@ def create_guided_agent(
     channels = collect_channels(options.get("state_schema", AgentState))
     if stream:
         revising = replace(revising, stream=True)
-    matcher = matching.make_node(models["matcher"], agent, mode=mode, reads=channels)
-    strategy_node = settings.make_node(models["strategy"], agent, mode=mode, reads=channels, draft=True)
-    reviser = revising.make_node(models["message"], agent, mode=mode)
+    shared: dict[str, Any] = {"mode": mode, "history_tokens": history_tokens}
+    matcher = matching.make_node(models["matcher"], agent, reads=channels, **shared)
+    strategy_node = settings.make_node(models["strategy"], agent, reads=channels, draft=True, **shared)
+    reviser = revising.make_node(models["message"], agent, **shared)
     tracker = _make_tracker(agent, milestones, judge)
 
     graph = TurnGraph(agent, options)
@@ -122,6 +126,7 @@ def create_tool_agent(
     *,
     strategy: StrategyName | StrategySettings = "react",
     mode: Mode | None = None,
+    history_tokens: int = 16_000,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent of a strategy alone, without guidelines: what it writes is sent as it is.
@@ -130,7 +135,8 @@ def create_tool_agent(
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
         strategy: `pre-act`, `react` or `respact`, or settings: `PreAct(max_steps=4)`, `ReSpAct(environment=…)`.
-        mode: As for `create_guided_agent`, with `options`.
+        mode: As for `create_guided_agent`, with `history_tokens` and `options`.
+        history_tokens: See there.
         **options: See there.
 
     Raises:
@@ -148,7 +154,9 @@ def create_tool_agent(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
     channels = collect_channels(options.get("state_schema", AgentState))
-    strategy_node = settings.make_node(model, agent, mode=mode, reads=channels, draft=False)
+    strategy_node = settings.make_node(
+        model, agent, mode=mode, reads=channels, draft=False, history_tokens=history_tokens
+    )
     graph = TurnGraph(agent, options)
     if isinstance(settings, ReSpAct):
         graph.add_speaker(strategy_node, settings)
@@ -163,10 +171,13 @@ def create_preact_agent(
     *,
     strategy: PreAct = PreAct(),
     mode: Mode | None = None,
+    history_tokens: int = 16_000,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that plans every step, without guidelines: `create_tool_agent` with the strategy `pre-act`."""
-    return create_tool_agent(model, agent, strategy=strategy, mode=mode, **options)
+    return create_tool_agent(
+        model, agent, strategy=strategy, mode=mode, history_tokens=history_tokens, **options
+    )
 
 
 def create_respact_agent(
@@ -175,6 +186,7 @@ def create_respact_agent(
     *,
     strategy: ReSpAct = ReSpAct(),
     mode: Mode | None = None,
+    history_tokens: int = 16_000,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that thinks, speaks and acts, without guidelines: `create_tool_agent` with `respact`.
@@ -182,7 +194,9 @@ def create_respact_agent(
     In a chat, speaking ends the turn. In a task, an utterance waits in `interrupt()` for its answer, which joins the
     messages: resume with `Command(resume="the answer")`.
     """
-    return create_tool_agent(model, agent, strategy=strategy, mode=mode, **options)
+    return create_tool_agent(
+        model, agent, strategy=strategy, mode=mode, history_tokens=history_tokens, **options
+    )
 
 
 def models_by_step(

@@ -42,7 +42,6 @@ class StepSettings:
             a `Reasoner` has.
         timeout: Seconds that one model call may take, its retries included; None: 60, or what a `Reasoner` has.
         max_attempts: Invalid answers, of which the last is an error; None: 3, or what a `Reasoner` has.
-        max_history_tokens: Over it, the history in the prompt is cut to half.
     """
 
     node_class: ClassVar[str]
@@ -52,7 +51,6 @@ class StepSettings:
     temperature: float | None = None
     timeout: float | None = None
     max_attempts: int | None = None
-    max_history_tokens: int = 16_000
 
     def make_node(self, model: ModelLike, agent: Agent, **options: Any) -> Any:
         """Make the node with these settings and further options."""

@@ -57,7 +57,7 @@ def test_node_has_its_own_mode_temperature_and_module():
     [
         (GuidelineMatcher, "batch_size", 0, "a whole number from 1 on, not 0"),
         (ToolCaller, "max_rounds", 0, "a whole number from 1 on, not 0"),
-        (MessageReviser, "max_history_tokens", 99, "a whole number from 100 on, not 99"),
+        (MessageReviser, "history_tokens", 99, "a whole number from 100 on, not 99"),
         (Speaker, "max_questions", -1, "a whole number from 0 on, not -1"),
         (Speaker, "setting", "theatre", "it must be one of 'chat', 'task'"),
     ],

@@ -194,7 +194,7 @@ def test_an_attachment_that_cannot_be_shown_is_refused_in_its_turn_and_later_onl
 )
 def test_a_history_over_the_budget_is_cut_to_half_of_it_counting_images(content, budget, ids):
     talk = [HumanMessage(content) for _ in range(10)]
-    assert get_ids(get_lines(talk, max_history_tokens=budget)) == ids
+    assert get_ids(get_lines(talk, history_tokens=budget)) == ids
 
 
 def test_the_answered_turn_is_that_of_the_agents_last_reply():
@@ -208,7 +208,7 @@ def test_the_answered_turn_is_that_of_the_agents_last_reply():
     ("kind", "key"), [(HumanMessage, "text"), (partial(ToolMessage, tool_call_id="c"), "result")]
 )
 def test_a_long_message_is_shortened_in_the_middle(kind, key):
-    (line,) = get_lines([kind("a" * 600 + "b" * 600)], max_history_tokens=1000)
+    (line,) = get_lines([kind("a" * 600 + "b" * 600)], history_tokens=1000)
     assert line[key] == f"{'a' * 500} … {'b' * 500}"
     assert line["shortened_from_characters"] == 1200
 
@@ -236,7 +236,7 @@ def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_the_next(messages):
     previous: list[dict] = []
     all_ids = get_ids(get_lines(messages))
     for end in range(1, len(messages) + 1):
-        shown = get_lines(messages[:end], max_history_tokens=BUDGET)
+        shown = get_lines(messages[:end], history_tokens=BUDGET)
         ids = get_ids(shown)
         start = all_ids.index(ids[0])
         assert ids == all_ids[start : start + len(ids)]
