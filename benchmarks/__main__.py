@@ -1,8 +1,8 @@
 """Print every figure: `python -m benchmarks`, or `make bench`.
 
-- `python -m benchmarks scoring [FILE]`: how fast conversations are scored, ours and those of a tau-bench file.
+- `python -m benchmarks scoring [FILE]`: how fast conversations are scored, also those of a tau-bench file.
 - `python -m benchmarks evaluation`: how near to the ideal conversations come that wait for a model.
-- `python -m benchmarks recall [FILE]`: how much `max_judged` finds, on a labelled set of yours, too.
+- `python -m benchmarks recall [FILE]`: how much `max_judged` finds, also on a labelled set of yours.
 - `python -m benchmarks airline FILE`: what the recorded runs of a tau-bench file achieved.
 """
 
@@ -50,9 +50,9 @@ def main() -> None:
             console.print(*shares)
             return
         if arguments.part == "airline":
-            from benchmarks.airline_tables import tables
+            from benchmarks.airline_tables import make_airline_tables
 
-            for table in tables(arguments.file):
+            for table in make_airline_tables(arguments.file):
                 console.print(table)
             return
         if arguments.part == "all":
@@ -79,10 +79,10 @@ def _print_turns(console: Console) -> None:
 
 
 def _print_scoring(console: Console, file: Path | None) -> None:
-    generated = scoring.made()
-    console.print(_make_speed_table(f"{len(generated):,} conversations made here, on one core", generated))
+    generated = scoring.make_tasks()
+    console.print(_make_speed_table(f"{len(generated):,} generated conversations, on one core", generated))
     if file is not None:
-        recorded = scoring.recorded(file)
+        recorded = scoring.read_tasks(file)
         console.print(_make_speed_table(f"{len(recorded):,} recorded conversations, on one core", recorded))
     console.print(_make_graph_size_table())
 
@@ -107,13 +107,13 @@ def _make_calls_table() -> Table:
 
 
 def _make_waves_table() -> Table:
-    name, count = output_tokens.tokenizer()
+    name, count_tokens = output_tokens.get_tokenizer()
     table = make_table(
         f"A turn without and with eager=True, at {waves.SECONDS:.0f} s a call; output tokens: {name}",
         "guidelines, tools", "turn", "eager", "calls", "waves", "characters with schemas", "output tokens", "seconds",
     )  # fmt: skip
     for guidelines, tools in waves.SIZES:
-        for cost in waves.measure_turns(guidelines, tools, count):
+        for cost in waves.measure_turns(guidelines, tools, count_tokens):
             table.add_row(
                 f"{guidelines}, {tools}",
                 cost.turn,
@@ -154,17 +154,17 @@ def _make_growth_table() -> Table:
         "guidelines", "max_judged", "to compile",
         "calls", "waves", "prompt characters", "and of schemas", "our own time",
     )  # fmt: skip
-    for growth in many_guidelines.growth():
-        count = growth.counted
+    for cost in many_guidelines.measure_agent_sizes():
+        count = cost.count
         table.add_row(
-            f"{growth.guidelines:,}",
-            str(growth.max_judged),
-            f"{growth.seconds:.1f} s",
+            f"{cost.guideline_count:,}",
+            str(cost.max_judged),
+            f"{cost.seconds:.1f} s",
             str(count.calls),
             str(count.waves),
             f"{count.prompt_characters:,}",
             f"{count.schema_characters:,}",
-            f"{growth.milliseconds:.0f} ms",
+            f"{cost.milliseconds:.0f} ms",
         )
     return table
 
@@ -174,13 +174,16 @@ def _make_recall_tables(file: Path, *, with_missed: bool = False) -> list[Table]
     table = make_table(
         f"Share of the guidelines that must be judged that are: {file.name}", "chosen by", *limits
     )
-    missed = make_table("What is not judged then, though it must be", "message", "chosen by", *limits)
-    for recall in many_guidelines.recalls(file):
-        table.add_row(recall.by, *(f"{share:.0%}" for share in recall.shares))
-        for message, *ids in zip(recall.messages, *recall.missed, strict=True):
-            if any(ids):
-                missed.add_row(escape(message.says), recall.by, *map(", ".join, ids))
-    return [table, missed] if with_missed else [table]
+    missed_table = make_table("What is not judged then, though it must be", "message", "chosen by", *limits)
+    for recall in many_guidelines.measure_recalls(file):
+        shares = [f"{share:.0%}" for share in recall.shares]
+        table.add_row(recall.chosen_by, *shares)
+        for message, *missed_ids in zip(recall.messages, *recall.missed, strict=True):
+            if any(missed_ids):
+                missed_table.add_row(escape(message.says), recall.chosen_by, *map(", ".join, missed_ids))
+    if with_missed:
+        return [table, missed_table]
+    return [table]
 
 
 def _make_prefix_table() -> Table:
@@ -193,18 +196,14 @@ def _make_prefix_table() -> Table:
 
 
 def _make_token_table() -> Table:
-    name, count = output_tokens.tokenizer()
+    name, count_tokens = output_tokens.get_tokenizer()
     table = make_table(
         f"Output tokens ({name})",
         "per", *output_tokens.MODES, "the paper's full keys, same words", "the paper's average (arq)",
     )  # fmt: skip
-    for row in output_tokens.rows(count):
-        table.add_row(
-            row.what,
-            *(str(row.ours[mode]) for mode in output_tokens.MODES),
-            str(row.paper_keys),
-            str(row.paper),
-        )
+    for row in output_tokens.count_output_tokens(count_tokens):
+        our_counts = [str(row.ours[mode]) for mode in output_tokens.MODES]
+        table.add_row(row.unit, *our_counts, str(row.paper_keys), str(row.paper))
     return table
 
 
@@ -225,27 +224,34 @@ def _make_waiting_table() -> Table:
         f"{at_once}, an endpoint that answers after {evaluation.SECONDS * 1000:.0f} ms",
         "app", "calls", "seconds", "ideal", "ratio", "app alone", "memory of one that waits",
     )  # fmt: skip
-    for run in evaluation.runs():
-        waiting = evaluation.bytes_per_waiting(run.app) / 1024
-        seconds = (f"{run.seconds:.2f}", f"{run.ideal:.2f}", f"{run.ratio:.2f}", f"{run.directly:.2f}")
-        table.add_row(run.app, f"{run.calls:,}", *seconds, f"{waiting:,.0f} KB")
+    for run in evaluation.measure_runs():
+        waiting = evaluation.measure_waiting_bytes(run.app) / 1024
+        table.add_row(
+            run.app,
+            f"{run.calls:,}",
+            f"{run.seconds:.2f}",
+            f"{run.ideal:.2f}",
+            f"{run.ratio:.2f}",
+            f"{run.app_alone:.2f}",
+            f"{waiting:,.0f} KB",
+        )
     return table
 
 
 def _make_worker_table() -> Table:
     title = "Conversations of the order desk with the offline model"
-    table = make_table(title, "held by", "conversations a second")
-    for workers, by in ((0, "this process"), (1, "1 worker"), (2, "2 workers")):
-        table.add_row(by, f"{evaluation.guided_per_second(workers):.1f}")
+    table = make_table(title, "run by", "conversations a second")
+    for workers, name in ((0, "this process"), (1, "1 worker"), (2, "2 workers")):
+        table.add_row(name, f"{evaluation.measure_guided_rate(workers):.1f}")
     return table
 
 
 def _make_speed_table(title: str, tasks: list[scoring.Task]) -> Table:
-    table = make_table(title, "what", "what it gives", "conversations a second", "says as our GC does")
-    for speed in scoring.speeds(tasks):
-        agree = "" if speed.agree is None else f"{speed.agree:,} of {len(tasks):,}"
+    table = make_table(title, "scored by", "figures", "conversations a second", "agrees with our GC")
+    for speed in scoring.measure_speeds(tasks):
+        agreeing = "" if speed.agreeing is None else f"{speed.agreeing:,} of {len(tasks):,}"
         rate = "" if speed.per_second is None else f"{speed.per_second:,.0f}"
-        table.add_row(speed.what, escape(speed.gives), rate, agree)
+        table.add_row(speed.name, escape(speed.figures), rate, agreeing)
     return table
 
 
@@ -258,9 +264,14 @@ def _make_graph_size_table() -> Table:
         "again",
         "sum",
     )
-    for growth in scoring.growth():
-        seconds = (growth.make, growth.first, growth.again, growth.make + growth.first)
-        table.add_row(f"{growth.milestones:,}", *map("{:.2f}".format, seconds))
+    for times in scoring.measure_graph_sizes():
+        table.add_row(
+            f"{times.milestone_count:,}",
+            f"{times.make:.2f}",
+            f"{times.first_score:.2f}",
+            f"{times.next_score:.2f}",
+            f"{times.make + times.first_score:.2f}",
+        )
     return table
 
 

@@ -1,10 +1,11 @@
-"""How near to the ideal many conversations come that wait for a model, and what memory one takes that waits.
+"""Measure how near to the ideal conversations come that wait for a model, and how much memory a waiting one takes.
 
 An endpoint on this machine, in a process of its own, answers every request after 200 ms. The ideal is the time that
-so many answers take with so many conversations at once, and nothing beside it. What the app's own client takes of one
-core is told by the same turns without users, worlds, records and measure.
+these answers alone take with so many conversations at once. What the app's own client takes of one core is measured by
+the same turns without users, worlds, records and measure.
 
-Where nothing waits, because the offline model answers, a core is what limits a process; then workers are counted.
+Nothing waits where the offline model answers: there a core limits a process, and conversations a second are measured by
+the number of workers.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -44,179 +45,196 @@ class Run:
     """One run against the endpoint.
 
     Args:
-        app: What answers.
-        calls: How many requests were made.
-        seconds: How long it took.
-        ideal: How long the answers alone take.
-        directly: How long the same turns take with the app alone.
+        app: The app that answers.
+        calls: The number of requests.
+        seconds: The time it took.
+        ideal: The time that the answers alone take.
+        app_alone: The time that the same turns take with the app alone.
     """
 
     app: str
     calls: int
     seconds: float
     ideal: float
-    directly: float
+    app_alone: float
 
     @property
     def ratio(self) -> float:
-        """How many times the ideal it took."""
+        """The time it took, divided by the ideal."""
         return self.seconds / self.ideal
 
 
-class Bare:
-    """The least app there is: one request a turn, without any library between."""
+class BareSocket:
+    """An app that makes one request a turn, without any library in between."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._idle_connections: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ainvoke(self, input: Any, config: Any = None, **_: Any) -> Any:
-        """Ask, and give what is answered."""
+        """Return the endpoint's answer."""
         body = json.dumps({"messages": [message.text for message in input["messages"]]}).encode()
-        line = self._idle.pop() if self._idle else await asyncio.open_connection("127.0.0.1", self._port)
-        line[1].write(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        head = await line[0].readuntil(b"\r\n\r\n")
-        answer = await line[0].readexactly(int(head.lower().partition(b"content-length:")[2]))
-        self._idle.append(line)
+        if self._idle_connections:
+            connection = self._idle_connections.pop()
+        else:
+            connection = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = connection
+        writer.write(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        answer = await _read_body(reader)
+        self._idle_connections.append(connection)
         content = json.loads(answer)["choices"][0]["message"]["content"]
         return {"messages": [AIMessage(content)]}
 
 
-class OneModel:
+class ChatModelApp:
     """An app that gives the whole conversation to a chat model."""
 
     def __init__(self, port: int) -> None:
-        self._model = _model(port)
+        self._model = _make_model(port)
 
     async def ainvoke(self, input: Any, config: Any = None, **_: Any) -> Any:
-        """Ask, and give what is answered."""
+        """Return the model's answer."""
         return {"messages": [await self._model.ainvoke(input["messages"], config)]}
 
 
-def create_agent(port: int) -> Any:
-    """LangChain's agent on the same model."""
+def make_langchain_agent(port: int) -> Any:
+    """Make LangChain's agent on the same model."""
     from langchain.agents import create_agent
 
-    return create_agent(_model(port), tools=[])
+    return create_agent(_make_model(port), tools=[])
 
 
 APPS: dict[str, Callable[[int], Any]] = {
-    "a bare socket": Bare,
-    "a chat model (langchain-openai)": OneModel,
-    "langchain create_agent": create_agent,
+    "a bare socket": BareSocket,
+    "a chat model (langchain-openai)": ChatModelApp,
+    "langchain create_agent": make_langchain_agent,
 }
 
 
-def guided_per_second(workers: int, seconds: float = 6.0) -> float:
-    """Conversations of the order desk with the offline model, a second, by so many worker processes (0: by this one).
+def measure_guided_rate(worker_count: int, min_seconds: float = 6.0) -> float:
+    """Return the conversations a second of the order desk with the offline model, in so many worker processes.
 
-    What it takes to begin the processes is not counted.
+    With 0 workers, this process runs them. Starting the processes isn't counted.
     """
     suite = Suite.from_yaml(_ROOT / "examples" / "order_desk" / "suite.yaml")
-    settings: dict[str, Any] = {"model": "offline", "concurrency": 4}
-    with ProcessPoolExecutor(workers, get_context("spawn")) if workers else nullcontext() as executor:
-        evaluate(suite, load_arms(["guided"]), executor=executor, **settings)
-        runs, taken = 1, 0.0
-        while taken < seconds:
-            begun = time.perf_counter()
-            report = evaluate(suite, load_arms(["guided"]), runs=runs, executor=executor, **settings)
-            taken, runs = time.perf_counter() - begun, runs * 2
-    return len(report.conversations) / taken
+    arms = load_arms(["guided"])
+    executor_context: AbstractContextManager[Executor | None] = nullcontext()
+    if worker_count:
+        executor_context = ProcessPoolExecutor(worker_count, get_context("spawn"))
+    with executor_context as executor:
+        settings: dict[str, Any] = {"model": "offline", "concurrency": 4, "executor": executor}
+        evaluate(suite, arms, **settings)
+        runs = 1
+        while True:
+            start = time.perf_counter()
+            report = evaluate(suite, arms, runs=runs, **settings)
+            seconds = time.perf_counter() - start
+            if seconds >= min_seconds:
+                return len(report.conversations) / seconds
+            runs *= 2
 
 
-def runs() -> Iterator[Run]:
-    """Every app, 200 conversations at 50 at a time, each in a process that did nothing before."""
+def measure_runs() -> Iterator[Run]:
+    """Run every app in 200 conversations at 50 at a time, each in a fresh process."""
     for name in APPS:
-        yield Run(name, **_in_a_process_of_its_own("run", name))
+        yield Run(name, **_measure_in_fresh_process("run", name))
 
 
-def bytes_per_waiting(name: str) -> int:
-    """What memory one conversation takes that waits for its first answer, in a process that did nothing before."""
-    return int(_in_a_process_of_its_own("memory", name))
+def measure_waiting_bytes(name: str) -> int:
+    """Return the memory that a conversation takes that waits for its first answer, in a fresh process."""
+    return int(_measure_in_fresh_process("memory", name))
 
 
-def _in_a_process_of_its_own(what: str, name: str) -> Any:
-    command = [sys.executable, "-m", "benchmarks.evaluation", what, name]
-    return json.loads(subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout)
+def _measure_in_fresh_process(measurement: str, name: str) -> Any:
+    command = [sys.executable, "-m", "benchmarks.evaluation", measurement, name]
+    process = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True)
+    return json.loads(process.stdout)
 
 
-def _run(make: Callable[[int], Any]) -> dict[str, float]:
-    with endpoint(SECONDS) as port:
-        app = make(port)
-        _evaluate(app, AT_ONCE)  # connections and imports that a first call makes are not counted
-        started = time.perf_counter()
+def _measure_run(make_app: Callable[[int], Any]) -> dict[str, float]:
+    with run_endpoint(SECONDS) as port:
+        app = make_app(port)
+        _evaluate(app, AT_ONCE)  # the first calls' connections and imports aren't counted
+        start = time.perf_counter()
         calls = _evaluate(app, CONVERSATIONS)
-        seconds = time.perf_counter() - started
-    with endpoint(SECONDS) as port:
-        directly = asyncio.run(_directly(make(port)))
-    return {"calls": calls, "seconds": seconds, "ideal": calls * SECONDS / AT_ONCE, "directly": directly}
+        seconds = time.perf_counter() - start
+    with run_endpoint(SECONDS) as port:
+        app_alone = asyncio.run(_measure_app_alone(make_app(port)))
+    return {
+        "calls": calls,
+        "seconds": seconds,
+        "ideal": calls * SECONDS / AT_ONCE,
+        "app_alone": app_alone,
+    }
 
 
-def _bytes_per_waiting(app: Callable[[int], Any], count: int = 4 * AT_ONCE) -> int:
-    """The growth of this process, divided by how many wait."""
-    with endpoint(4.0) as port:
-        made = app(port)
+def _measure_memory(make_app: Callable[[int], Any], count: int = 4 * AT_ONCE) -> int:
+    """Return this process's growth in bytes per waiting conversation."""
+    with run_endpoint(4.0) as port:
+        app = make_app(port)
         peak = 0
 
-        class Watched:
+        class WatchedApp:
             async def ainvoke(self, input: Any, config: Any = None, **settings: Any) -> Any:
                 nonlocal peak
-                peak = max(peak, _resident())
-                return await made.ainvoke(input, config, **settings)
+                peak = max(peak, _read_resident_bytes())
+                return await app.ainvoke(input, config, **settings)
 
-        _evaluate(Watched(), 2, at_once=2, turns=1)
+        _evaluate(WatchedApp(), 2, at_once=2, turns=1)
         gc.collect()
-        before = _resident()
+        bytes_before = _read_resident_bytes()
         peak = 0
-        _evaluate(Watched(), count, at_once=count, turns=1)
-    return (peak - before) // count
+        _evaluate(WatchedApp(), count, at_once=count, turns=1)
+    return (peak - bytes_before) // count
 
 
 def _evaluate(app: Any, conversations: int, at_once: int = AT_ONCE, turns: int = 3) -> int:
-    requests = ("Where is my order?", "When does it arrive?", "Who brings it?")
-    user = UserSpec.model_validate({"intents": requests, "closing": ""})
+    """Run so many conversations with simulated users, and return the number of turns."""
+    intents = ("Where is my order?", "When does it arrive?", "Who brings it?")
+    user = UserSpec.model_validate({"intents": intents, "closing": ""})
     graph = MilestoneGraph.from_actions([{"name": "look_up", "kwargs": {}}])
-    suite = Suite(
-        scenarios=(Scenario(name="order", user=user, milestones=graph, limits=Limits(turns=turns)),)
-    )
+    scenario = Scenario(name="order", user=user, milestones=graph, limits=Limits(turns=turns))
+    suite = Suite(scenarios=(scenario,))
     report = evaluate(suite, {"app": app}, runs=conversations, concurrency=at_once)
     assert len(report.conversations) == conversations, report.broken[:1]
-    assert not (errors := [one.error for one in report.conversations if one.error]), errors[0]
-    return sum(one.turns for one in report.conversations)
+    for conversation in report.conversations:
+        assert not conversation.error, conversation.error
+    return sum(conversation.turns for conversation in report.conversations)
 
 
-async def _directly(app: Any, turns: int = 3) -> float:
-    """Seconds of the same turns with the app alone, after some that are not counted."""
-    room = asyncio.Semaphore(AT_ONCE)
+async def _measure_app_alone(app: Any, turns: int = 3) -> float:
+    """Return the seconds of the same turns with the app alone, after some that aren't counted."""
+    semaphore = asyncio.Semaphore(AT_ONCE)
 
     async def converse() -> None:
         messages: list[Any] = []
-        async with room:
+        async with semaphore:
             for _ in range(turns):
                 messages.append(HumanMessage("Where is my order?"))
-                messages.append((await app.ainvoke({"messages": messages}))["messages"][-1])
+                update = await app.ainvoke({"messages": messages})
+                messages.append(update["messages"][-1])
 
     await asyncio.gather(*(converse() for _ in range(AT_ONCE)))
-    started = time.perf_counter()
+    start = time.perf_counter()
     await asyncio.gather(*(converse() for _ in range(CONVERSATIONS)))
-    return time.perf_counter() - started
+    return time.perf_counter() - start
 
 
-def _model(port: int) -> Any:
+def _make_model(port: int) -> Any:
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
     return ChatOpenAI(model="slow", base_url=f"http://127.0.0.1:{port}/v1", api_key=SecretStr("none"))
 
 
-def _resident() -> int:
+def _read_resident_bytes() -> int:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4096
 
 
 @contextmanager
-def endpoint(seconds: float) -> Iterator[int]:
-    """An endpoint that answers after so many seconds; its port."""
+def run_endpoint(seconds: float) -> Iterator[int]:
+    """Run an endpoint that answers after so many seconds, and yield its port."""
     command = [sys.executable, "-m", "benchmarks.evaluation", str(seconds)]
     with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -243,9 +261,7 @@ async def _serve(seconds: float) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                asked = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = int(asked.partition(b"content-length:")[2].partition(b"\r\n")[0])
-                await reader.readexactly(length)
+                await _read_body(reader)
                 await asyncio.sleep(seconds)
                 writer.write(head + body)
                 await writer.drain()
@@ -260,10 +276,18 @@ async def _serve(seconds: float) -> None:
         await server.serve_forever()
 
 
+async def _read_body(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of an HTTP request or response that states its length."""
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    _, _, rest = head.partition(b"content-length:")
+    length, _, _ = rest.partition(b"\r\n")
+    return await reader.readexactly(int(length))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "memory":
-        print(_bytes_per_waiting(APPS[sys.argv[2]]))
+        print(_measure_memory(APPS[sys.argv[2]]))
     elif sys.argv[1] == "run":
-        print(json.dumps(_run(APPS[sys.argv[2]])))
+        print(json.dumps(_measure_run(APPS[sys.argv[2]])))
     else:
         asyncio.run(_serve(float(sys.argv[1])))

@@ -1,8 +1,8 @@
-"""Output tokens per guideline, per candidate tool with one call, and per reply with one revision, in each mode.
+"""Count output tokens per guideline, per candidate tool with one call, and per reply with one revision, in each mode.
 
-Each answer is given twice: by our blueprints, and with the same words under the full keys of the ARQ paper's
-appendices A to C. Both are counted by one tokenizer. The paper's own averages (its Fig. 5), counted by the authors
-on their data, stand beside them.
+Each answer is counted twice by one tokenizer: as our blueprints write it, and with the same words under the full keys
+of the ARQ paper's appendices A to C. The paper's own averages (its Fig. 5), counted by the authors on their data, stand
+beside them.
 """
 
 from __future__ import annotations
@@ -21,61 +21,72 @@ from arq_graph.reasoning.blueprint import ARQ, Mode, dump_in_mode
 
 MODES: tuple[Mode, ...] = ("direct", "cot", "arq")
 
+CountTokens = Callable[[str], int]
+
 
 @dataclass(frozen=True)
-class Row:
-    """Tokens of one module's answer.
+class TokenCounts:
+    """The tokens of one node's answer.
 
     Args:
-        what: What is answered.
+        unit: What the answer is about.
         ours: Tokens by mode.
         paper_keys: Tokens of the same words under the paper's full keys.
         paper: The paper's average.
     """
 
-    what: str
+    unit: str
     ours: dict[Mode, int]
     paper_keys: int
     paper: int
 
 
-def tokenizer() -> tuple[str, Callable[[str], int]]:
-    """A tokenizer's name and how it counts; an estimate where none is installed."""
+def get_tokenizer() -> tuple[str, CountTokens]:
+    """Return a tokenizer's name and a function that counts tokens; an estimate if none is installed."""
     try:
         from bpe_openai import get_encoding
     except ImportError:
-        return (
-            "a quarter of the characters (pip install 'arq_graph[bench]' for o200k_base)",
-            lambda text: len(text) // 4,
-        )
+        name = "a quarter of the characters (pip install 'arq_graph[bench]' for o200k_base)"
+        return name, lambda text: len(text) // 4
     encoding = get_encoding("o200k_base")
     return "o200k_base", lambda text: len(encoding.encode(text))
 
 
-def rows(count: Callable[[str], int]) -> list[Row]:
-    """The three modules' answers, counted."""
+def count_output_tokens(count_tokens: CountTokens) -> list[TokenCounts]:
+    """Count the answers of the matcher, the tool caller and the reviser."""
     return [
-        _row("guideline", {"G1": _judgement()}, _REASONING, _judgement_by_the_paper(), 289, count),
-        _row("candidate tool, one call", _tool_answer(), _REASONING, _tool_answer_by_the_paper(), 550, count),
-        _row("reply, one revision", _reply(), _REASONING, _reply_by_the_paper(), 596, count),
+        TokenCounts(
+            "guideline",
+            ours=_count_by_mode({"G1": _make_judgement()}, count_tokens),
+            paper_keys=count_tokens(_dump(_make_paper_judgement())),
+            paper=289,
+        ),
+        TokenCounts(
+            "candidate tool, one call",
+            ours=_count_by_mode(_make_tool_answer(), count_tokens),
+            paper_keys=count_tokens(_dump(_make_paper_tool_answer())),
+            paper=550,
+        ),
+        TokenCounts(
+            "reply, one revision",
+            ours=_count_by_mode(_make_reply(), count_tokens),
+            paper_keys=count_tokens(_dump(_make_paper_reply())),
+            paper=596,
+        ),
     ]
 
 
-def _row(
-    what: str,
-    answer: ARQ | dict[str, ARQ],
-    reasoning: str,
-    paper: Any,
-    average: int,
-    count: Callable[[str], int],
-) -> Row:
-    ours = {mode: count(json.dumps(_shown(answer, mode, reasoning), ensure_ascii=False)) for mode in MODES}
-    return Row(what, ours, count(json.dumps(paper, ensure_ascii=False)), average)
+def _count_by_mode(answer: ARQ | dict[str, ARQ], count_tokens: CountTokens) -> dict[Mode, int]:
+    counts: dict[Mode, int] = {}
+    for mode in MODES:
+        fields: dict[str, Any] = {"reasoning": _REASONING} if mode == "cot" else {}
+        fields |= dump_in_mode(answer, mode)
+        counts[mode] = count_tokens(_dump(fields))
+    return counts
 
 
-def _shown(answer: ARQ | dict[str, ARQ], mode: Mode, reasoning: str) -> Any:
-    shown = dump_in_mode(answer, mode)
-    return {"reasoning": reasoning, **shown} if mode == "cot" else shown
+def _dump(answer: Any) -> str:
+    return json.dumps(answer, ensure_ascii=False)
 
 
 _REASONING = (
@@ -91,9 +102,9 @@ _SEGMENT = (
 )
 
 
-def _judgement() -> Any:
-    judgement: Any = choose_judgement(Guideline("a condition", "an action"))
-    return judgement(
+def _make_judgement() -> Any:
+    judgement_type: Any = choose_judgement(Guideline("a condition", "an action"))
+    return judgement_type(
         condition="a client asks for a drink",
         condition_application_rationale="The client asks for a coffee in the last message.",
         condition_applies="yes",
@@ -112,8 +123,8 @@ def _judgement() -> Any:
     )
 
 
-def _judgement_by_the_paper() -> Any:
-    ours = _judgement()
+def _make_paper_judgement() -> Any:
+    ours = _make_judgement()
     segment, explanation = _SEGMENT
     return {
         "guideline_id": "G1",
@@ -152,12 +163,12 @@ _CALL = {
 }
 
 
-def _tool_answer() -> ARQ:
+def _make_tool_answer() -> ARQ:
     from langchain_core.tools import tool
 
-    def decision(where: str, value: Any) -> dict[str, Any]:
+    def make_decision(source: str, value: Any) -> dict[str, Any]:
         return {
-            "value_in_context": where,
+            "value_in_context": source,
             "customer_should_provide_it": True,
             "already_provided_and_needed_again": None,
             "problematic_to_guess": True,
@@ -178,8 +189,8 @@ def _tool_answer() -> ARQ:
                         "relevant_subtleties": None,
                         "score": 9,
                         "arguments": {
-                            "guests": decision(_CALL["guests"], 4),
-                            "time": decision(_CALL["time"], "20:00"),
+                            "guests": make_decision(_CALL["guests"], 4),
+                            "time": make_decision(_CALL["time"], "20:00"),
                         },
                         "same_call_is_already_staged": False,
                         "repeat_is_justified": False,
@@ -191,11 +202,11 @@ def _tool_answer() -> ARQ:
     )
 
 
-def _tool_answer_by_the_paper() -> Any:
-    def evaluation(where: str, value: Any) -> dict[str, Any]:
+def _make_paper_tool_answer() -> Any:
+    def make_evaluation(source: str, value: Any) -> dict[str, Any]:
         # The paper lists these four questions in words; its keys are not printed, so these are short ones.
         return {
-            "is_provided_in_the_current_context": where,
+            "is_provided_in_the_current_context": source,
             "should_principally_be_provided_by_the_customer": True,
             "was_already_provided_and_needs_to_be_provided_again": "no",
             "would_be_problematic_to_guess_if_not_provided": True,
@@ -213,8 +224,8 @@ def _tool_answer_by_the_paper() -> Any:
                 "applicability_rationale": _CALL["rationale"],
                 "applicability_score": 9,
                 "argument_evaluations": {
-                    "guests": evaluation(_CALL["guests"], 4),
-                    "time": evaluation(_CALL["time"], "20:00"),
+                    "guests": make_evaluation(_CALL["guests"], 4),
+                    "time": make_evaluation(_CALL["time"], "20:00"),
                 },
                 "same_call_is_already_staged": False,
                 "comparison_with_rejected_tools_including_references_to_subtleties": _CALL["comparison"],
@@ -237,7 +248,7 @@ _EVALUATIONS = [
 _CONTENT = "The lemon cake is sold out today, I am sorry. We do have carrot cake."
 
 
-def _reply() -> ARQ:
+def _make_reply() -> ARQ:
     return MessageBlueprint.model_validate(
         {
             "last_message_of_customer": "A lemon cake, please! What is it?",
@@ -251,7 +262,8 @@ def _reply() -> ARQ:
             },
             "insights": [{"insight": "the customer wants a cake today", "source": "M1"}],
             "evaluation_for_each_instruction": [
-                {"instruction": i, "evaluation": e, "data_available": d} for i, e, d in _EVALUATIONS
+                {"instruction": instruction, "evaluation": evaluation, "data_available": data}
+                for instruction, evaluation, data in _EVALUATIONS
             ],
             "revisions": [
                 {
@@ -268,7 +280,17 @@ def _reply() -> ARQ:
     )
 
 
-def _reply_by_the_paper() -> Any:
+def _make_paper_reply() -> Any:
+    evaluations: list[dict[str, Any]] = []
+    for number, (instruction, evaluation, data) in enumerate(_EVALUATIONS, start=1):
+        evaluations.append(
+            {
+                "number": number,
+                "instruction": instruction,
+                "evaluation": evaluation,
+                "data_available": data,
+            }
+        )
     return {
         "last_message_of_customer": "A lemon cake, please! What is it?",
         "guidelines": ["name what is in stock"],
@@ -285,10 +307,7 @@ def _reply_by_the_paper() -> Any:
             "should_i_tell_the_customer_i_cannot_help_with_some_of_those_needs": True,
         },
         "insights": ["the customer wants a cake today"],
-        "evaluation_for_each_instruction": [
-            {"number": n, "instruction": i, "evaluation": e, "data_available": d}
-            for n, (i, e, d) in enumerate(_EVALUATIONS, start=1)
-        ],
+        "evaluation_for_each_instruction": evaluations,
         "revisions": [
             {
                 "revision_number": 1,

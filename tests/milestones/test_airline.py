@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from arq_graph.milestones import MilestoneGraph, Score, Transcript, read_transcripts, score
-from benchmarks.airline import Run, read_runs, why
-from benchmarks.airline_tables import agreement
+from benchmarks.airline import Run, explain_difference, read_runs
+from benchmarks.airline_tables import count_agreement
 
 FILE = Path("shared/data/tau_airline/gpt-4o-airline.json")
 RECORDED = next((folder / FILE for folder in Path(__file__).parents if (folder / FILE).exists()), FILE)
@@ -50,11 +50,11 @@ def runs():
 
 @pytest.mark.parametrize("variant", ["ordered", "unordered", "writes", "only writes"])
 def test_every_difference_between_goal_and_reward_is_explained(runs, variant):
-    reasons = [why(run, variant) for run in runs]
-    counts = agreement(runs, variant)
+    reasons = [explain_difference(run, variant) for run in runs]
+    counts = count_agreement(runs, variant)
     assert sum(reason is not None for reason in reasons) == counts.only_a + counts.only_b
-    assert counts.n == sum(run.goal_completed(variant) is not None for run in runs)
+    assert counts.n == sum(run.is_goal_completed(variant) is not None for run in runs)
     assert "other" not in reasons
     for run, reason in zip(runs, reasons, strict=True):
-        completed = run.goal_completed(variant)
+        completed = run.is_goal_completed(variant)
         assert (reason is None) == (completed is None or completed == run.is_rewarded)

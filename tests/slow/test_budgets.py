@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.counting import count_turn
-from benchmarks.many_guidelines import LIMITS, recalls
+from benchmarks.many_guidelines import LIMITS, measure_recalls
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +41,8 @@ def test_a_labelled_set_of_messages_measures_what_preselection_finds(tmp_path):
         {"says": "Hmm.", "agent": "topic9?", "needs": ["r9", "r190"]},
     ]
     (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": messages}))
-    (recall,) = recalls(tmp_path / "own.yaml")
-    assert recall.by == "spelling"
+    (recall,) = measure_recalls(tmp_path / "own.yaml")
+    assert recall.chosen_by == "spelling"
     assert recall.shares == pytest.approx([2 / 3] * len(LIMITS))
     printed = run_recall(tmp_path / "own.yaml")
     assert printed.returncode == 0
