@@ -1,16 +1,16 @@
-"""Agreement: what the customer's answer to a confirmation question means for the calls that wait.
+"""Agreement: what the customer's answer to a confirmation question means for the pending calls.
 
-The question stays open until an agent says something else (`find_answered_question`). Once the customer has answered,
-every strategy begins with `resolve_agreement`. An answer is a yes if it is a button, if the designer's `agrees` says
-so, if it is made of listed phrases, or if both keys of `nodes/consent.py` turn. After a yes, code makes the pending
-calls in order, without asking a model about them. After anything else, the strategy says which of them the customer
-still wants, and these are asked about again.
+A question stays open until an agent says something else (`find_answered_question`). Once the customer has answered it,
+every strategy starts with `resolve_agreement`. An answer is a yes if it comes from a button, if the developer's
+`agrees` returns True, if it consists of listed phrases, or if both keys of `nodes/consent.py` turn. After a yes, code
+makes the pending calls in order, without asking a model about them. After any other answer, the strategy decides which
+of them the customer still wants, and asks about these again.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -25,13 +25,12 @@ from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
 from arq_graph.nodes.confirmation import (
     HOW_TO_AGREE,
     QUESTION_ID,
-    make_call,
     merge_agreements,
-    warn_of_forgotten_questions,
+    warn_of_unstored_questions,
 )
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import format_message_name, make_agent_message, read_note
+from arq_graph.nodes.messages import format_message_name, make_agent_message, make_tool_call, read_note
 from arq_graph.nodes.yes import find_reservation, is_yes, read_plain_text
 from arq_graph.reasoning.answer import Answer
 
@@ -42,54 +41,60 @@ question; None falls back to the built-in rules."""
 AgreementRequest: TypeAlias = "Callback | QuestionBatch"
 
 HAND_BACK = "__is_handoff_back"
-"""Key of the `response_metadata` of messages by which langgraph-supervisor and others return to their supervisor."""
+"""Key of the `response_metadata` of messages with which an agent of langgraph-supervisor returns to its supervisor."""
 
 AGREES_TO = "agrees_to"
-"""Key of a customer message's `additional_kwargs` that a confirm button sets to the id of the question."""
+"""Key of a customer message's `additional_kwargs`, which a confirm button sets to the id of the question."""
 
-_MAX_SHOWN = 80
+_MAX_QUOTED = 80
+"""Characters of an answer that a warning quotes."""
 
 
 class AnsweredQuestion(NamedTuple):
-    """The record of an open confirmation question, and the customer's messages since it was asked."""
+    """An open confirmation question, and the customer's messages since it was asked."""
 
     agreement: Agreement
     answers: list[BaseMessage]
 
 
 def find_answered_question(state: StateView) -> AnsweredQuestion | None:
-    """Return the open question with all messages of the customer since.
+    """Return the open question with the customer's answers; None if no question is open, or nobody has answered it.
 
     A question is open while it is the last thing that an agent has said. It is found by its text, since clients that
-    send the whole history give messages ids of their own; the calls are those of the stored record. None if no question
-    is open, or the customer hasn't answered it.
+    send the whole history give messages ids of their own. Its calls come from the stored record.
     """
-    agreements = state.read_records_of_name("agreements", Agreement)
-    own_agreements = state.read_records("agreements", Agreement)
-    customer_agreements = [agreement for agreement in own_agreements if agreement.by == "customer"]
-    if not customer_agreements:
-        # An earlier version of the specification may have asked.
-        customer_agreements = [agreement for agreement in agreements if agreement.by == "customer"]
-    position: int | None = None
-    if customer_agreements:
-        position = _find_question(state.messages, customer_agreements[-1].question)
-    if position is None:
-        _warn_of_lost_question(state, {agreement.id for agreement in agreements})
+    agreement = _find_last_agreement(state)
+    position = _find_question(state.messages, agreement.question) if agreement else None
+    if agreement is None or position is None:
+        _warn_of_lost_question(state)
         return None
     answers: list[BaseMessage] = []
     for message in state.messages[position + 1 :]:
         if isinstance(message, HumanMessage):
             answers.append(message)
-        elif isinstance(message, AIMessage) and _says_something(message):
+        elif isinstance(message, AIMessage) and _is_utterance(message):
             is_other_agent = message.name not in (None, format_message_name(state.agent))
             if is_other_agent or not answers:
                 _warn_of_closed_question(state.agent, message)
             return None
-    return AnsweredQuestion(customer_agreements[-1], answers) if answers else None
+    return AnsweredQuestion(agreement, answers) if answers else None
+
+
+def _find_last_agreement(state: StateView) -> Agreement | None:
+    """Return the newest agreement that was asked of the customer.
+
+    If this version of the specification has asked for none, an earlier one may have.
+    """
+    own_agreements = state.read_records("agreements", Agreement)
+    agreements = state.read_records_of_name("agreements", Agreement)
+    for agreement in own_agreements[::-1] + agreements[::-1]:
+        if agreement.by == "customer":
+            return agreement
+    return None
 
 
 def _find_question(messages: Sequence[BaseMessage], question: str) -> int | None:
-    """Return the last position of an agent's message that ends with the question."""
+    """Return the position of the last agent message that ends with the question."""
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if isinstance(message, AIMessage) and message.text.endswith(question):
@@ -104,8 +109,8 @@ def _find_last_agent_message(messages: Sequence[BaseMessage]) -> AIMessage | Non
     return None
 
 
-def _says_something(message: AIMessage) -> bool:
-    """Return whether an agent says something; messages of LangGraph's hand-off tools don't count."""
+def _is_utterance(message: AIMessage) -> bool:
+    """Return True if a message has text and isn't one of LangGraph's hand-off messages."""
     is_hand_back = bool(message.response_metadata.get(HAND_BACK))
     return bool(message.text.strip()) and not is_hand_back
 
@@ -113,37 +118,41 @@ def _says_something(message: AIMessage) -> bool:
 def _warn_of_closed_question(agent: str, message: AIMessage) -> None:
     warnings.warn(
         f"a confirmation question of {agent!r} was closed by a message of {message.name or 'another agent'!r}, so an "
-        "answer to it is ignored. Let the agent whose question is open answer the customer's next message",
+        "answer to it is ignored. Route the customer's next message to the agent that asked",
         stacklevel=2,
     )
 
 
-def _warn_of_lost_question(state: StateView, known_ids: Container[str]) -> None:
-    """Warn whoever wires the graph if the customer answers a question whose record this agent doesn't have."""
+def _warn_of_lost_question(state: StateView) -> None:
+    """Warn the developer if the customer answers a question of which this agent has no record."""
     last_message = _find_last_agent_message(state.messages)
     if last_message is None:
         return
     question_ids = read_note(last_message, QUESTION_ID)
     question_id = question_ids.get(state.agent)
-    if isinstance(question_id, str) and question_id not in known_ids:
+    agreements = state.read_records_of_name("agreements", Agreement)
+    if isinstance(question_id, str) and all(agreement.id != question_id for agreement in agreements):
         warnings.warn(
             f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` no longer has the "
-            "question, so answers to it are ignored. A node has to be given the whole state, and all of its update "
-            "has to be written, not the messages alone. An agent that is a node of another graph has to keep its state "
-            "between turns: compile it with checkpointer=True",
+            "question, so answers to it are ignored. Pass the node the whole state, and write its whole update, not "
+            "the messages alone. An agent that is a node of another graph must keep its state between turns: compile "
+            "it with checkpointer=True",
             stacklevel=2,
         )
     elif question_ids and question_id is None:
         names = ", ".join(map(repr, question_ids))
         warnings.warn(
             f"the customer answers a confirmation question of {names}, which {state.agent!r} drops: only the agent "
-            "that asked can take the answer. If the agent was renamed, put the question again",
+            "that asked can accept the answer. If the agent was renamed, have it ask again",
             stacklevel=2,
         )
 
 
-def _is_question_forgotten(gate: Gate) -> bool:
-    """Return True if the last reply reads like a question of ours, but has neither its metadata nor a stored record."""
+def _has_unrecorded_question(gate: Gate) -> bool:
+    """Return True if the last reply ends like a confirmation question, but neither a record nor its metadata says so.
+
+    That is what a client shows that sends a history of texts to a graph without a checkpointer.
+    """
     last_message = _find_last_agent_message(gate.state.messages)
     if last_message is None or gate.state.read_records_of_name("agreements", Agreement):
         return False
@@ -157,13 +166,16 @@ def _is_question_forgotten(gate: Gate) -> bool:
 
 @dataclass(frozen=True)
 class AgreementOutcome:
-    """The outcome of the open question, once the customer has answered.
+    """The outcome of the open question, once the customer has answered it.
 
-    - After a yes: the `message` that makes the call, the `update` of `agreements` that marks it as made, and the
-      `verdicts` on it. If it can't run, or something went wrong since the yes: only `verdicts`, on calls that are
-      declined, or that the customer is asked about again.
-    - After anything else: the `pending` calls, by the ids that a prompt shows.
-    - Without an open question, or once all its calls are made: nothing.
+    Without an open question, or once all its calls were made, all fields are empty.
+
+    Args:
+        message: After a yes, the message that makes the next call.
+        update: The update of `agreements` that marks this call as made.
+        verdicts: After a yes, the verdict on this call; if it can't be made, or an earlier one has failed, those on the
+            pending calls, which are declined or asked about again.
+        pending: After any other answer, the pending calls by the ids that the prompt shows.
     """
 
     message: AIMessage | None = None
@@ -172,7 +184,7 @@ class AgreementOutcome:
     pending: Mapping[str, PendingCall] = field(default_factory=dict)
 
     def describe_pending(self) -> list[dict[str, Any]]:
-        """Return the pending calls as a prompt shows them."""
+        """Return the pending calls as the prompt shows them."""
         return [
             {"id": id, "tool": call.tool, "arguments": call.arguments} for id, call in self.pending.items()
         ]
@@ -186,14 +198,14 @@ class AgreementOutcome:
 def resolve_agreement(
     gate: Gate, agrees: Agrees | None
 ) -> Generator[AgreementRequest, Any, AgreementOutcome]:
-    """Resolve the open question by the customer's answer; yields functions to call and at most one question.
+    """Resolve the open question by the customer's answer.
 
-    `agrees` accepts further answers as a yes.
+    Yields functions to call, and at most one question to ask a model. `agrees` may accept further answers as a yes.
     """
     answered_question = find_answered_question(gate.state)
     if answered_question is None:
-        if _is_question_forgotten(gate):
-            warn_of_forgotten_questions(gate.agent)
+        if _has_unrecorded_question(gate):
+            warn_of_unstored_questions(gate.agent)
         return AgreementOutcome()
     agreement, answers = answered_question
     if agreement.specification not in ("", gate.state.specification):
@@ -202,10 +214,10 @@ def resolve_agreement(
 
     answer_id = gate.state.turn_id
     answer_text = "\n".join(message.text for message in answers)
-    # A message that was edited keeps its id, so the text is compared, too.
+    # An edited message keeps its id, so the text is compared, too.
     yes_is_recorded = (agreement.answer_message_id, agreement.answer_text) == (answer_id, answer_text)
     if not yes_is_recorded:
-        # `Parallel` runs this speculatively, too; the developer's function is left to the real run.
+        # `Parallel` also runs this speculatively; only the real run calls the developer's function.
         own_rule = None if gate.state.is_speculative else agrees
         is_yes_now = yield from _is_yes(gate, agreement, pending, answers, own_rule)
         if not is_yes_now:
@@ -216,22 +228,22 @@ def resolve_agreement(
 
     failed_ids = {getattr(line.message, "tool_call_id", "") for line in gate.failed_results}
     has_failed = any(call.tool_call_id in failed_ids for call in agreement.calls)
-    # A yes allows one round per call, so that the turn ends even if calls are lost.
+    # A yes allows one round per call, so that the turn ends even if results are lost.
     has_used_all_rounds = count_tool_rounds(gate.state) >= len(agreement.calls)
     if has_failed or has_used_all_rounds:
         return AgreementOutcome(verdicts=tuple(gate.recheck_pending_calls(pending)))
     fields = {"answer_message_id": answer_id, "answer_text": answer_text}
-    return _make_agreed_call(gate, agreement.model_copy(update=fields), pending)
+    return _make_first_call(gate, agreement.model_copy(update=fields), pending)
 
 
-def _make_agreed_call(gate: Gate, agreement: Agreement, pending: Sequence[PendingCall]) -> AgreementOutcome:
-    """Make the first of the pending calls, if the gate still lets it through."""
+def _make_first_call(gate: Gate, agreement: Agreement, pending: Sequence[PendingCall]) -> AgreementOutcome:
+    """Make the first of the pending calls, if the gate still accepts it."""
     first_call, *other_calls = pending
     verdicts = gate.check_agreed_call(first_call, gate.rules.find_refusal(first_call.tool))
     if verdicts[0].kind != "run":
         verdicts += gate.recheck_pending_calls(other_calls)
         return AgreementOutcome(verdicts=tuple(verdicts))
-    tool_call = make_call(first_call.tool, first_call.arguments)
+    tool_call = make_tool_call(first_call.tool, first_call.arguments)
     message = make_agent_message(gate.agent.name, tool_calls=[tool_call])
     calls: list[PendingCall] = []
     for call in agreement.calls:
@@ -245,9 +257,9 @@ def _make_agreed_call(gate: Gate, agreement: Agreement, pending: Sequence[Pendin
 
 
 def _adopt_agreement(gate: Gate, agreement: Agreement) -> Agreement:
-    """Return an agreement of another version of the agent as its own.
+    """Return an agreement of another version of the agent's specification as one of this version.
 
-    Which guidelines granted the calls says nothing any more, so those count that grant them now.
+    The guidelines that granted the calls may no longer exist, so those that grant them now take their place.
     """
     calls: list[PendingCall] = []
     for call in agreement.calls:
@@ -264,30 +276,22 @@ def _is_yes(
     answers: Sequence[BaseMessage],
     agrees: Agrees | None,
 ) -> Generator[AgreementRequest, Any, bool]:
-    """Return whether the customer agrees to the calls."""
+    """Return True if the customer agrees to the calls."""
     if not calls:
         return False
-    if any(message.additional_kwargs.get(AGREES_TO) == agreement.id for message in answers):  # a button
-        return True
-    text = read_plain_text(answers)
+    for message in answers:
+        if message.additional_kwargs.get(AGREES_TO) == agreement.id:  # from a button
+            return True
     if agrees is not None:
-        answer_text = "\n".join(message.text for message in answers)
-        try:
-            agreed = yield partial(agrees, answer_text, agreement.question)
-        except Exception as error:  # an error is never a yes
-            warnings.warn(
-                f"`agrees` failed for the answer {answer_text[:_MAX_SHOWN]!r}, so the answer doesn't count as a yes: "
-                f"{describe_error(error)}. Let the function return True, False or None for every message",
-                stacklevel=2,
-            )
-            return False
-        if agreed is not None:
-            return agreed is True
+        own_result = yield from _apply_own_rule(agrees, answers, agreement.question)
+        if own_result is not None:
+            return own_result is True
+    text = read_plain_text(answers)
     tools = [call.tool for call in calls]
     own_phrases = _list_own_phrases(gate.agent, tools)
-    # Phrases and prompt are read from files at first use, which must not block an event loop.
+    # Yielded as functions, since the first use reads phrases and prompt from files, which must not block an event loop.
     is_listed: bool = yield partial(is_yes, answers, tools, own_phrases)
-    # The model is asked once a turn: in a later round the answer is still the same.
+    # The model is asked once in a turn: in a later round the customer's answer is still the same.
     may_ask = _allows_free_words(gate.agent, tools) and count_tool_rounds(gate.state) == 0
     if is_listed or text is None or not may_ask:
         return is_listed
@@ -299,8 +303,25 @@ def _is_yes(
     return isinstance(consent, Answer) and has_consented(consent.value, text)
 
 
+def _apply_own_rule(
+    agrees: Agrees, answers: Sequence[BaseMessage], question: str
+) -> Generator[Callback, Any, bool | None]:
+    """Return the result of the developer's function; an error is never a yes."""
+    answer_text = "\n".join(message.text for message in answers)
+    try:
+        result: bool | None = yield partial(agrees, answer_text, question)
+    except Exception as error:
+        warnings.warn(
+            f"`agrees` failed for the answer {answer_text[:_MAX_QUOTED]!r}, so the answer doesn't count as a yes: "
+            f"{describe_error(error)}. Let the function return True, False or None for every message",
+            stacklevel=2,
+        )
+        return False
+    return result
+
+
 def _list_own_phrases(agent: Agent, tools: Sequence[str]) -> list[str]:
-    """Return the designer's phrases that are a yes to calls of all these tools."""
+    """Return the phrases that the designer lists as a yes to calls of each of these tools."""
     phrases_by_tool: list[set[str]] = []
     for tool in tools:
         confirmation = agent.confirm.get(tool)
@@ -309,5 +330,5 @@ def _list_own_phrases(agent: Agent, tools: Sequence[str]) -> list[str]:
 
 
 def _allows_free_words(agent: Agent, tools: Sequence[str]) -> bool:
-    confirmations = [agent.confirm[tool] for tool in tools if tool in agent.confirm]
-    return all(confirmation.reading == "free" for confirmation in confirmations)
+    strict_tools = {name for name, confirmation in agent.confirm.items() if confirmation.reading == "strict"}
+    return strict_tools.isdisjoint(tools)

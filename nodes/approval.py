@@ -175,7 +175,7 @@ class CallApprover(Node):
         if edited_arguments:
             messages.insert(0, _edit_calls(message, edited_arguments))
         if answered_question := find_answered_question(state):
-            # What the customer was asked stays open: `merge_agreements` drops older records that it isn't given.
+            # The question to the customer stays open: without this, `merge_agreements` would drop its record.
             agreements.insert(0, answered_question.agreement)
         return merge_agreements(state, *agreements) | {self.messages_key: messages}
 

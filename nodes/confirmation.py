@@ -1,8 +1,8 @@
 """Confirmation: code asks the customer to agree to calls, in a question below the reply.
 
-A strategy leaves each such call as a verdict of the kind `confirm`. The node that sends the reply makes it with
-`make_reply`: code writes the question, and one update holds the message and its record in the channel `agreements`.
-`nodes/agreement.py` reads the answer.
+A strategy records each such call as a verdict of the kind `confirm`. The node that sends the reply makes it with
+`make_reply`, which writes the question. One update contains the message and, in the channel `agreements`, the record of
+the question. `nodes/agreement.py` reads the answer.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from typing import Any
 from uuid import uuid4
 
 import regex  # type: ignore[import-untyped]
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
+from arq_graph.agent.tools import get_argument_schema
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.messages import make_agent_message
-from arq_graph.nodes.tool_arguments import ToolSchema, name_in_words
+from arq_graph.nodes.tool_arguments import name_in_words
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.sections import INVISIBLE, split_words
 
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's key for it in a run's config
 
 QUESTION_ID = "asks_for_a_yes"
-"""Key of a message's `response_metadata`: the id of the question that it ends with, by the agent's name."""
+"""Key of a message's `response_metadata`: the id of the question at its end, by the agent's name."""
 
 HOW_TO_AGREE = "Reply yes to go ahead."
 EXPECTED_ANSWER = (
@@ -40,7 +41,7 @@ EXPECTED_ANSWER = (
 )
 NOT_GIVEN = "not given"
 MAX_SAME_QUESTIONS = 2
-"""How often in a row a question is put in the same words; after that the reply says what answer is expected."""
+"""How often in a row a question is asked in the same words; after that the reply says what answer is expected."""
 
 # Characters and markup that can hide or reorder the text after them, or that are shown as another character: HTML, its
 # entities, code fences, controls.
@@ -52,10 +53,12 @@ _UNREADABLE = regex.compile(rf"{_MARKUP}|{INVISIBLE}|\u2800|(?! )\s")
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply to the customer, which may end with the confirmation question.
+    """A reply to the customer, which may end with a confirmation question.
 
-    The `update` of `agreements` records the question, and must be written in the same step as the `message`. Emit the
-    `event` after the reply's own event. Without a question the update is empty, and there is no event.
+    Args:
+        message: The reply.
+        update: The update of `agreements` that records the question. Write it in the same step as the message.
+        event: The event about the question. Emit it after that about the reply.
     """
 
     message: AIMessage
@@ -64,21 +67,22 @@ class Reply:
 
 
 def has_no_checkpointer() -> bool:
-    """Return True if this runs in a graph whose state nobody stores; outside a graph the caller holds it."""
+    """Return True if this runs in a graph without a checkpointer; outside a graph, the caller stores the state."""
     return _get_configurable().get(_CHECKPOINTER, True) is None
 
 
 def is_forgetful_subgraph() -> bool:
-    """Return True if this runs in a graph inside another one that begins each turn with an empty state.
+    """Return True if this runs in a subgraph that starts each turn with an empty state.
 
-    The namespace of such a graph names the task that runs it; that of a graph with `checkpointer=True` only its node.
+    The namespace of such a subgraph has the id of the task that runs it. With `checkpointer=True` it has only the name
+    of the node.
     """
     *outer_names, _ = _get_configurable().get("checkpoint_ns", "").split("|")
     return any(":" in name for name in outer_names)
 
 
-def warn_of_forgotten_questions(agent: Agent) -> None:
-    """Warn whoever wires the graph that no answer to a confirmation question can count."""
+def warn_of_unstored_questions(agent: Agent) -> None:
+    """Warn the developer that confirmation questions aren't stored, so that no answer to them can count."""
     tools = ", ".join(sorted(agent.get_confirmed_tools("customer")))
     warnings.warn(
         f"agent {agent.name!r} asks the customer before it calls {tools or 'a tool'}, but nothing keeps its state "
@@ -104,15 +108,15 @@ def make_reply(
     *,
     metadata: Mapping[str, Any] | None = None,
 ) -> Reply:
-    """Make a reply with a text, and below it the confirmation question about the calls `to_confirm`, if there are any.
+    """Make a reply with a text and, if there are calls `to_confirm`, the confirmation question about them below it.
 
-    The text is left out if it asks something itself or could hide the question.
+    The text is left out if it asks a question itself, or could hide the confirmation question.
     """
     message = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
     if not to_confirm:
         return Reply(message)
     if has_no_checkpointer() and not state.is_speculative:
-        warn_of_forgotten_questions(agent)
+        warn_of_unstored_questions(agent)
     question = format_question(agent, to_confirm)
     pending_calls: list[PendingCall] = []
     for verdict in to_confirm:
@@ -139,7 +143,7 @@ def make_reply(
 
 
 def _count_times_asked(state: StateView, calls: Sequence[PendingCall]) -> int:
-    """Return how often in a row the customer has been asked about these calls, with the question that is to come."""
+    """Return how often in a row the customer is asked about these calls, including the next question."""
     agreements = state.read_records("agreements", Agreement)
     if not agreements or agreements[-1].answer_message_id or agreements[-1].by != "customer":
         return 1
@@ -149,7 +153,7 @@ def _count_times_asked(state: StateView, calls: Sequence[PendingCall]) -> int:
 
 
 def _find_expected_answer(agent: Agent, calls: Sequence[PendingCall]) -> str:
-    """Return what the reply says about the answer that is expected: the designer's words, or ours."""
+    """Return the text that says which answer is expected: the designer's, or the default."""
     for call in calls:
         confirmation = agent.confirm.get(call.tool)
         if confirmation and confirmation.unclear:
@@ -158,9 +162,9 @@ def _find_expected_answer(agent: Agent, calls: Sequence[PendingCall]) -> str:
 
 
 def find_question_violation(text: str, to_confirm: Sequence[ToolVerdict]) -> str | None:
-    """Return why a text can't stand above the confirmation question about calls; None if it can.
+    """Return why a text must not precede the confirmation question about calls; None if it may.
 
-    Have it revised once; after that `make_reply` sends the question alone.
+    Have the model revise such a text once. If it is still refused then, `make_reply` sends the question alone.
     """
     if not to_confirm:
         return None
@@ -172,20 +176,21 @@ def find_question_violation(text: str, to_confirm: Sequence[ToolVerdict]) -> str
 
 
 def format_question(agent: Agent, calls: Sequence[ToolVerdict | PendingCall]) -> str:
-    """Return code's question about calls: each with its tool and every argument, then how to agree."""
-    lines, replies = [], []
+    """Return the confirmation question about calls: each with its tool and every argument, then how to agree."""
+    lines: list[str] = []
+    ways_to_agree: dict[str, None] = {}  # in order, each once
     for number, call in enumerate(calls, start=1):
-        line, reply = _format_call(agent, call.tool, call.arguments)
+        line, how_to_agree = _format_call(agent, call.tool, call.arguments)
         if len(calls) > 1:
             line = f"{number}. {line}"
         lines.append(line)
-        replies.append(reply)
-    lines.extend(dict.fromkeys(replies))
+        ways_to_agree[how_to_agree] = None
+    lines.extend(ways_to_agree)
     return "\n".join(lines)
 
 
 def format_example_question(agent: Agent, tool: str) -> str:
-    """Return code's question about a tool, with the arguments' names in place of their values."""
+    """Return the confirmation question about a tool, with the arguments' names in place of their values."""
     return " ".join(_format_call(agent, tool, None))
 
 
@@ -193,13 +198,13 @@ def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -
     """Return a call as the customer reads it, and how to agree to it."""
     base_tool = agent.toolbox[name]
     values: dict[str, str] = {}
-    for argument in ToolSchema(base_tool).arguments:
+    for argument in get_argument_schema(base_tool)["properties"]:
         if arguments is None:
-            values[argument.name] = f"‹{argument.name}›"
-        elif argument.name in arguments:
-            values[argument.name] = _format_value(arguments[argument.name])
+            values[argument] = f"‹{argument}›"
+        elif argument in arguments:
+            values[argument] = _format_value(arguments[argument])
         else:
-            values[argument.name] = NOT_GIVEN
+            values[argument] = NOT_GIVEN
     confirmation = agent.confirm.get(name)
     how_to_agree = (confirmation and confirmation.reply) or HOW_TO_AGREE
     if confirmation and confirmation.ask:
@@ -207,15 +212,17 @@ def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -
     text = name_in_words(name).capitalize()
     title = (base_tool.metadata or {}).get("title")
     if title and split_words(str(title)) != split_words(text):
-        text += f" {_format_value(str(title))}"  # a server's words, beside the name and never in its place
-    if values:
-        labelled = ", ".join(f"{_format_label(label)}: {value}" for label, value in values.items())
-        text += f" ({labelled})"
+        text += f" {_format_value(str(title))}"  # the server chose it, so it never replaces the name
+    labelled_values: list[str] = []
+    for argument, value in values.items():
+        labelled_values.append(f"{_format_label(argument)}: {value}")
+    if labelled_values:
+        text += f" ({', '.join(labelled_values)})"
     return text, how_to_agree
 
 
 def _fill_template(template: str, values: Mapping[str, str]) -> str:
-    """Fill in the arguments in braces; their names may be any text."""
+    """Fill in the arguments in braces, whose names may be any text."""
     parts: list[str] = []
     for literal, name, _, _ in Formatter().parse(template):
         parts.append(literal)
@@ -225,12 +232,12 @@ def _fill_template(template: str, values: Mapping[str, str]) -> str:
 
 
 def _format_label(name: str) -> str:
-    """Return an argument's name as the customer reads it: in words, or spelled out as a value is."""
+    """Return an argument's name as the customer reads it: in words or, if it has other characters, as a value."""
     return name.replace("_", " ") if _PLAIN_NAME.fullmatch(name) else _format_value(name)
 
 
 def _format_value(value: Any) -> str:
-    """Return a value as the customer reads it, in full: texts in quotation marks, unreadable characters escaped."""
+    """Return a value in full as the customer reads it: a text in quotation marks, unreadable characters escaped."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -238,13 +245,12 @@ def _format_value(value: Any) -> str:
     return escaped
 
 
-def make_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
-    """Return a tool call with an id of its own."""
-    return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
-
-
 def merge_agreements(state: StateView, *agreements: Agreement) -> Update:
-    """Return the update that replaces or adds these records, keeps the others of their turns, and drops older ones."""
+    """Return the update that writes these records, each in place of its earlier version.
+
+    Of the other records, those whose question or answer belongs to the same turns are kept. The rest, which are older,
+    are dropped.
+    """
     turn_ids: set[str | None] = set()
     for agreement in agreements:
         turn_ids |= {agreement.turn, agreement.answer_message_id}

@@ -1,7 +1,7 @@
 """Consent in free words: most people write more than "yes", such as "Yes, please proceed with the cancellation."
 
-Such an answer counts if two keys turn. Code's key is a veto (`find_reservation` in `nodes/yes.py`). The model's key is
-the blueprint `Consent`, asked only once code's key has turned. Neither opens the gate alone.
+Such an answer needs two keys. Code's key is a veto (`find_reservation` in `nodes/yes.py`). The model's key is the
+blueprint `Consent`, which is asked only if code finds no reservation. Neither key opens the gate alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Consent(ARQ):
 
 
 def make_consent_question(question: str, calls: Sequence[PendingCall], answer: str) -> Question[Consent]:
-    """Return the question whether an answer in free words agrees to calls."""
+    """Return the question that asks a model if an answer in free words agrees to calls."""
     template = _load_template()
     values = {
         "calls": [{"tool": call.tool, "arguments": call.arguments} for call in calls],
@@ -51,10 +51,10 @@ def _load_template() -> PromptTemplate:
 
 
 def has_consented(consent: Any, answer: str) -> bool:
-    """Return whether the model's key turns: it agrees, leaves nothing open, and quotes words that the answer has."""
-    quote = _flatten(consent.agreeing_words or "")
-    return consent.agrees and not consent.left_open and bool(quote) and quote in _flatten(answer)
+    """Return True if, by the model, the answer agrees and leaves nothing open, and the words it quotes are there."""
+    quote = _normalize_quote(consent.agreeing_words or "")
+    return consent.agrees and not consent.left_open and bool(quote) and quote in _normalize_quote(answer)
 
 
-def _flatten(text: str) -> str:
+def _normalize_quote(text: str) -> str:
     return " ".join(normalize_text(text).casefold().split()).strip("\"'“”., !")

@@ -40,15 +40,20 @@ def format_message_name(agent: str) -> str:
     return re.sub(r"[\s<|\\/>]+", "_", agent)[:64]
 
 
+def make_tool_call(tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+    """Make a tool call with an id of its own."""
+    return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
+
+
 def make_tool_message(
     call: ToolCall, content: str, status: Literal["success", "error"] = "error"
 ) -> ToolMessage:
-    """Make the result that this library gives to a call in place of the tool's."""
+    """Make the result that a call gets from this library, not from its tool."""
     return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status=status)
 
 
 def read_note(message: BaseMessage, key: str) -> Mapping[str, Any]:
-    """Return what arq_graph noted in a message's metadata; or an empty mapping if the value isn't one of ours."""
+    """Return the mapping that arq_graph stored in a message's metadata; an empty one if there is none."""
     note = message.response_metadata.get(key)
     return note if isinstance(note, Mapping) else {}
 
@@ -59,7 +64,7 @@ def iterate_back_to_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMess
 
 
 def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[PlacedCall]:
-    """Return the calls without a result of the last message that has calls, if it belongs to this turn."""
+    """Return the calls without a result in the last message with calls, if that message belongs to this turn."""
     current_turn = list(iterate_back_to_customer(messages))
     calls = pair_calls(current_turn[::-1])
     return [call for call in calls if call.message is calls[-1].message and call.result is None]

@@ -15,10 +15,10 @@ from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_plan
-from arq_graph.nodes.confirmation import find_question_violation, make_call
+from arq_graph.nodes.confirmation import find_question_violation
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import list_ids
+from arq_graph.nodes.messages import list_ids, make_tool_call
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
@@ -194,7 +194,7 @@ class Planner(Strategy):
         )
         gate.state.emit(PlanMade(plan=record, decisions=tuple(verdicts)))
         if call:
-            update = self.make_calls(gate, verdicts, [make_call(call.tool, call.arguments)])
+            update = self.make_calls(gate, verdicts, [make_tool_call(call.tool, call.arguments)])
         elif self.leaves_draft:
             update = self.make_update(gate, verdicts)
         else:

@@ -18,10 +18,9 @@ from arq_graph.nodes.agent_node import describe_tool
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import count_tool_rounds, select_verdicts
-from arq_graph.nodes.confirmation import make_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import list_ids
+from arq_graph.nodes.messages import list_ids, make_tool_call
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -193,7 +192,8 @@ class ToolCaller(Strategy):
         runs = select_verdicts(verdicts, "run")
         if not runs:
             return self.make_update(gate, verdicts)
-        return self.make_calls(gate, verdicts, [make_call(run.tool, run.arguments) for run in runs])
+        calls = [make_tool_call(run.tool, run.arguments) for run in runs]
+        return self.make_calls(gate, verdicts, calls)
 
     def _choose_tools(self, gate: Gate, agreement_outcome: AgreementOutcome) -> list[ToolSchema]:
         """Return the tools to ask about: those that may be called, and those of pending calls."""

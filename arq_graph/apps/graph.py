@@ -19,7 +19,7 @@ from arq_graph.errors import InputError
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
-from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_forgotten_questions
+from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_unstored_questions
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import guarded_tools, route_calls
@@ -229,7 +229,7 @@ def _guard_input(app: CompiledStateGraph[Any, Any, Any, Any], agent: Agent, sett
                 'the input is empty: give it a message to answer, such as {"messages": [("user", "Hello")]}'
             )
         if agent.get_confirmed_tools("customer") and is_forgetful_subgraph():
-            warn_of_forgotten_questions(agent)
+            warn_of_unstored_questions(agent)
         variables = input.get("variables") if isinstance(input, Mapping) else None
         if not isinstance(variables, Mapping | None):
             raise InputError(f"`variables` must be a mapping of names to values, but is {variables!r:.60}")

@@ -16,9 +16,9 @@ from arq_graph.nodes.agent_node import build_callback_state, describe_tool, desc
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update
-from arq_graph.nodes.confirmation import make_call
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores, get_granted_tools
+from arq_graph.nodes.messages import make_tool_call
 from arq_graph.nodes.proposed_calls import Objection, map_properties, merge_verdicts, read_choice
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
 from arq_graph.nodes.speaking.moves import (
@@ -258,7 +258,7 @@ class Speaker(Strategy):
             context.agreement_outcome, context.proposed_verdicts, move.verdicts, (), asks=False
         )
         context.gate.state.emit(ToolsDecided(decisions=tuple(verdicts)))
-        update = self.make_calls(context.gate, verdicts, [make_call(call.tool, call.arguments)])
+        update = self.make_calls(context.gate, verdicts, [make_tool_call(call.tool, call.arguments)])
         return update | self._record_move(context, move, faults, {})
 
     def _say(

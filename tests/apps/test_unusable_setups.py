@@ -138,7 +138,7 @@ def test_a_node_that_is_given_messages_alone_says_at_the_answer_that_it_keeps_no
         .compile(checkpointer=MemorySaver())
     )
     app.invoke(ASKED, THREAD)
-    with pytest.warns(UserWarning, match="has to be given the whole state"):
+    with pytest.warns(UserWarning, match="Pass the node the whole state"):
         app.invoke({"messages": [("user", "Yes")]}, THREAD)
 
 
