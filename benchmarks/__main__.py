@@ -203,7 +203,7 @@ def _make_token_table() -> Table:
     )  # fmt: skip
     for row in output_tokens.count_output_tokens(count_tokens):
         our_counts = [str(row.ours[mode]) for mode in output_tokens.MODES]
-        table.add_row(row.unit, *our_counts, str(row.paper_keys), str(row.paper))
+        table.add_row(row.unit, *our_counts, str(row.paper_keys or ""), str(row.paper or ""))
     return table
 
 

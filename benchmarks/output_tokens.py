@@ -1,8 +1,7 @@
 """Count output tokens per guideline, per candidate tool with one call, and per reply with one revision, in each mode.
 
 Each answer is counted twice by one tokenizer: as our blueprints write it, and with the same words under the full keys
-of the ARQ paper's appendices A to C. The paper's own averages (its Fig. 5), counted by the authors on their data, stand
-beside them.
+of the ARQ paper's appendices A to C. The paper's own averages (its Fig. 5) were counted by the authors on their data.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class TokenCounts:
 
     unit: str
     ours: dict[Mode, int]
-    paper_keys: int
-    paper: int
+    paper_keys: int | None = None
+    paper: int | None = None
 
 
 def get_tokenizer() -> tuple[str, CountTokens]:
@@ -60,6 +59,10 @@ def count_output_tokens(count_tokens: CountTokens) -> list[TokenCounts]:
             ours=_count_by_mode({"G1": _make_judgement()}, count_tokens),
             paper_keys=count_tokens(_dump(_make_paper_judgement())),
             paper=289,
+        ),
+        TokenCounts(
+            "guideline that does not hold",
+            ours=_count_by_mode({"G1": _make_judgement().model_copy(update=_NEGATIVE)}, count_tokens),
         ),
         TokenCounts(
             "candidate tool, one call",
@@ -95,7 +98,6 @@ _REASONING = (
     "That is another drink, so the earlier look does not settle it and the stock has to be checked again."
 )
 
-
 _SEGMENT = (
     "check if the drink is available in stock",
     "The agent did CHECK IF THE DRINK IS AVAILABLE IN STOCK, but for the lemonade.",
@@ -108,7 +110,6 @@ def _make_judgement() -> Any:
         condition="a client asks for a drink",
         condition_application_rationale="The client asks for a coffee in the last message.",
         condition_applies="yes",
-        could_a_tool_change_that=False,
         application=Application(
             action="check if the drink is available in stock",
             guideline_is_continuous=False,
@@ -120,7 +121,17 @@ def _make_judgement() -> Any:
         ),
         score=9,
         should_apply=True,
+        could_a_tool_change_that=False,
     )
+
+
+_NEGATIVE: dict[str, Any] = {
+    "condition_application_rationale": "The client asks for the bill.",
+    "condition_applies": "no",
+    "application": None,
+    "score": 1,
+    "should_apply": False,
+}
 
 
 def _make_paper_judgement() -> Any:

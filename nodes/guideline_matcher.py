@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from langchain_core.embeddings import Embeddings
 
@@ -97,9 +97,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     module = "matcher"
     prompt_name = "guideline_matcher"
-    full_blueprint_options: ClassVar = {"has_tools": True}
     agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
-    example_options: ClassVar[Mapping[str, Any]] = {"has_tools": True}
     default_temperature = 0.15
 
     def __init__(
@@ -136,9 +134,9 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 batch.prepare()
 
     @staticmethod
-    def make_blueprint(_: Sequence[ToolSchema], *, has_tools: bool = False) -> type[ARQ]:
+    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
         """Return the blueprint of a worked example, in which two guidelines are judged."""
-        return make_batch_blueprint(_GUIDELINES_WITH_ALL_QUERIES, has_tools=has_tools)
+        return make_batch_blueprint(_GUIDELINES_WITH_ALL_QUERIES, has_tools=False)
 
     def steps(self, state: StateView) -> NodeSteps:
         """Judge what is left to judge in this turn."""

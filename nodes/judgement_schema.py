@@ -2,9 +2,10 @@
 
 The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
 longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
-to a condition, "not known yet", and the query that asks whether a tool's result could change the answer. The queries
-are short, since the schema is sent with each call and the prompt explains them at length: it says once that a query
-that begins with "If" is answered with null where that is not so.
+to a condition, "not known yet", and the response key that says whether a tool's result could change the answer, which
+decides in every mode what a re-match judges. The queries are short, since the schema is sent with each call and the
+prompt explains them at length: it says once that a query that begins with "If" is answered with null where that is not
+so. Most guidelines of a large agent don't hold, so what is asked about an action stands in one part that is then null.
 """
 
 from __future__ import annotations
@@ -88,11 +89,14 @@ class Judgement(ARQ, defer_build=True):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _ignore_unasked_keys(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Ignore what isn't asked about every guideline: an endpoint may answer it all the same."""
+    def _accept_other_keys(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Accept an endpoint's answers to what isn't asked about every guideline, or that it gives none."""
         if isinstance(value, dict):
             unasked = [key for key in _OPTIONAL_KEYS if key not in cls.model_fields]
             value = {key: answer for key, answer in value.items() if key not in unasked}
+            if "could_a_tool_change_that" in cls.model_fields:
+                # Unanswered: it is judged again after a tool's result.
+                value.setdefault("could_a_tool_change_that", True)
         return handler(value)
 
 
@@ -106,14 +110,16 @@ class ConditionJudgement(Judgement, defer_build=True):
     """A guideline."""
 
     condition: str = reinstate(_VERBATIM)
-    condition_application_rationale: str = query("Why it holds, or not, or what decides it.")
+    condition_application_rationale: str = query("Briefly why it holds, or not, or what decides it.")
     condition_applies: Literal["no", "yes", "not_known_yet"] = query("Does it hold?")
 
 
 class ToolSensitivity(ConditionJudgement):
-    """The query about the tools of an agent that has some."""
+    """The question about the tools of an agent that has some."""
 
-    could_a_tool_change_that: bool = query("Could a tool's result later in this turn make it true (anew)?")
+    could_a_tool_change_that: bool = respond(
+        "Could a tool's result later in this turn make the condition true, or true anew?"
+    )
 
 
 class ObservationJudgement(ConditionJudgement):
@@ -163,9 +169,10 @@ def choose_judgement(
 
     Code knows a condition that is a function or always true, and the designer may say whether the action is
     continuous. Of an observation, which has no action, only the condition is judged. Whether a tool could change
-    the answer is asked only if the agent has tools.
+    the answer is asked only if the agent has tools, and the designer hasn't said it (`sensitive_to_tools`).
     """
     is_continuity_known = guideline.continuous is not None
+    asks_about_tools = has_tools and guideline.sensitive_to_tools is None
     shipped: type[Judgement]
     if not isinstance(guideline.condition, str):
         shipped = OneTimeActionJudgement if is_continuity_known else ActionJudgement
@@ -175,22 +182,26 @@ def choose_judgement(
         shipped = ContinuousJudgement
     else:
         shipped = OneTimeJudgement if is_continuity_known else GuidelineJudgement
-    return _add_queries(custom, shipped, has_tools)
+    return _add_queries(custom, shipped, asks_about_tools)
 
 
 @cache
-def _add_queries(custom: type[Judgement], shipped: type[Judgement], has_tools: bool) -> type[Judgement]:
-    """Add to a shipped judgement the query about tools and those of a custom one, where they are about it."""
+def _add_queries(
+    custom: type[Judgement], shipped: type[Judgement], asks_about_tools: bool
+) -> type[Judgement]:
+    """Add to a shipped judgement the question about tools and those of a custom one, where they are about it."""
     is_about_condition = issubclass(shipped, ConditionJudgement)
+    name = shipped.__name__
     bases: list[type[Judgement]] = [shipped]
-    if has_tools and is_about_condition:
+    if asks_about_tools and is_about_condition:
+        name += "WithTools"  # unique within a schema, where Pydantic would write out the module otherwise
         bases.append(ToolSensitivity)
     is_custom = custom not in (Judgement, ConditionJudgement)
     if is_custom and (is_about_condition or not issubclass(custom, ConditionJudgement)):
         bases.insert(0, custom)
     if len(bases) == 1:
         return shipped
-    return create_model(shipped.__name__, __base__=tuple(bases), __doc__=shipped.__doc__)
+    return create_model(name, __base__=tuple(bases), __doc__=shipped.__doc__)
 
 
 def make_batch_blueprint(
@@ -200,5 +211,5 @@ def make_batch_blueprint(
     fields: dict[str, Any] = {}
     for guideline in guidelines:
         judgement = choose_judgement(guideline, custom, has_tools=has_tools)
-        fields[guideline.id] = (judgement | None, respond("If judged."))
+        fields[guideline.id] = (judgement | None, respond(""))
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)

@@ -55,10 +55,9 @@ def test_an_arm_of_ours_gets_to_the_goal_with_the_offline_model(agent):
 EXAMPLES = re.compile(r'("answer": ?).*?(</example>)', re.DOTALL)
 SENT = {"content": "It is at the warehouse.", "followed": ["G1"]}
 DOUBTS = {
-    # What only mode `arq` tells, and what code would object to there: the action was done, and should be taken; a tool
-    # cannot change a condition that is not known; a fact, a service and an insight have no source.
+    # What only mode `arq` tells, and what code would object to there: the action was done, and should be taken; a fact,
+    # a service and an insight have no source.
     "condition_applies": "not_known_yet",
-    "could_a_tool_change_that": False,
     "application": {
         "action": "-",
         "guideline_is_continuous": False,
@@ -155,7 +154,6 @@ def test_each_query_of_a_step_can_be_ablated():
         "condition",
         "condition_application_rationale",
         "condition_applies",
-        "could_a_tool_change_that",
         "application",
         "action",
         "guideline_is_continuous",

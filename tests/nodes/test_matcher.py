@@ -12,6 +12,7 @@ from arq_graph import Agent, Guideline, Reasoner, ScriptedChatModel, errors, que
 from arq_graph.nodes import ConditionJudgement, GuidelineMatcher, Judgement
 from tests.brain import DONE, brain, get_prompts
 from tests.order_tools import get_order, ran
+from tests.schemas import without_null
 
 HELLO = HumanMessage("Hello", id="h1")
 AFTER_TOOL = [HELLO, *ran()]
@@ -56,6 +57,15 @@ def list_active(records):
 
 def list_judged(model):
     return sorted(prompt.now["judge"] for prompt in get_prompts(model, "matcher"))
+
+
+def list_properties(prompt):
+    """Return the properties of each guideline's judgement."""
+    properties = {}
+    for guideline in prompt.section("guidelines"):
+        schema = prompt.schema["properties"][guideline["id"]]
+        properties[guideline["id"]] = without_null(schema)["properties"]
+    return properties
 
 
 GREET = make_agent(Guideline("the customer greets", "greet back"))
@@ -133,12 +143,15 @@ def test_known_properties_of_a_guideline_are_not_asked(guideline, definition, ab
     assert absent not in get_prompts(model, "matcher")[0].schema["$defs"][definition]["properties"]
 
 
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
 @pytest.mark.parametrize("tools", [[], [get_order]])
-def test_a_tool_is_asked_about_only_if_the_agent_has_tools(tools):
-    _, model = match(make_agent(*make_guidelines(1), tools=tools))
+def test_a_tool_is_asked_about_only_if_there_are_tools_and_the_designer_has_not_answered(tools, mode):
+    agent = make_agent(*make_guidelines(1), *make_guidelines(1, sensitive_to_tools=True), tools=tools)
+    _, model = match(agent, mode=mode)
     (prompt,) = get_prompts(model, "matcher")
-    properties = prompt.schema["$defs"]["GuidelineJudgement"]["properties"]
-    assert ("could_a_tool_change_that" in properties) is bool(tools)
+    properties = list_properties(prompt)
+    assert ("could_a_tool_change_that" in properties["G1"]) is bool(tools)
+    assert "could_a_tool_change_that" not in properties["G2"]
     assert ("<tools>" in prompt.text) is bool(tools)
 
 
@@ -265,18 +278,27 @@ def test_guidelines_that_a_tool_can_activate_share_batches():
         ({}, 2, True),
         ({}, INDEPENDENT, False),
         ({"sensitive_to_tools": False}, 2, False),
-        ({"sensitive_to_tools": True}, INDEPENDENT, True),  # the designer decides over the model
+        ({"sensitive_to_tools": True}, 2, True),
     ],
 )
-def test_rematch_judges_what_a_result_can_change_and_keeps_the_rest(fields, judgement, is_judged_again):
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+def test_rematch_judges_what_a_result_can_change_and_keeps_the_rest(fields, judgement, is_judged_again, mode):
     model = brain(judge={"G1": judgement, "G2": 2})
-    node = GuidelineMatcher(
-        model, make_agent(*make_guidelines(1, **fields), *make_guidelines(1), tools=[get_order])
-    )
+    agent = make_agent(*make_guidelines(1, **fields), *make_guidelines(1), tools=[get_order])
+    node = GuidelineMatcher(model, agent, mode=mode)
     first = run_pass(node)
     second = rematch(node, first)
     assert ("G1" in get_prompts(model, "matcher")[1].now["judge"]) is is_judged_again
     assert is_judged_again or second["G1"] == first["G1"]
+
+
+def test_an_endpoint_that_does_not_say_what_a_tool_could_change_is_asked_again_after_a_result():
+    model = ScriptedChatModel(lambda _: json.dumps({"G1": {"score": 2, "should_apply": False}}))
+    node = GuidelineMatcher(model, make_agent(*make_guidelines(1), tools=[get_order]), mode="direct")
+    first = run_pass(node)
+    assert len(model.calls) == 1
+    rematch(node, first)
+    assert len(model.calls) == 2
 
 
 def test_rematch_repeats_relations_without_repeating_remarks():
@@ -364,11 +386,6 @@ class Doubt(ConditionJudgement):
     """A guideline."""
 
     condition_application_rationale: str = query("What speaks against it?")
-
-
-def list_properties(prompt):
-    """Return the properties of each guideline's judgement."""
-    return {id: entry["anyOf"][0]["properties"] for id, entry in prompt.schema["properties"].items()}
 
 
 def test_own_queries_are_asked_about_the_guidelines_that_they_fit():
