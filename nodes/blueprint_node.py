@@ -230,8 +230,9 @@ class BlueprintNode(Node, Generic[B]):
             InputError: The customer's last message has an attachment that the model can't be shown, and has no reply.
         """
         if line := state.conversation.unreadable_line:
+            kind = line.list_unsupported(shows_images=self._shows_images)[0]
             raise InputError(
-                f"{self.name}: {line.id} comes with a block of the kind {line.unsupported_attachments[0]!r}, which "
+                f"{self.name}: {line.id} comes with a block of the kind {kind!r}, which "
                 f"cannot be shown to {get_model_name(self.reasoner)}: {_UNSUPPORTED}"
             )
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
-from langchain_core.messages import AIMessage, AnyMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict, VerdictKind
 from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
 from arq_graph.nodes.messages import format_message_name, iterate_back_to_customer
+from arq_graph.nodes.run_cache import RunCache, get_run_cache
 from arq_graph.reasoning.conversation import Conversation
 
 R = TypeVar("R", bound=Record)
@@ -81,6 +82,8 @@ class StateView:
                 f"the state has no channel {self.messages_key!r}: add one for the messages to the graph, or name "
                 "the one that it has with messages_key="
             )
+        if isinstance(value, list) and all(issubclass(kind, BaseMessage) for kind in set(map(type, value))):
+            return list(value)
         try:
             return convert_to_messages(value)  # type: ignore[return-value]
         except (TypeError, ValueError, NotImplementedError) as error:
@@ -99,7 +102,12 @@ class StateView:
     @cached_property
     def conversation(self) -> Conversation:
         """The thread's messages as numbered lines."""
-        return Conversation(self.messages, self.history_tokens, self.shows_images)
+        history = self._run_cache.number(self.messages)
+        return Conversation(history, self.history_tokens, self.shows_images)
+
+    @cached_property
+    def _run_cache(self) -> RunCache:
+        return get_run_cache()
 
     @cached_property
     def turn_id(self) -> str:
@@ -116,13 +124,17 @@ class StateView:
 
     def read_records(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the agent's own records in a channel."""
-        rows = self._rows(channel)
-        return [_parse_record(channel, record_type, row) for row in rows if self._is_own(row)]
+
+        def parse(rows: Sequence[Mapping[str, Any]]) -> list[R]:
+            return _parse_records(channel, record_type, [row for row in rows if self._is_own(row)])
+
+        key = channel, record_type, self.agent, self.specification
+        return list(self._run_cache.parse(key, self._rows(channel), parse))
 
     def read_records_of_name(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the records of all agents that have this agent's name."""
         rows = self._rows(channel)
-        return [_parse_record(channel, record_type, row) for row in rows if row["agent"] == self.agent]
+        return _parse_records(channel, record_type, [row for row in rows if row["agent"] == self.agent])
 
     def read_turn_records(self, channel: str, record_type: type[R], turn_id: str | None) -> list[R]:
         """Return the agent's own records of a turn.
@@ -140,7 +152,10 @@ class StateView:
         """Return the agent's record in a channel that holds one per agent; else the record that names no agent."""
         newest_rows = {row["agent"]: row for row in self._rows(channel)}
         row = newest_rows.get(self.agent) or newest_rows.get("")
-        return _parse_record(channel, record_type, row) if row else None
+        if row is None:
+            return None
+        (record,) = _parse_records(channel, record_type, [row])
+        return record
 
     def read_mapping(self, channel: str) -> dict[str, Any]:
         """Return the dict in a channel; an empty one if nothing was written to it."""
@@ -149,17 +164,18 @@ class StateView:
             raise make_channel_error(channel, f"a dict of names and values, not {type(value).__name__}")
         return dict(value)
 
-    def replace_records(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
+    def replace_records(self, channel: str, records: Collection[Record]) -> list[dict[str, Any]]:
         """Return the channel's value with these records as the agent's own, and other agents' left untouched.
 
         Those of an agent of the same name go once they are older than the last turn: it may be an earlier version.
         """
         own_rows: list[dict[str, Any]] = []
+        hashes = {turn_id: self._message_hash(turn_id) for turn_id in {record.turn for record in records}}
         for record in records:
             row = record.model_dump(mode="json")
             row["agent"] = self.agent
             row["specification"] = record.specification or self.specification
-            row["message_hash"] = record.message_hash or self._message_hash(record.turn)
+            row["message_hash"] = record.message_hash or hashes[record.turn]
             own_rows.append(row)
         recent_turns = (self.turn_id, self.conversation.answered_turn_id)
         replaced_ids = {row.get("id", "") for row in own_rows}
@@ -196,12 +212,17 @@ class StateView:
         return rows
 
 
-def _parse_record(channel: str, record_type: type[R], row: Mapping[str, Any]) -> R:
+def _parse_records(channel: str, record_type: type[R], rows: Sequence[Mapping[str, Any]]) -> list[R]:
     try:
-        return record_type.model_validate(row)
+        return _make_list_adapter(record_type).validate_python(rows)
     except ValidationError as error:
-        problem = describe_first_error(error)
+        _, _, problem = describe_first_error(error).partition(".")  # the place begins with the record's index
         raise make_channel_error(channel, f"records of the form {record_type.__name__}: {problem}") from error
+
+
+@cache
+def _make_list_adapter(record_type: type[R]) -> TypeAdapter[list[R]]:
+    return TypeAdapter(list[record_type])  # type: ignore[valid-type]
 
 
 def make_channel_error(channel: str, expected: str) -> StateError:

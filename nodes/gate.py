@@ -17,7 +17,7 @@ from arq_graph.nodes.judgements import MAX_SCORE
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
-from arq_graph.reasoning.conversation import Line
+from arq_graph.reasoning.history import Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"
 

@@ -218,7 +218,9 @@ def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch])
         if id in resolution.removed:
             remarks.append(f"{_REMOVED} {resolution.removed[id]}")
         update["remarks"] = tuple(remarks)
-        related.append(match.model_copy(update=update))
+        if any(getattr(match, name) != value for name, value in update.items()):
+            match = match.model_copy(update=update)
+        related.append(match)
     return related
 
 

@@ -20,7 +20,7 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from arq_graph.reasoning.conversation import Line
+from arq_graph.reasoning.history import Line
 from arq_graph.reasoning.tool_calls import PlacedCall, pair_calls
 
 ABANDONED = "abandoned: no result was recorded; the call may or may not have taken effect"

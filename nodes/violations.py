@@ -70,8 +70,8 @@ def collect_references(
     for variable in variables:
         all_ids.add(variable["id"])
         secret_names.append(variable["name"])
-    tool_names = list(agent.toolbox)
-    tool_names.extend(line.call["name"] for line in conversation.lines if line.call)
+    tool_names = set(agent.toolbox)
+    tool_names.update(line.call["name"] for line in conversation.lines if line.call)
     return PromptReferences(conversation, all_ids, tool_names, secret_names, " ".join(public_texts))
 
 
@@ -94,8 +94,14 @@ def find_violations(answer: Any, content: str, references: PromptReferences) -> 
 
 def _is_repeated(content: str, conversation: Conversation) -> bool:
     words = split_words(content)
+    if not words:
+        return False
+    longest = max(words, key=len)
     for line in conversation.lines:
-        if words and line.speaker == "agent" and split_words(line.message.text) == words:
+        if line.speaker != "agent":
+            continue
+        text = line.message.text.casefold()  # first a cheap test, since few messages repeat another
+        if longest in text and split_words(text) == words:
             return True
     return False
 

@@ -65,6 +65,8 @@ class GuidelineMatch(Record):
 
     def expand(self) -> list[GuidelineMatch]:
         """Return one match for each guideline that this record stands for."""
+        if not self.other_guidelines:
+            return [self]
         matches = [self.model_copy(update={"other_guidelines": ()})]
         for id in self.other_guidelines:
             matches.append(matches[0].model_copy(update={"guideline": id}))

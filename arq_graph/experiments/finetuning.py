@@ -216,7 +216,7 @@ def _make_tool(function: Mapping[str, Any]) -> StructuredTool:
 def _make_turn_examples(
     turn: RecordedTurn, trainer: PlannerTrainer, reasons: Mapping[str, Mapping[str, str]]
 ) -> TurnExamples:
-    lines = [line.text for line in turn.conversation.lines]
+    lines = list(turn.conversation.texts)
     key = fingerprint(lines).split()[-1][:16]
     sheet = ReasonSheet(reasons.get(key, {}))
     chats: list[Chat] = []

@@ -21,7 +21,8 @@ from arq_graph.nodes.plan_schema import FINAL_ANSWER
 from arq_graph.nodes.planner import Planner
 from arq_graph.nodes.proposed_calls import get_property_name
 from arq_graph.reasoning.blueprint import list_response_fields
-from arq_graph.reasoning.conversation import Conversation, Line
+from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.history import History, Line
 from arq_graph.reasoning.sections import as_json
 
 UNFILLED = "[to be filled in]"
@@ -54,7 +55,7 @@ class RecordedTurn:
     @cached_property
     def conversation(self) -> Conversation:
         """The whole turn and its history, as a planner reads it."""
-        return Conversation(self.list_messages())
+        return Conversation(History(self.list_messages()))
 
     @property
     def has_action(self) -> bool:

@@ -1,129 +1,62 @@
-"""A conversation as a model reads it: one JSON object a line, each with an id that never shifts.
+"""A conversation as a model reads it: one JSON object a line.
 
-`M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with the call
-that it answers. A call without a result is not shown. Lines are only ever appended, so that the prompt of the next turn
-begins with the prompt of this one. Images follow the line that names them.
+Lines are only ever appended, so that the prompt of the next turn begins with the prompt of this one. Images follow the
+line that names them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 
 from arq_graph.reasoning.endpoints import Block
-from arq_graph.reasoning.sections import as_json, clean
-from arq_graph.reasoning.tool_calls import pair_calls
+from arq_graph.reasoning.history import History, Line, Speaker
+from arq_graph.reasoning.sections import as_json
 
 _CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
 _TOKENS_PER_IMAGE = 1_000  # about what providers count for one of ordinary size
-_ATTACHMENT_TYPES = frozenset({"image", "audio", "video", "file", "text-plain"})
-_IMAGE_KEYS = ("type", "base64", "url", "mime_type")
-
-Speaker = Literal["customer", "agent", "tool", "system"]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the conversation.
-
-    Args:
-        id: `M…` or `T…`.
-        speaker: The author of the message.
-        message: The message itself.
-        text: The line as the prompt shows it.
-        call: The call that a tool result answers; without it in the messages, its tool alone, if that is known.
-        images: Images of the message, as LangChain's standard blocks; in the prompt they follow the line.
-        unsupported_attachments: The kinds of attachments that the line only names.
-    """
-
-    id: str
-    speaker: Speaker
-    message: BaseMessage
-    text: str
-    call: Mapping[str, Any] | None = None
-    images: tuple[Block, ...] = ()
-    unsupported_attachments: tuple[str, ...] = ()
-
-    @property
-    def turn_id(self) -> str:
-        """The id of the turn that this line begins, as records name it."""
-        return self.message.id or self.id
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Messages as numbered lines.
+    """A history as a prompt shows it.
 
     Args:
-        messages: The history.
+        history: The messages, as numbered lines.
         max_tokens: Over it, the prompt shows only the last turns, up to half as many tokens.
         shows_images: Whether the model takes images.
     """
 
-    messages: Sequence[BaseMessage]
+    history: History
     max_tokens: int = 16_000
     shows_images: bool = True
 
-    @cached_property
+    @property
+    def messages(self) -> tuple[BaseMessage, ...]:
+        """The messages."""
+        return self.history.messages
+
+    @property
     def lines(self) -> tuple[Line, ...]:
         """All lines, including those that the prompt leaves out; a message with nothing but tool calls has none."""
-        lines: list[Line] = []
-        calls_by_result = {id(call.result): call.call for call in pair_calls(self.messages)}
-        message_count = result_count = image_count = 0
-        for message in self.messages:
-            if isinstance(message, AIMessage) and message.tool_calls and not message.text:
-                continue
-            call: Mapping[str, Any] | None = None
-            if isinstance(message, ToolMessage):
-                speaker: Speaker = "tool"
-                result_count += 1
-                call = calls_by_result.get(id(message))
-                if call is None and message.name:
-                    call = {"name": message.name, "args": {}}
-                record: dict[str, Any] = {"id": f"T{result_count}", "from": speaker}
-                record["tool"] = call["name"] if call else ""
-                record["arguments"] = call["args"] if call else {}
-                record |= self._shorten("result", message.text)
-            else:
-                speaker = "agent" if isinstance(message, AIMessage) else "system"
-                if isinstance(message, HumanMessage):
-                    speaker = "customer"
-                message_count += 1
-                record = {"id": f"M{message_count}", "from": speaker}
-                if speaker == "customer" and message.name:
-                    record["name"] = clean(message.name)
-                record |= self._shorten("text", message.text)
-            images, unsupported = _split_attachments(message, self.shows_images)
-            attachments: list[str] = []
-            for _ in images:
-                image_count += 1
-                attachments.append(f"image {image_count}")
-            if attachments or unsupported:
-                record["attachments"] = attachments + unsupported
-            if isinstance(message, ToolMessage) and message.status == "error":
-                record["error"] = True
-            text = as_json(record)
-            line = Line(record["id"], speaker, message, text, call, tuple(images), tuple(unsupported))
-            lines.append(line)
-        return tuple(lines)
+        return self.history.lines
 
-    def _shorten(self, key: str, text: str) -> dict[str, Any]:
-        if len(text) <= self.max_tokens:
-            return {key: text}
-        half = self.max_tokens // 2
-        return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The lines as the prompt shows them."""
+        return self.history.render(self.max_tokens, shows_images=self.shows_images)
 
     @cached_property
     def first_shown(self) -> int:
         """The index of the first line that the prompt shows; a turn is shown whole or not at all."""
         counts: list[int] = []
-        for line in self.lines:
-            text_tokens = -(-len(line.text) // _CHARACTERS_PER_TOKEN)  # rounded up
-            counts.append(text_tokens + _TOKENS_PER_IMAGE * len(line.images))
+        for line, text in zip(self.lines, self.texts, strict=True):
+            tokens = -(-len(text) // _CHARACTERS_PER_TOKEN)  # rounded up
+            if line.attachments:
+                tokens += _TOKENS_PER_IMAGE * len(self._list_images(line))
+            counts.append(tokens)
         start = shown_tokens = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):
@@ -147,15 +80,22 @@ class Conversation:
         if self.first_shown:
             last = self.lines[self.first_shown - 1].id
             text = as_json({"note": f"everything up to {last} is left out: the conversation is long"})
-        for line in self.lines[self.first_shown :]:
-            text += f"\n{line.text}" if text or blocks else line.text
-            if line.speaker == "customer" or line.images:
+        for index in range(self.first_shown, len(self.lines)):
+            line = self.lines[index]
+            if text or blocks:
+                text += "\n"
+            text += self.texts[index]
+            images = self._list_images(line)
+            if line.speaker == "customer" or images:
                 blocks.append({"type": "text", "text": text})
-                blocks.extend(line.images)
+                blocks.extend(images)
                 text = ""
         if text:
             blocks.append({"type": "text", "text": text})
         return blocks
+
+    def _list_images(self, line: Line) -> list[Block]:
+        return line.list_images() if self.shows_images else []
 
     @cached_property
     def lines_by_id(self) -> dict[str, Line]:
@@ -172,8 +112,8 @@ class Conversation:
     @cached_property
     def last_customer_line(self) -> Line | None:
         """The customer's last message."""
-        customer_lines = (line for line in reversed(self.lines) if line.speaker == "customer")
-        return next(customer_lines, None)
+        index = self._last_customer_index
+        return None if index is None else self.lines[index]
 
     @property
     def turn_id(self) -> str:
@@ -183,84 +123,32 @@ class Conversation:
     @cached_property
     def answered_turn_id(self) -> str | None:
         """The turn of the agent's last reply before the last customer message, which may answer that reply."""
-        current_turn_id = replied_turn_id = answered_turn_id = None
-        for line in self.lines:
-            if line.speaker == "customer":
-                answered_turn_id, current_turn_id = replied_turn_id, line.turn_id
-            elif line.speaker == "agent":
-                replied_turn_id = current_turn_id
-        return answered_turn_id
+        reply_index = self._find_last("agent", before=self._last_customer_index)
+        turn_index = self._find_last("customer", before=reply_index)
+        return None if turn_index is None else self.lines[turn_index].turn_id
 
     @cached_property
     def unreadable_line(self) -> Line | None:
         """The customer's message that waits for a reply, if it has an attachment that the model can't be shown."""
-        for line in reversed(self.lines):
-            if line.speaker in ("customer", "agent"):
-                is_unreadable = line.speaker == "customer" and line.unsupported_attachments
-                return line if is_unreadable else None
-        return None
+        index = self._last_customer_index
+        if index is None or any(line.speaker == "agent" for line in self.lines[index:]):
+            return None
+        line = self.lines[index]
+        return line if line.list_unsupported(shows_images=self.shows_images) else None
 
     @cached_property
     def current_turn_results(self) -> tuple[Line, ...]:
         """The tool results after the last customer message."""
-        start = 0
-        if self.last_customer_line:
-            start = self.lines.index(self.last_customer_line) + 1
+        start = self._last_customer_index or 0
         return tuple(line for line in self.lines[start:] if line.speaker == "tool")
 
+    @cached_property
+    def _last_customer_index(self) -> int | None:
+        return self._find_last("customer", before=len(self.lines))
 
-def _split_attachments(message: BaseMessage, shows_images: bool) -> tuple[list[Block], list[str]]:
-    """Return the images that the prompt shows, and the kinds of all other attachments."""
-    images: list[Block] = []
-    unsupported: list[str] = []
-    if isinstance(message.content, str):
-        return images, unsupported
-    for block in _get_standard_blocks(message, message.content):
-        kind = block["type"]
-        if kind == "non_standard" and not isinstance(message, AIMessage):
-            original = block.get("value")
-            original_type = original.get("type", "?") if isinstance(original, Mapping) else "?"
-            unsupported.append(clean(str(original_type)))
-        elif kind in _ATTACHMENT_TYPES:
-            image = _copy_image(block)
-            if image and shows_images:
-                images.append(image)
-            else:
-                unsupported.append(kind)
-    return images, unsupported
-
-
-def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mapping[str, Any]]:
-    if any(_is_bare_image(block) for block in content):
-        content = [_complete_image(block) for block in content]
-        message = message.model_copy(update={"content": content})
-    try:
-        return list(message.content_blocks)
-    except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those
-        blocks = [block for block in content if isinstance(block, dict)]
-        return [{"type": "non_standard", "value": block} for block in blocks if block.get("type") != "text"]
-
-
-def _is_bare_image(block: Any) -> bool:
-    """Return True if a block has an image's address as a plain string, as many clients write it."""
-    return isinstance(block, Mapping) and isinstance(block.get("image_url"), str)
-
-
-def _complete_image(block: Any) -> Any:
-    """Return a block in the form that LangChain reads; one that isn't a bare image unchanged."""
-    if not _is_bare_image(block):
-        return block
-    return {"type": "image_url", "image_url": {"url": block["image_url"]}}
-
-
-def _copy_image(block: Mapping[str, Any]) -> Block | None:
-    """Return a block with nothing but the image; None if the block doesn't hold a complete image."""
-    if block["type"] != "image":
+    def _find_last(self, speaker: Speaker, *, before: int | None) -> int | None:
+        """Return the index of the last line of a speaker before another one; None if there is none."""
+        for index in range((before or 0) - 1, -1, -1):
+            if self.lines[index].speaker == speaker:
+                return index
         return None
-    image: Block = {}
-    for key in _IMAGE_KEYS:
-        value = block.get(key)
-        if value and isinstance(value, str):
-            image[key] = value
-    is_complete = "url" in image or image.keys() >= {"base64", "mime_type"}
-    return image if is_complete else None

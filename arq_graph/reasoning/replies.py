@@ -244,7 +244,7 @@ def is_cut_off(message: BaseMessage) -> bool:
 def find_refusal(message: BaseMessage) -> str | None:
     """Return the words of a refusal; None if the model didn't refuse."""
     refusal = message.additional_kwargs.get("refusal")
-    if not refusal:
+    if not refusal and isinstance(message.content, list):
         blocks = [block for block in message.content if isinstance(block, dict)]
         refusal = "".join(str(block["refusal"]) for block in blocks if block.get("refusal"))
     if refusal:

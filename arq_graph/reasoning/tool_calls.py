@@ -26,6 +26,15 @@ class UnansweredCalls(Generic[T]):
         self._entries: dict[_Entry[T], None] = {}
         self._entries_by_id: dict[str, list[_Entry[T]]] = {}
 
+    def copy(self) -> UnansweredCalls[T]:
+        """Return a copy that changes by itself."""
+        copied: UnansweredCalls[T] = UnansweredCalls()
+        copied._entries = self._entries.copy()
+        for id, entries in self._entries_by_id.items():
+            if entries:
+                copied._entries_by_id[id] = entries.copy()
+        return copied
+
     def add(self, call: T, message_index: int, id: str, tool: str) -> None:
         """Add a call of the message at this index."""
         entry = _Entry(call, message_index, id, tool)

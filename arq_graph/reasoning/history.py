@@ -1,0 +1,225 @@
+"""The messages of a thread as numbered lines, each with an id that never shifts.
+
+`M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with the call
+that it answers. A message with nothing but tool calls has no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from operator import is_
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+
+from arq_graph.reasoning.endpoints import Block
+from arq_graph.reasoning.sections import as_json, clean
+from arq_graph.reasoning.tool_calls import UnansweredCalls
+
+_ATTACHMENT_TYPES = frozenset({"image", "audio", "video", "file", "text-plain"})
+_IMAGE_KEYS = ("type", "base64", "url", "mime_type")
+
+Speaker = Literal["customer", "agent", "tool", "system"]
+
+
+class Line(NamedTuple):
+    """One line of the conversation.
+
+    Args:
+        id: `M…` or `T…`.
+        speaker: The author of the message.
+        message: The message itself.
+        call: The call that a tool result answers; without it in the messages, its tool alone, if that is known.
+        attachments: Complete images as LangChain's standard blocks, and the kinds of all other attachments.
+        earlier_images: How many images the lines before it have.
+    """
+
+    id: str
+    speaker: Speaker
+    message: BaseMessage
+    call: Mapping[str, Any] | None = None
+    attachments: tuple[Block | str, ...] = ()
+    earlier_images: int = 0
+
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn that this line begins, as records name it."""
+        return self.message.id or self.id
+
+    def list_images(self) -> list[Block]:
+        """Return the images among the attachments."""
+        return [attachment for attachment in self.attachments if isinstance(attachment, dict)]
+
+    def list_unsupported(self, *, shows_images: bool) -> list[str]:
+        """Return the kinds of the attachments that the line only names."""
+        kinds: list[str] = []
+        for attachment in self.attachments:
+            if isinstance(attachment, str):
+                kinds.append(attachment)
+            elif not shows_images:
+                kinds.append(attachment["type"])
+        return kinds
+
+
+class History:
+    """Messages and their lines. Neither may change, so that any number of views can share them.
+
+    Args:
+        messages: The messages of a thread.
+    """
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        self.messages: tuple[BaseMessage, ...] = ()
+        self.lines: tuple[Line, ...] = ()
+        self._contents: list[Any] = []
+        self._unanswered: UnansweredCalls[ToolCall] = UnansweredCalls()
+        self._message_count = self._result_count = self._image_count = 0
+        self._texts: dict[tuple[int, bool], tuple[str, ...]] = {}
+        self._read(messages)
+
+    def extend(self, messages: Sequence[BaseMessage]) -> History | None:
+        """Return the history of messages that begin with these ones, numbering only the others; None if they don't."""
+        count = len(self.messages)
+        is_continued = count <= len(messages) and all(map(is_, self.messages, messages))
+        # Whoever was given a message may have changed it in its place.
+        if not is_continued or self._contents != [message.content for message in messages[:count]]:
+            return None
+        if count == len(messages):
+            return self
+        extended = copy(self)
+        extended._contents = self._contents.copy()
+        extended._unanswered = self._unanswered.copy()
+        extended._texts = self._texts.copy()
+        extended._read(messages[count:])
+        return extended
+
+    def render(self, max_length: int, *, shows_images: bool) -> tuple[str, ...]:
+        """Return the lines as a prompt shows them, each one JSON object.
+
+        Args:
+            max_length: Characters of a message; of a longer one only the beginning and the end are shown.
+            shows_images: Whether the model takes images; if not, they are named like other attachments.
+        """
+        key = max_length, shows_images
+        texts = self._texts.get(key, ())
+        if len(texts) < len(self.lines):
+            new_lines = self.lines[len(texts) :]
+            texts += tuple(_render_line(line, max_length, shows_images) for line in new_lines)
+            self._texts[key] = texts
+        return texts
+
+    def _read(self, messages: Sequence[BaseMessage]) -> None:
+        lines: list[Line] = []
+        for index, message in enumerate(messages, start=len(self.messages)):
+            content = message.content
+            self._contents.append(content if isinstance(content, str) else deepcopy(content))
+            if isinstance(message, AIMessage) and message.tool_calls:
+                for call in message.tool_calls:
+                    self._unanswered.add(call, index, call["id"] or "", call["name"])
+                if not message.text:
+                    continue
+            lines.append(self._number(message))
+        self.messages += tuple(messages)
+        self.lines += tuple(lines)
+
+    def _number(self, message: BaseMessage) -> Line:
+        call: Mapping[str, Any] | None = None
+        if isinstance(message, ToolMessage):
+            speaker: Speaker = "tool"
+            self._result_count += 1
+            id = f"T{self._result_count}"
+            call = self._unanswered.pop(message.tool_call_id)
+            if call is None and message.name:
+                call = {"name": message.name, "args": {}}
+        else:
+            speaker = "agent" if isinstance(message, AIMessage) else "system"
+            if isinstance(message, HumanMessage):
+                speaker = "customer"
+            self._message_count += 1
+            id = f"M{self._message_count}"
+        attachments = _list_attachments(message)
+        line = Line(id, speaker, message, call, attachments, self._image_count)
+        self._image_count += sum(isinstance(attachment, dict) for attachment in attachments)
+        return line
+
+
+def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
+    message = line.message
+    record: dict[str, Any] = {"id": line.id, "from": line.speaker}
+    if line.speaker == "tool":
+        record["tool"] = line.call["name"] if line.call else ""
+        record["arguments"] = line.call["args"] if line.call else {}
+        record |= _shorten("result", message.text, max_length)
+    else:
+        if line.speaker == "customer" and message.name:
+            record["name"] = clean(message.name)
+        record |= _shorten("text", message.text, max_length)
+    if line.attachments:
+        names: list[str] = []
+        if shows_images:
+            first = line.earlier_images + 1
+            names = [f"image {number}" for number, _ in enumerate(line.list_images(), start=first)]
+        record["attachments"] = names + line.list_unsupported(shows_images=shows_images)
+    if isinstance(message, ToolMessage) and message.status == "error":
+        record["error"] = True
+    return as_json(record)
+
+
+def _shorten(key: str, text: str, max_length: int) -> dict[str, Any]:
+    if len(text) <= max_length:
+        return {key: text}
+    half = max_length // 2
+    return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+
+
+def _list_attachments(message: BaseMessage) -> tuple[Block | str, ...]:
+    """Return the images of a message, and the kinds of its other attachments, in their order."""
+    if isinstance(message.content, str):
+        return ()
+    attachments: list[Block | str] = []
+    for block in _get_standard_blocks(message, message.content):
+        kind = block["type"]
+        if kind == "non_standard" and not isinstance(message, AIMessage):
+            original = block.get("value")
+            original_type = original.get("type", "?") if isinstance(original, Mapping) else "?"
+            attachments.append(clean(str(original_type)))
+        elif kind in _ATTACHMENT_TYPES:
+            attachments.append(_copy_image(block) or kind)
+    return tuple(attachments)
+
+
+def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mapping[str, Any]]:
+    if any(_is_bare_image(block) for block in content):
+        content = [_complete_image(block) for block in content]
+        message = message.model_copy(update={"content": content})
+    try:
+        return list(message.content_blocks)
+    except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those
+        blocks = [block for block in content if isinstance(block, dict)]
+        return [{"type": "non_standard", "value": block} for block in blocks if block.get("type") != "text"]
+
+
+def _is_bare_image(block: Any) -> bool:
+    """Return True if a block has an image's address as a plain string, as many clients write it."""
+    return isinstance(block, Mapping) and isinstance(block.get("image_url"), str)
+
+
+def _complete_image(block: Any) -> Any:
+    """Return a block in the form that LangChain reads; one that isn't a bare image unchanged."""
+    if not _is_bare_image(block):
+        return block
+    return {"type": "image_url", "image_url": {"url": block["image_url"]}}
+
+
+def _copy_image(block: Mapping[str, Any]) -> Block | None:
+    """Return a block with nothing but the image; None if the block doesn't hold a complete image."""
+    if block["type"] != "image":
+        return None
+    image: Block = {}
+    for key in _IMAGE_KEYS:
+        value = block.get(key)
+        if value and isinstance(value, str):
+            image[key] = value
+    is_complete = "url" in image or image.keys() >= {"base64", "mime_type"}
+    return image if is_complete else None

@@ -1,0 +1,71 @@
+"""Results that the nodes of one run share: each is computed once, and all are forgotten when the run ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from langchain_core.messages import BaseMessage
+from langgraph.config import get_stream_writer
+from langgraph.runtime import Runtime
+
+from arq_graph.reasoning.history import History
+
+R = TypeVar("R")
+
+_MAX_ENTRIES = 16
+"""The state of a conversation changes a few times in a turn; a run may hold several conversations."""
+
+
+class RunCache:
+    """What was computed in one run of a graph; a result counts for equal inputs only, so that no node sees a stale one.
+
+    Threads may use it at the same time: at worst two of them compute the same.
+    """
+
+    def __init__(self) -> None:
+        self._histories: deque[History] = deque(maxlen=_MAX_ENTRIES)
+        self._parsed: deque[tuple[Any, list[Any], Any]] = deque(maxlen=_MAX_ENTRIES)
+
+    def number(self, messages: Sequence[BaseMessage]) -> History:
+        """Return messages as a history, in which only those are numbered that the run's newest history doesn't have."""
+        for history in list(self._histories):
+            if extended := history.extend(messages):
+                if extended is not history:
+                    self._histories.appendleft(extended)
+                return extended
+        history = History(messages)
+        self._histories.appendleft(history)
+        return history
+
+    def parse(self, key: object, rows: Sequence[Any], parse: Callable[[Sequence[Any]], R]) -> R:
+        """Return what `parse` makes of rows; `key` tells apart what is made of the same rows."""
+        result: R
+        for parsed_key, parsed_rows, result in list(self._parsed):
+            if parsed_key == key and parsed_rows == rows:
+                return result
+        result = parse(rows)
+        self._parsed.appendleft((key, list(rows), result))
+        return result
+
+
+_caches: WeakKeyDictionary[Any, RunCache] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def get_run_cache() -> RunCache:
+    """Return the cache of the run that this is called in; outside a graph, a new one.
+
+    LangGraph makes a stream writer for each run, which its nodes share and nothing else holds.
+    """
+    try:
+        writer = get_stream_writer()
+        if writer is Runtime().stream_writer:  # the default, which isn't made for a run
+            return RunCache()
+        with _lock:
+            return _caches.setdefault(writer, RunCache())
+    except (RuntimeError, KeyError, TypeError):
+        return RunCache()
