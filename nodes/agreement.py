@@ -21,7 +21,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.errors import describe_error
 from arq_graph.nodes.blueprint_node import Callback, QuestionBatch
-from arq_graph.nodes.channels import StateView, Update, count_tool_rounds
+from arq_graph.nodes.channels import StateView, Update, count_tool_rounds, make_calling_message
 from arq_graph.nodes.confirmation import (
     HOW_TO_AGREE,
     QUESTION_ID,
@@ -30,7 +30,7 @@ from arq_graph.nodes.confirmation import (
 )
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import format_message_name, make_agent_message, make_tool_call, read_note
+from arq_graph.nodes.messages import format_message_name, make_tool_call, read_note
 from arq_graph.nodes.yes import find_reservation, is_yes, read_plain_text
 from arq_graph.reasoning.answer import Answer
 
@@ -60,8 +60,9 @@ class AnsweredQuestion(NamedTuple):
 def find_answered_question(state: StateView) -> AnsweredQuestion | None:
     """Return the open question with the customer's answers; None if no question is open, or nobody has answered it.
 
-    A question is open while it is the last thing that an agent has said. It is found by its text, since clients that
-    send the whole history give messages ids of their own. Its calls come from the stored record.
+    A question is open if it was the last thing that an agent had said when the customer answered. It is found by its
+    text, since clients that send the whole history give messages ids of their own. Its calls come from the stored
+    record.
     """
     agreement = _find_last_agreement(state)
     position = _find_question(state.messages, agreement.question) if agreement else None
@@ -69,12 +70,18 @@ def find_answered_question(state: StateView) -> AnsweredQuestion | None:
         _warn_of_lost_question(state)
         return None
     answers: list[BaseMessage] = []
+    said_by_others: AIMessage | None = None
     for message in state.messages[position + 1 :]:
         if isinstance(message, HumanMessage):
+            if said_by_others is not None:
+                _warn_of_closed_question(state.agent, said_by_others)
+                return None
             answers.append(message)
         elif isinstance(message, AIMessage) and _is_utterance(message):
-            is_other_agent = message.name not in (None, format_message_name(state.agent))
-            if is_other_agent or not answers:
+            if message.name not in (None, format_message_name(state.agent)):
+                said_by_others = message  # it closes nothing if the customer has answered and writes no more
+                continue
+            if not answers:
                 _warn_of_closed_question(state.agent, message)
             return None
     return AnsweredQuestion(agreement, answers) if answers else None
@@ -117,8 +124,9 @@ def _is_utterance(message: AIMessage) -> bool:
 
 def _warn_of_closed_question(agent: str, message: AIMessage) -> None:
     warnings.warn(
-        f"a confirmation question of {agent!r} was closed by a message of {message.name or 'another agent'!r}, so an "
-        "answer to it is ignored. Route the customer's next message to the agent that asked",
+        f"a confirmation question of {agent!r} was closed by a message of {message.name or 'another agent'!r}, so the "
+        "customer's answer is ignored. The question has to be the last thing that the customer reads: let a supervisor "
+        "forward it word for word, or say nothing after it",
         stacklevel=2,
     )
 
@@ -142,8 +150,8 @@ def _warn_of_lost_question(state: StateView) -> None:
     elif question_ids and question_id is None:
         names = ", ".join(map(repr, question_ids))
         warnings.warn(
-            f"the customer answers a confirmation question of {names}, which {state.agent!r} drops: only the agent "
-            "that asked can accept the answer. If the agent was renamed, have it ask again",
+            f"the customer answers a confirmation question of {names}, which {state.agent!r} can't read: only the "
+            "agent that asked can accept the answer. If it was renamed, have it ask again",
             stacklevel=2,
         )
 
@@ -244,7 +252,7 @@ def _make_first_call(gate: Gate, agreement: Agreement, pending: Sequence[Pending
         verdicts += gate.recheck_pending_calls(other_calls)
         return AgreementOutcome(verdicts=tuple(verdicts))
     tool_call = make_tool_call(first_call.tool, first_call.arguments)
-    message = make_agent_message(gate.agent.name, tool_calls=[tool_call])
+    message = make_calling_message(gate.state, [tool_call])
     calls: list[PendingCall] = []
     for call in agreement.calls:
         if call is first_call:

@@ -22,7 +22,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall
 from arq_graph.errors import InputError, describe_first_error
 from arq_graph.nodes.agreement import find_answered_question
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
 from arq_graph.nodes.confirmation import format_question, merge_agreements
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -78,9 +78,7 @@ class CallApprover(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for a person's decisions, or apply them."""
-        state = StateView(
-            input, self.messages_key, agent=self.agent.name, specification=self.agent.fingerprint
-        )
+        state = view_state(self.agent, input, self.messages_key)
         unanswered_calls = find_unanswered_calls(state.messages)
         placed_calls = [call for call in unanswered_calls if call.call["name"] in self._tools]
         if not placed_calls:

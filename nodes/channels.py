@@ -10,15 +10,16 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, convert_to_messages
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from pydantic import TypeAdapter, ValidationError
 
+from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict, VerdictKind
 from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
-from arq_graph.nodes.messages import format_message_name, iterate_back_to_customer
+from arq_graph.nodes.messages import iterate_back_to_customer, make_agent_message, read_note
 from arq_graph.nodes.run_cache import RunCache, get_run_cache
 from arq_graph.reasoning.conversation import Conversation
 
@@ -32,6 +33,10 @@ _CHANNEL_TYPES = {**get_type_hints(AgentState, include_extras=True), "variables"
 def get_channel_types(*names: str) -> dict[str, Any]:
     """Return the types of these channels of `AgentState`, for a node that declares what it reads and writes."""
     return {name: _CHANNEL_TYPES[name] for name in names}
+
+
+CALLED_BY = "called_by"
+"""Key of the `response_metadata` of a message that calls tools: the agent's specification, by its name."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +154,20 @@ class StateView:
         ]
 
     def read_record(self, channel: str, record_type: type[R]) -> R | None:
-        """Return the agent's record in a channel that holds one per agent; else the record that names no agent."""
-        newest_rows = {row["agent"]: row for row in self._rows(channel)}
-        row = newest_rows.get(self.agent) or newest_rows.get("")
-        if row is None:
+        """Return the agent's record in a channel that holds one per agent; else the record that names no agent.
+
+        After the specification was edited, the record of the earlier version counts. One that was written in this turn
+        is another agent's of the same name.
+        """
+        rows = self._rows(channel)
+        own_rows = [row for row in rows if self._is_own(row)]
+        of_name = [row for row in rows if row["agent"] == self.agent]
+        earlier_rows = [row for row in of_name if row.get("turn") != self.turn_id]
+        nameless_rows = [row for row in rows if not row["agent"]]
+        candidates = own_rows or earlier_rows or nameless_rows
+        if not candidates:
             return None
-        (record,) = _parse_records(channel, record_type, [row])
+        (record,) = _parse_records(channel, record_type, candidates[-1:])
         return record
 
     def read_mapping(self, channel: str) -> dict[str, Any]:
@@ -212,6 +225,13 @@ class StateView:
         return rows
 
 
+def view_state(agent: Agent | None, state: Any, messages_key: str = "messages") -> StateView:
+    """Return an agent's view of a state; that of no agent if there is none."""
+    if agent is None:
+        return StateView(state, messages_key)
+    return StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
+
+
 def _parse_records(channel: str, record_type: type[R], rows: Sequence[Mapping[str, Any]]) -> list[R]:
     try:
         return _make_list_adapter(record_type).validate_python(rows)
@@ -262,12 +282,17 @@ def select_verdicts(verdicts: Iterable[ToolVerdict], *kinds: VerdictKind) -> lis
     return [verdict for verdict in verdicts if verdict.kind in kinds]
 
 
+def make_calling_message(state: StateView, calls: Sequence[ToolCall]) -> AIMessage:
+    """Make a message of the agent that calls tools, by which `count_tool_rounds` knows it."""
+    note = {CALLED_BY: {state.agent: state.specification}}
+    return make_agent_message(state.agent, tool_calls=list(calls), response_metadata=note)
+
+
 def count_tool_rounds(state: StateView) -> int:
     """Return how many times the agent has called tools since the customer last spoke; other agents don't count."""
-    name = format_message_name(state.agent)
     rounds = 0
     for message in iterate_back_to_customer(state.messages):
-        if isinstance(message, AIMessage) and message.tool_calls and message.name == name:
+        if read_note(message, CALLED_BY).get(state.agent) == state.specification:
             rounds += 1
     return rounds
 

@@ -12,7 +12,7 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
 from arq_graph.agent.tool_model import are_same_values, find_unstorable
-from arq_graph.nodes.channels import StateView, select_verdicts
+from arq_graph.nodes.channels import StateView, select_verdicts, view_state
 from arq_graph.nodes.judgements import MAX_SCORE
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import Policy
@@ -278,9 +278,7 @@ def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "mess
     Raises:
         StateError: A channel of this library holds something that it did not write.
     """
-    scores = get_active_scores(
-        agent, StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
-    )
+    scores = get_active_scores(agent, view_state(agent, state, messages_key))
     return [agent.get_guideline(id) for id in scores]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
+from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.errors import require_type
 from arq_graph.milestones.findings import require_measurable
@@ -14,7 +15,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.formats import read_transcript
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
 from arq_graph.nodes.events import ProgressMade
 
 
@@ -29,7 +30,7 @@ class ProgressTracker(Node):
         graph: The milestones.
         tools: The agent's tools, for their schemas; see `observe`.
         judge: A judge of the milestones that code can't decide; each run of the node may then ask a model.
-        agent_name: Name of the agent that the record carries.
+        agent: The agent whose record it is, if it is one's.
         messages_key: Channel of the messages.
 
     Raises:
@@ -47,7 +48,7 @@ class ProgressTracker(Node):
         *,
         tools: Any = None,
         judge: Judge | None = None,
-        agent_name: str = "",
+        agent: Agent | None = None,
         messages_key: str = "messages",
     ) -> None:
         require_type("graph", graph, MilestoneGraph, "read one with read_milestones(path)")
@@ -56,18 +57,18 @@ class ProgressTracker(Node):
         self.messages_key = messages_key
         self._tools = tools
         self._judge: Any = judge
-        self._agent_name = agent_name
+        self._agent = agent
         self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("progress"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
-        state = StateView(input, self.messages_key, agent=self._agent_name)
+        state = view_state(self._agent, input, self.messages_key)
         transcript = read_transcript(state.messages)
         return self._make_update(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
-        state = StateView(input, self.messages_key, agent=self._agent_name)
+        state = view_state(self._agent, input, self.messages_key)
         transcript = read_transcript(state.messages)
         result = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
         return self._make_update(state, result)

@@ -13,11 +13,11 @@ from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
-from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
+from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply, make_calling_message
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate, get_active_scores
-from arq_graph.nodes.messages import answer_abandoned_calls, list_ids, make_agent_message
+from arq_graph.nodes.messages import answer_abandoned_calls, list_ids
 from arq_graph.nodes.proposed_calls import DecisionContext, P
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Complaint, Question
@@ -149,7 +149,7 @@ class Strategy(AgentNode[ARQ]):
 
     def make_calls(self, gate: Gate, verdicts: Iterable[ToolVerdict], calls: Sequence[ToolCall]) -> Update:
         """Return the update with the verdicts, and a message that makes the calls."""
-        message = make_agent_message(self.agent.name, tool_calls=list(calls))
+        message = make_calling_message(gate.state, calls)
         return self.make_update(gate, verdicts, [message])
 
     def send_reply(

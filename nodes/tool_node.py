@@ -22,7 +22,7 @@ from langgraph.types import Command, Send
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import unwrap_exception_group
-from arq_graph.nodes.channels import Node, StateView, get_channel_types
+from arq_graph.nodes.channels import Node, StateView, get_channel_types, view_state
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import find_execution_refusal, get_granted_tools
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
@@ -74,7 +74,7 @@ def route_calls(
         destinations.append(again)
 
     def route(state: Any) -> Any:
-        state_view = StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
+        state_view = view_state(agent, state, messages_key)
         calls: list[ToolCall] = []
         if agent.toolbox:
             calls.extend(placed_call.call for placed_call in find_unanswered_calls(state_view.messages))
@@ -132,17 +132,13 @@ class ToolCallGuard:
         return self._accept_result(request, result)
 
     def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
-        state = StateView(
-            request.state, self.messages_key, agent=self.agent.name, specification=self.agent.fingerprint
-        )
+        state = view_state(self.agent, request.state, self.messages_key)
         reason = find_execution_refusal(self.agent, state, request.tool_call)
         return make_tool_message(request.tool_call, reason) if reason else None
 
     def _accept_result(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
         """Emit an event about a call, and return its result; one that speaks for the customer is replaced."""
-        state = StateView(
-            request.state, self.messages_key, agent=self.agent.name, specification=self.agent.fingerprint
-        )
+        state = view_state(self.agent, request.state, self.messages_key)
         if self._speaks_for_customer(state, result):
             result = make_tool_message(request.tool_call, SPOKE_FOR_CUSTOMER)
         state.emit(self._make_event(request.tool_call, result))

@@ -233,7 +233,7 @@ def _make_tracker(
         # Loads networkx, which an agent without milestones has no use for.
         from arq_graph.nodes.progress_tracker import ProgressTracker
 
-        return ProgressTracker(milestones, tools=agent.toolbox, judge=judge, agent_name=agent.name)
+        return ProgressTracker(milestones, tools=agent.toolbox, judge=judge, agent=agent)
     if judge is not None:
         raise InputError("judge is asked about milestones: give milestones= too")
     return None

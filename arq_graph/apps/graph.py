@@ -150,7 +150,7 @@ class TurnGraph:
         if settings.environment is None:
             self._builder.add_edge(START, "speak")
         else:
-            world = WorldActor(settings.environment, agent_name=self._agent.name)
+            world = WorldActor(settings.environment, agent=self._agent)
             self._builder.add_node("look", world.look)
             self._builder.add_node(ACT, world)
             self._builder.add_edge(START, "look")

@@ -10,9 +10,10 @@ from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
+from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError, describe_location, require_type
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
+from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.messages import answer_abandoned_calls, find_unanswered_calls, make_tool_message
 from arq_graph.nodes.speaking.move_schema import ACT
@@ -34,7 +35,7 @@ class WorldActor(Node):
 
     Args:
         environment: The world.
-        agent_name: Name of the agent that the record carries.
+        agent: The agent whose record it is, if it is one's.
 
     Raises:
         StateError: When run: repeating the thread's actions shows something else than it did.
@@ -42,9 +43,9 @@ class WorldActor(Node):
 
     name = ACT
 
-    def __init__(self, environment: Environment, *, agent_name: str = "") -> None:
+    def __init__(self, environment: Environment, *, agent: Agent | None = None) -> None:
         self.environment = environment
-        self.agent_name = agent_name
+        self.agent = agent
         self._lock = Lock()
         self._history: History | None = None  # None while the state of the world isn't known
         self._beginning = ""
@@ -52,13 +53,13 @@ class WorldActor(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
-        state = StateView(input, agent=self.agent_name)
+        state = view_state(self.agent, input)
         calls = [placed_call.call for placed_call in find_unanswered_calls(state.messages)]
         return self._act(state, [call for call in calls if call["name"] == ACT])
 
     def look(self, state: Any) -> Update:
         """Write the state of the world before the first move; actions that come with the input aren't taken."""
-        state_view = StateView(state, agent=self.agent_name)
+        state_view = view_state(self.agent, state)
         update = self._act(state_view, ())
         if refused := answer_abandoned_calls(state_view.messages, (ACT,)):
             update["messages"] = refused

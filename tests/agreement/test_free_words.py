@@ -222,6 +222,6 @@ def test_another_agents_words_close_the_question_with_a_warning(tools_desk):
 def test_a_renamed_agent_says_that_it_drops_the_question(tools_desk):
     tools_desk.request()
     tools_desk.restart(name="Front desk")
-    with pytest.warns(UserWarning, match="a confirmation question of 'Desk', which 'Front desk' drops"):
+    with pytest.warns(UserWarning, match="a confirmation question of 'Desk', which 'Front desk' can't read"):
         tools_desk.send("Yes")
     assert tools_desk.ran == []

@@ -8,7 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, create_guided_agent
+from arq_graph import Agent, AgentState, Guideline, ToolCalling, create_guided_agent
 from tests.agreement.desk import THREAD
 from tests.brain import act, brain, say
 
@@ -16,6 +16,11 @@ from tests.brain import act, brain, say
 def refund(order_id: str) -> str:
     """Refund an order."""
     return f"{order_id} is refunded"
+
+
+def greet() -> str:
+    """Greet the customer."""
+    return "Hello!"
 
 
 def make_shared_app(models: dict[str, Any], strategy: Any = "tools", **fields: Any) -> Any:
@@ -57,8 +62,7 @@ def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None
     matches = group_by_agent(state, "guideline_matches")
     for agent, guidelines in {"Shop": ["G1", "G2"], "Bank": ["G2"]}.items():
         assert [match["guideline"] for match in matches[agent] if match["active"]] == guidelines
-    results = [message.text for message in state["messages"] if message.type == "tool"]
-    assert results == ["A-1 is refunded"]
+    assert list_results(state) == ["A-1 is refunded"]
     insights = group_by_agent(state, "tool_insights")
     assert "run" in {insight["kind"] for insight in insights["Shop"]}
     assert "run" not in {insight["kind"] for insight in insights.get("Bank", ())}
@@ -82,15 +86,18 @@ def test_each_event_names_its_agent(strategy: str) -> None:
     assert "tool_called" in {event.type for _, event in parts}
 
 
-def test_a_yes_to_one_agent_does_not_count_for_the_other() -> None:
+def list_results(state: dict[str, Any]) -> list[str]:
+    return [message.text for message in state["messages"] if message.type == "tool"]
+
+
+def test_a_yes_counts_for_the_agent_that_asked_whoever_speaks_after_it() -> None:
     silent = brain(BOTH, reply="Hello there.")
     asking = brain(BOTH, reply="Very well.", moves=WANTED[:1], wants=lambda: True)
     app = make_shared_app({"Shop": silent, "Bank": asking}, confirm={"refund": "customer"})
     state = send(app, "I want a refund of A-1!")
     assert state["messages"][-1].text.endswith("Reply yes to go ahead.")
     state = send(app, "yes")
-    # What the first agent says comes between the question and the yes.
-    assert not any(getattr(message, "tool_calls", None) for message in state["messages"])
+    assert list_results(state) == ["A-1 is refunded"]
     assert list(group_by_agent(state, "agreements")) == ["Bank"]
 
 
@@ -117,7 +124,7 @@ def test_what_one_agent_judges_opens_no_gate_of_its_namesake(strategy: str) -> N
     )
     for text in ("Hello, refund A-1.", "Please!"):
         state = send(app, text)
-        assert [message.text for message in state["messages"] if message.type == "tool"] == []
+        assert list_results(state) == []
         matches = {match["specification"]: match["active"] for match in state["guideline_matches"]}
         assert sorted(matches.values()) == [False, True]
 
@@ -132,9 +139,18 @@ def test_a_namesake_runs_no_call_that_its_own_guidelines_do_not_grant() -> None:
     )
     assert send(app, "Refund A-1.")["messages"][-1].text.endswith("Reply yes to go ahead.")
     state = send(app, "yes")
-    assert [message.text for message in state["messages"] if message.type == "tool"] == []
+    assert list_results(state) == []
     (verdict,) = (verdict for verdict in state["tool_insights"] if verdict["kind"] == "declined")
     assert verdict["problem"] == "no guideline grants it now"
+
+
+def test_a_namesakes_calls_are_not_counted_as_ones_own() -> None:
+    app = make_namesakes(
+        (brain({"G1": 9}, moves=[act("greet"), say()]), Guideline("they are here", "greet", tools=[greet])),
+        (brain({"G1": 9}, moves=WANTED), Guideline("they want a refund", "refund it", tools=[refund])),
+        ToolCalling(max_rounds=1),
+    )
+    assert list_results(send(app, "Refund A-1.")) == ["Hello!", "A-1 is refunded"]
 
 
 @pytest.mark.parametrize("still_grants", [True, False])
@@ -147,8 +163,7 @@ def test_a_yes_to_a_question_of_an_earlier_version_passes_the_gate_of_the_new_on
         agent = Agent("Desk", profile, guidelines, confirm={"refund": "customer"})
         state = send(create_guided_agent(model, agent, checkpointer=saver, mode="direct"), text)
         judge["G1"] = 9 if still_grants else 2
-    results = [message.text for message in state["messages"] if message.type == "tool"]
-    assert results == (["A-1 is refunded"] if still_grants else [])
+    assert list_results(state) == (["A-1 is refunded"] if still_grants else [])
     if still_grants:
         assert {record["specification"] for record in state["agreements"]} == {agent.fingerprint}
     else:
@@ -175,4 +190,4 @@ def test_records_that_do_not_name_their_specification_still_count() -> None:
         del record["calls"][0]["message_id"]
     app.update_state(THREAD, {"agreements": records})
     state = send(app, "yes")
-    assert [message.text for message in state["messages"] if message.type == "tool"] == ["A-1 is refunded"]
+    assert list_results(state) == ["A-1 is refunded"]

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import create_guided_agent, errors
+from arq_graph import Agent, create_guided_agent, errors
 from arq_graph.milestones import Verdict, parse_milestones, read_transcript, score
 from arq_graph.nodes import ProgressTracker
 from tests.apps.desk import judge_late, make_desk, make_input
@@ -84,6 +84,15 @@ def test_a_graph_that_cannot_be_measured_on_is_an_error_before_anything_runs():
         create_guided_agent(brain(), make_desk(), milestones=endless)
     with pytest.raises(errors.InputError, match=r"graph .*read_milestones"):
         ProgressTracker("milestones.yaml")  # type: ignore[arg-type]
+
+
+def test_two_agents_of_one_name_each_have_their_own_progress():
+    state: dict[str, Any] = {"messages": CALLED}
+    agents = [Agent("Desk", profile) for profile in ("You help.", "You sell.")]
+    for agent, milestones in zip(agents, (GRAPH, FOR_A_JUDGE), strict=True):
+        state |= ProgressTracker(milestones, agent=agent).invoke(state)
+    owners = [(record["specification"], record["reached"]) for record in state["progress"]]
+    assert owners == [(agents[0].fingerprint, ["Start", "get_order"]), (agents[1].fingerprint, ["Start"])]
 
 
 def test_the_node_alone_works_in_a_graph_that_has_only_messages_or_another_channel():
