@@ -9,7 +9,7 @@ from typing import Any
 from typer import Exit
 
 from arq_graph.cli import options
-from arq_graph.cli.dialogue import Dialogue, DialogueOptions, open_dialogue
+from arq_graph.cli.dialogue import Dialogue, DialogueOptions, StrategyOption, open_dialogue
 from arq_graph.cli.exit_codes import INTERRUPTED
 from arq_graph.cli.explain import customer_view, reply_view, show_explanation, show_outcome
 from arq_graph.cli.model_choice import choose_model
@@ -35,7 +35,7 @@ def chat(
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
-    strategy: options.StrategyOption = "tools",
+    strategy: StrategyOption = "tools",
     milestones: options.MilestonesOption = None,
     thread: options.Thread = None,
     db: options.Database = None,

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateSnapshot
+from typer import Option
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import create_guided_agent
@@ -41,6 +42,15 @@ from arq_graph.reasoning.usage import track_usage
 
 _CONTINUE = "The thread is saved. Continue with:"
 _NAME_LENGTH = 40
+
+StrategyOption = Annotated[
+    StrategyName,
+    Option(
+        "--strategy",
+        help="How the agent acts: it decides on all tools at once, makes a plan, goes step by step, or alternates "
+        "between thinking, speaking and acting.",
+    ),
+]
 
 Operator = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, Any]]]
 """Decides on the calls that wait for an operator, in their order."""

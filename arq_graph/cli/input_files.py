@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,11 @@ from arq_graph.agent.regular_file import (
     require_regular_file,
 )
 from arq_graph.agent.spec import Agent
-from arq_graph.cli.threads import ThreadNote, Threads, list_threads, open_existing_threads
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.store import convert_file_errors
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
-from arq_graph.models.resolve import is_offline
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 
@@ -156,29 +153,12 @@ def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRec
     for file in files:
         with open_regular_file(file) as stream:
             is_database = stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
-        read_file = _read_threads if is_database else read_transcripts
         try:
-            yield from read_file(file)
+            if is_database:
+                from arq_graph.cli.threads import read_threads  # langgraph takes seconds to load
+
+                yield from read_threads(file)
+            else:
+                yield from read_transcripts(file)
         except InputError as error:
             yield BrokenRecord(None, error, str(file))
-
-
-def _read_threads(file: Path) -> Iterator[Transcript | BrokenRecord]:
-    """Yield the threads of a file, the newest first."""
-    with open_existing_threads(file) as threads:
-        for index, thread in enumerate(list_threads(threads)):
-            try:
-                yield replace(_read_thread(thread, threads), source=str(file), record=index)
-            except InputError as error:
-                yield BrokenRecord(index, InputError(f"thread {thread!r}: {error}"), str(file))
-
-
-def _read_thread(thread: str, threads: Threads) -> Transcript:
-    checkpoint = threads.get_tuple({"configurable": {"thread_id": thread}})
-    assert checkpoint is not None  # it was listed
-    messages = checkpoint.checkpoint["channel_values"].get("messages", ())
-    transcript = read_transcript(messages, id=thread)
-    thread_note = ThreadNote.load(thread, threads)
-    if thread_note and is_offline(thread_note.model):
-        return replace(transcript, stand_ins=("the agent's model",))
-    return transcript

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from arq_graph.apps.settings import StrategyName
 from arq_graph.reasoning.blueprint import Mode
 
 
@@ -103,14 +102,6 @@ Votes = Annotated[int, declare_count("--votes", "How often to ask the judge; the
 # The agent and its threads
 
 ModeOption = Annotated[Mode, Option("--mode", help="How much the model reasons before it answers.")]
-StrategyOption = Annotated[
-    StrategyName,
-    Option(
-        "--strategy",
-        help="How the agent acts: it decides on all tools at once, makes a plan, goes step by step, or alternates "
-        "between thinking, speaking and acting.",
-    ),
-]
 Thread = Annotated[
     str | None,
     Option("--thread", "-t", metavar="ID", help="Continue this thread, or start it. Default: a new one."),

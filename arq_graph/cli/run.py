@@ -13,7 +13,7 @@ from typer import Exit, Option
 
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
-from arq_graph.cli.dialogue import Dialogue, DialogueOptions, open_dialogue
+from arq_graph.cli.dialogue import Dialogue, DialogueOptions, StrategyOption, open_dialogue
 from arq_graph.cli.exit_codes import WAITING
 from arq_graph.cli.input_files import read_text
 from arq_graph.cli.model_choice import choose_model
@@ -39,7 +39,7 @@ def run(
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
-    strategy: options.StrategyOption = "tools",
+    strategy: StrategyOption = "tools",
     milestones: options.MilestonesOption = None,
     thread: options.Thread = None,
     db: options.Database = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,9 @@ from pydantic import BaseModel, computed_field
 from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
 from arq_graph.errors import InputError
+from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript
+from arq_graph.models.resolve import is_offline
 from arq_graph.reasoning.tool_calls import pair_calls
 from arq_graph.reasoning.usage import UsageTracker
 
@@ -132,6 +135,27 @@ def open_existing_threads(file: Path | None) -> AbstractContextManager[Threads]:
             "AGENT.yaml` in this folder, or name the file with --db"
         )
     return open_threads(path)
+
+
+def read_threads(file: Path) -> Iterator[Transcript | BrokenRecord]:
+    """Yield the conversations in a file of threads, the newest first."""
+    with open_existing_threads(file) as threads:
+        for index, thread in enumerate(list_threads(threads)):
+            try:
+                yield replace(_read_transcript(thread, threads), source=str(file), record=index)
+            except InputError as error:
+                yield BrokenRecord(index, InputError(f"thread {thread!r}: {error}"), str(file))
+
+
+def _read_transcript(thread: str, threads: Threads) -> Transcript:
+    checkpoint = threads.get_tuple({"configurable": {"thread_id": thread}})
+    assert checkpoint is not None  # it was listed
+    messages = checkpoint.checkpoint["channel_values"].get("messages", ())
+    transcript = read_transcript(messages, id=thread)
+    thread_note = ThreadNote.load(thread, threads)
+    if thread_note and is_offline(thread_note.model):
+        return replace(transcript, stand_ins=("the agent's model",))
+    return transcript
 
 
 class ToolRun(BaseModel):

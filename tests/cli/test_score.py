@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -189,3 +191,17 @@ def test_saved_threads_are_scored(cli, score, shop):
     assert (record.turns, record.calls, record.unanswered_calls) == (2, 1, ())
     message = cli("turns", ".arq_graph/threads.sqlite").words
     assert "read as JSON or JSON Lines; a file of threads only by `arq-graph score`" in message
+
+
+@pytest.mark.slow
+def test_scoring_loads_neither_langgraph_nor_a_providers_client(chats):
+    code = """
+import sys
+from arq_graph.cli import main
+try:
+    main(["score", "chats.json", "--milestones", "shop.yaml"])
+except SystemExit as ended:
+    print(ended.code, [name for name in ("langgraph", "langchain_openai", "openai") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
