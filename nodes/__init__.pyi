@@ -3,7 +3,7 @@
 from . import events as events
 from .approval import CallApprover as CallApprover
 from .blueprint_node import BlueprintNode as BlueprintNode
-from .gate import get_active_guidelines as get_active_guidelines
+from .grants import get_active_guidelines as get_active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .judgement_schema import ConditionJudgement as ConditionJudgement
 from .judgement_schema import Judgement as Judgement

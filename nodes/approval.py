@@ -31,7 +31,7 @@ from arq_graph.reasoning.tool_calls import PlacedCall
 
 
 class EditedAction(BaseModel, extra="forbid"):
-    """A call as the person wants it; the tool's name must stay."""
+    """A call as the person edited it; the tool's name must be the same."""
 
     name: str
     args: dict[str, Any]

@@ -22,10 +22,10 @@ from langgraph.config import get_config
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.agent.tools import get_argument_schema
+from arq_graph.nodes.argument_decisions import name_in_words
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.messages import make_agent_message
-from arq_graph.nodes.tool_arguments import name_in_words
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.sections import INVISIBLE, split_words
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
 from arq_graph.agent.tool_model import are_same_values, find_unstorable
-from arq_graph.nodes.channels import StateView, select_verdicts, view_state
-from arq_graph.nodes.judgements import MAX_SCORE
+from arq_graph.nodes.argument_decisions import Argument
+from arq_graph.nodes.channels import StateView, select_verdicts
+from arq_graph.nodes.grants import find_remaining_grants, get_granted_tools
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import Policy
-from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
+from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.reasoning.history import Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"
@@ -24,9 +23,12 @@ NOT_AGREED = "it runs only once the customer says yes to it"
 
 @dataclass(frozen=True)
 class ToolRules:
-    """The tools that policies forbid now, and those that they require before anything else, each with its policy.
+    """The rules of policies about tools at one point of a turn.
 
-    A tool that can't be called now, or was called already in this turn or task, isn't required.
+    Args:
+        forbidden: The tools that may not be called now, each with the policy that forbids it.
+        required: The tools that must be called before anything else, each with its policy. A tool that can't be called
+            now, or was called in this turn or task, isn't among them.
     """
 
     forbidden: Mapping[str, Policy] = field(default_factory=dict)
@@ -39,7 +41,7 @@ class ToolRules:
         return None if tool in self.required else self.describe_required()
 
     def describe_required(self) -> str | None:
-        """Return what has to be called before anything else, with the rules; None if nothing has."""
+        """Return which tools must be called first, with the rules; None if there are none."""
         reasons: list[str] = []
         for tool, policy in self.required.items():
             reasons.append(f"the policy {policy.name} requires {tool} first ({policy.rule})")
@@ -50,8 +52,7 @@ class ToolRules:
 class Gate:
     """The check of calls at one point of a turn.
 
-    It returns verdicts: one on the call, or one on each missing or invalid argument. `rules` are those of the policies
-    that apply at this point.
+    It returns verdicts: one on the call, or one on each missing or invalid argument.
     """
 
     agent: Agent
@@ -73,14 +74,16 @@ class Gate:
     @cached_property
     def failed_results(self) -> tuple[Line, ...]:
         """The results of this turn that report a failure."""
-        results = self.state.conversation.current_turn_results
-        return tuple(line for line in results if classify_result(line) == "failed")
+        return self._select_results("failed")
 
     @cached_property
     def empty_results(self) -> tuple[Line, ...]:
         """The results of this turn in which nothing was found."""
+        return self._select_results("empty")
+
+    def _select_results(self, outcome: str) -> tuple[Line, ...]:
         results = self.state.conversation.current_turn_results
-        return tuple(line for line in results if classify_result(line) == "empty")
+        return tuple(line for line in results if classify_result(line) == outcome)
 
     def check(
         self,
@@ -92,15 +95,15 @@ class Gate:
         refusal: str | None = None,
         doubt: str = "",
     ) -> list[ToolVerdict]:
-        """Return the verdicts on a proposed call; the first thing that is wrong with it decides.
+        """Return the verdicts on a proposed call; the first check that fails decides.
 
-        A call that a person has to agree to gets the arguments that the tool itself makes of those proposed.
+        If a person has to agree to the call, the tool itself completes its arguments first.
 
         Args:
             tool: The tool.
             arguments: The arguments of the call.
-            problems: Those that are missing or invalid.
-            repeat_is_justified: True if there is a reason to repeat a call; None if the model wasn't asked.
+            problems: The missing and the invalid arguments.
+            repeat_is_justified: The model's answer if there is a reason to repeat a call; None if it wasn't asked.
             refusal: Why a policy or a limit forbids the call; None if nothing does.
             doubt: Why the customer has to confirm one of its values; empty if they don't.
         """
@@ -125,7 +128,7 @@ class Gate:
         return [self.make_verdict(tool, "run", arguments)]
 
     def recheck_pending_calls(self, calls: Iterable[PendingCall]) -> list[ToolVerdict]:
-        """Return the verdicts on pending calls; the customer is asked again about those that could run."""
+        """Return the verdicts on pending calls; those that could run are to be confirmed again."""
         verdicts: list[ToolVerdict] = []
         for call in calls:
             for verdict in self.check_agreed_call(call):
@@ -137,8 +140,8 @@ class Gate:
     def check_agreed_call(self, call: PendingCall, refusal: str | None = None) -> list[ToolVerdict]:
         """Return the verdicts on a call that the customer has agreed to.
 
-        What a model judged when the customer was asked still counts. Conditions that are functions, overrides,
-        policies (by `refusal`) and the tool's own schema are checked again, since they may have changed.
+        The model's judgements from when the customer was asked still count. Conditions that are functions, overrides,
+        policies (in `refusal`) and the tool's own schema are checked again, since they may have changed.
         """
         tool = self.tools[call.tool]
         granted_by = find_remaining_grants(self.agent, self.state, call.granted_by)
@@ -199,26 +202,39 @@ class Gate:
     def _find_repetition_refusal(
         self, tool: ToolSchema, arguments: Mapping[str, Any], is_justified: bool | None
     ) -> str | None:
-        """Return why a call only repeats one of this turn; None if it doesn't, or if there is a reason to."""
+        """Return why a call must not repeat one of this turn; None if it doesn't, or if there is a reason to.
+
+        If the model wasn't asked for a reason, a failed call may be made once more, and any call again after another
+        one, which may have changed its result.
+        """
         if is_justified:
             return None
         same_results = self._find_same_results(tool, arguments)
         if not same_results:
-            for call in self.previous_calls:
-                if call.tool == tool.name and tool.is_repetition(arguments, call.arguments):
-                    return "the same call was proposed already in this turn, and another one was made in its place"
+            return self._find_replacement_refusal(tool, arguments)
+        was_model_asked = is_justified is not None
+        last_result = same_results[-1]
+        if last_result in self.failed_results:
+            is_first_retry = len(same_results) == 1
+            if is_first_retry and not was_model_asked:
+                return None
+            return f"the same call has failed already in this turn ({last_result.id})"
+        was_another_call_made = last_result is not self.state.conversation.current_turn_results[-1]
+        if was_another_call_made and not was_model_asked:
             return None
-        last = same_results[-1]
-        if last in self.failed_results:
-            if is_justified is None and len(same_results) == 1:
-                return None  # a first retry, as after a time-out
-            return f"the same call has failed already in this turn ({last.id})"
-        if is_justified is None and last is not self.state.conversation.current_turn_results[-1]:
-            return None  # another call was made since, and may have changed what it returns
-        return f"the same call was already made in this turn ({last.id})"
+        return f"the same call was already made in this turn ({last_result.id})"
+
+    def _find_replacement_refusal(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> str | None:
+        """Return a refusal if this turn proposed the same call and it has no result: an operator has edited it."""
+        for call in self.previous_calls:
+            if call.tool == tool.name and tool.is_repetition(arguments, call.arguments):
+                return (
+                    "the same call was proposed already in this turn, and another one was made in its place"
+                )
+        return None
 
     def _find_same_results(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> list[Line]:
-        """Return the results of this turn that the same call had, the newest last."""
+        """Return the results of the same call in this turn, the newest last."""
         same_results: list[Line] = []
         for line in self.state.conversation.current_turn_results:
             call = line.call
@@ -228,14 +244,14 @@ class Gate:
 
 
 def find_execution_refusal(agent: Agent, state: StateView, call: Mapping[str, Any]) -> str | None:
-    """Return why a call must not run, wherever it comes from; None if it may."""
+    """Return why a call must not run, whoever made it; None if it may."""
     agreed_call = _find_agreed_call(state, call["id"])
     if agreed_call is None and call["name"] in agent.confirm:
         return "this call needs an agreement, and nobody has agreed to it in this turn"
     if agreed_call is not None:
         if (agreed_call.tool, agreed_call.arguments) != (call["name"], call["args"]):
             return "this is not the call that was agreed to"
-        if not _waits_for_its_run(state, agreed_call):
+        if not _is_about_to_run(state, agreed_call):
             return "this call has run already: a yes allows one call"
         if find_remaining_grants(agent, state, agreed_call.granted_by):
             return None
@@ -245,7 +261,7 @@ def find_execution_refusal(agent: Agent, state: StateView, call: Mapping[str, An
 
 
 def _find_agreed_call(state: StateView, tool_call_id: str | None) -> PendingCall | None:
-    """Return the call with this id that was agreed to in this turn; providers may repeat its id in another one."""
+    """Return the call with this id that was agreed to in this turn; other turns may have calls with the same id."""
     for agreement in state.read_records("agreements", Agreement):
         if agreement.answer_message_id != state.turn_id:
             continue
@@ -255,81 +271,14 @@ def _find_agreed_call(state: StateView, tool_call_id: str | None) -> PendingCall
     return None
 
 
-def _waits_for_its_run(state: StateView, agreed_call: PendingCall) -> bool:
-    """Return True if the message that was agreed to is the one whose calls run now; its id is repeated by others."""
+def _is_about_to_run(state: StateView, agreed_call: PendingCall) -> bool:
+    """Return True if the agreed call is in the message whose calls run now; other messages may repeat its id."""
     for placed_call in find_unanswered_calls(state.messages):
         if placed_call.call["id"] != agreed_call.tool_call_id:
             continue
         if agreed_call.message_id is not None:
             return placed_call.message.id == agreed_call.message_id
+        # Without an id of the message, the call runs if no call with its id has a result.
         answered_ids = {getattr(message, "tool_call_id", None) for message in state.messages}
         return agreed_call.tool_call_id not in answered_ids
     return False
-
-
-def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
-    """Return the guidelines that are active in the current turn of a state, for a prompt or a router of your own.
-
-    Args:
-        agent: The specification.
-        state: A graph's state, as a node gets it.
-        messages_key: Channel of the messages.
-
-    Raises:
-        StateError: A channel of this library holds something that it did not write.
-    """
-    scores = get_active_scores(agent, view_state(agent, state, messages_key))
-    return [agent.get_guideline(id) for id in scores]
-
-
-def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
-    """Return the scores of the guidelines that are active in this turn, by their ids.
-
-    If guidelines weren't matched in this turn, those without a condition are active, and a warning says so.
-    """
-    scores: dict[str, int] = {}
-    matches = state.current_turn_matches
-    if matches:
-        for match in matches:
-            if match.active and match.guideline in agent.relations.by_id:
-                scores[match.guideline] = match.score or MAX_SCORE
-        return scores
-    for guideline in agent.guidelines:
-        if guideline.condition is None:
-            scores[guideline.id] = MAX_SCORE
-    if len(scores) < len(agent.guidelines) and not state.is_speculative:
-        warnings.warn(
-            f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
-            "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "
-            "belongs after what rewrites messages, such as a summary; messages need the reducer add_messages",
-            stacklevel=1,  # one place, so that Python warns once and not in every step
-        )
-    return scores
-
-
-def get_granted_tools(agent: Agent, state: StateView) -> dict[str, tuple[str, ...]]:
-    """Return the tools that may be called in this turn, each with the active guidelines that grant it."""
-    active_ids = get_active_scores(agent, state)
-    granted_tools = {}
-    for name in agent.toolbox:
-        granted_by = tuple(id for id in agent.grants[name] if id in active_ids)
-        if granted_by or name in agent.always_available:
-            granted_tools[name] = granted_by
-    return granted_tools
-
-
-def find_remaining_grants(agent: Agent, state: StateView, granted_by: Sequence[str]) -> tuple[str, ...]:
-    """Return the guidelines that granted a call when the customer was asked, and still do.
-
-    Only conditions in code are evaluated again; what a model judged when the customer was asked still counts.
-    """
-    known_ids = agent.relations.by_id.keys() & set(granted_by)
-    agreed_ids = agent.relations.find_dependencies(known_ids)  # those that they depend on were active as well
-    matches = state.current_turn_matches
-    refuted_ids = {match.guideline for match in matches if match.origin == "code" and not match.matched}
-    scores = dict.fromkeys(agreed_ids - refuted_ids, MAX_SCORE)
-    for match in matches:
-        if match.matched:
-            scores[match.guideline] = match.score or MAX_SCORE
-    active_ids = agent.relations.resolve(scores).active
-    return tuple(id for id in granted_by if id in active_ids)

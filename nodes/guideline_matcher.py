@@ -55,15 +55,21 @@ class BatchToJudge:
 class PassInputs:
     """The inputs of one matching pass.
 
-    `matches` are this turn's so far, `condition_results` the results of conditions that code evaluates, both by
-    guideline; `awaiting_answer` are the guidelines that grant a tool about which the last reply asked the customer
-    something.
+    Args:
+        state: The state.
+        matches: This turn's matches so far, by guideline.
+        condition_results: The results of the conditions that code evaluates, by guideline.
+        awaiting_answer: The guidelines that grant a tool about which the last reply asked the customer something.
     """
 
     state: StateView
     matches: Mapping[str, GuidelineMatch]
     condition_results: Mapping[str, bool]
     awaiting_answer: Container[str]
+
+    def holds_by_code(self, id: str) -> bool:
+        """Return True if code knows that a guideline's condition holds; False if it doesn't, or the model judges it."""
+        return self.condition_results.get(id, False)
 
 
 class GuidelineMatcher(AgentNode[ARQ]):
@@ -159,13 +165,12 @@ class GuidelineMatcher(AgentNode[ARQ]):
         judged_ids: list[str] = []
         for batch_to_judge, answer in zip(to_judge, answers, strict=True):
             for id in batch_to_judge.ids:
-                is_condition_met = inputs.condition_results.get(id, False)
-                guideline = self.agent.get_guideline(id)
-                matches[id] = make_match(guideline, answer, state.turn_id, is_condition_met=is_condition_met)
+                guideline, holds_by_code = self.agent.get_guideline(id), inputs.holds_by_code(id)
+                matches[id] = make_match(guideline, answer, state.turn_id, holds_by_code=holds_by_code)
             judged_ids.extend(batch_to_judge.ids)
-        related = apply_relations(self.agent.relations, matches)
-        state.emit(GuidelinesMatched(matches=tuple(related), judged=tuple(judged_ids)))
-        stored = related if self.keep_matches == "all" else compact_matches(related)
+        resolved = apply_relations(self.agent.relations, matches)
+        state.emit(GuidelinesMatched(matches=tuple(resolved), judged=tuple(judged_ids)))
+        stored = resolved if self.keep_matches == "all" else compact_matches(resolved)
         update["guideline_matches"] = state.replace_records("guideline_matches", stored)
         return update
 
@@ -195,8 +200,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
             if is_relevant_later(match):
                 chosen.add(match.guideline)
         for guideline in self.agent.guidelines:
-            is_condition_met = inputs.condition_results.get(guideline.id, False)
-            if guideline.always_judge or guideline.id in inputs.awaiting_answer or is_condition_met:
+            is_awaited = guideline.id in inputs.awaiting_answer
+            if guideline.always_judge or is_awaited or inputs.holds_by_code(guideline.id):
                 chosen.add(guideline.id)
         return self.agent.relations.find_related(chosen)
 
@@ -214,15 +219,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
         return batches_to_judge
 
     def _match_by_code(self, inputs: PassInputs) -> dict[str, GuidelineMatch]:
-        """Return the matches of guidelines that code decides, or whose condition it refutes in the first pass."""
+        """Return the matches of the guidelines that code decides, or whose conditions it refutes in the first pass."""
         matches: dict[str, GuidelineMatch] = {}
         for id, is_condition_met in inputs.condition_results.items():
             guideline = self.agent.get_guideline(id)
             match = inputs.matches.get(id)
             if match is not None and match.matched:
                 continue
-            is_refuted = match is None and not is_condition_met
-            if is_refuted or is_decided_by_code(guideline):
+            is_newly_refuted = match is None and not is_condition_met
+            if is_newly_refuted or is_decided_by_code(guideline):
                 turn_id = inputs.state.turn_id
                 matches[id] = make_match_by_code(guideline, turn_id, is_condition_met=is_condition_met)
         return matches
@@ -234,14 +239,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
             complaints: list[Complaint] = []
             for id in ids:
                 guideline, judgement = self.agent.get_guideline(id), getattr(answer, id)
-                is_met = inputs.condition_results.get(id, False)
-                complaints.extend(find_contradictions(guideline, judgement, is_condition_met=is_met))
+                holds_by_code = inputs.holds_by_code(id)
+                complaints.extend(find_contradictions(guideline, judgement, holds_by_code=holds_by_code))
             return complaints
 
         conversation = inputs.state.conversation
         known_to_hold: list[str] = []
         for id in ids:
-            if callable(self.agent.get_guideline(id).condition) and inputs.condition_results.get(id):
+            if callable(self.agent.get_guideline(id).condition) and inputs.holds_by_code(id):
                 known_to_hold.append(id)
         applied: list[dict[str, str]] = []
         for record in inputs.state.read_records("applied_guidelines", AppliedGuideline):
@@ -260,7 +265,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
 
 def _should_judge(guideline: Guideline, match: GuidelineMatch | None) -> bool:
-    """Return True in a turn's first pass, and in a re-match if a tool's result could activate the guideline."""
+    """Return True in a turn's first pass; in a re-match, only if a tool's result could activate the guideline."""
     if match is None:
         return True
     if match.matched or match.active:
@@ -277,10 +282,13 @@ def _make_optimistic_update(
     to_judge: Sequence[BatchToJudge],
 ) -> Update:
     """Return the update of a matching pass as if all guidelines that it judges matched."""
-    ids = [id for id, match in matches.items() if match.matched or match.active]
+    ids: dict[str, None] = {}  # in order, each once
+    for id, match in matches.items():
+        if match.matched or match.active:
+            ids[id] = None
     for batch_to_judge in to_judge:
-        ids.extend(batch_to_judge.ids)
-    records = [make_plain_match(id, state.turn_id, True) for id in dict.fromkeys(ids)]
+        ids.update(dict.fromkeys(batch_to_judge.ids))
+    records = [make_plain_match(id, state.turn_id, True) for id in ids]
     return update | {"guideline_matches": state.replace_records("guideline_matches", records)}
 
 

@@ -3,9 +3,12 @@
 The query keys are the paper's, except the two response keys and `new_or_subtly_different_context`, whose original is
 longer than the 64 characters that some providers allow for a property. Two things aren't in the paper: the third answer
 to a condition, "not known yet", and the response key that says whether a tool's result could change the answer, which
-decides in every mode what a re-match judges. The queries are short, since the schema is sent with each call and the
-prompt explains them at length: it says once that a query that begins with "If" is answered with null where that is not
-so. Most guidelines of a large agent don't hold, so what is asked about an action stands in one part that is then null.
+decides in every mode what a re-match judges. Most guidelines of a large agent don't hold, so the queries about an
+action are in one part, which is then null.
+
+The docstring of a blueprint is sent to the model as its description. Docstrings and queries are short, since the schema
+is sent with each call. The prompt explains them at length, and says once that a query that begins with "If" is answered
+with null where that is not so.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 VERBATIM_WORDS = 30
-"""The length up to which a condition or an action is repeated word for word."""
+"""The most words of a condition or an action that is repeated word for word."""
 
 _VERBATIM = f"Verbatim; in short if over {VERBATIM_WORDS} words."
 
@@ -90,10 +93,12 @@ class Judgement(ARQ, defer_build=True):
     @model_validator(mode="wrap")
     @classmethod
     def _accept_other_keys(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Accept an endpoint's answers to what isn't asked about every guideline, or that it gives none."""
+        """Drop the answers to queries that weren't asked, and let an endpoint leave out the one about tools."""
         if isinstance(value, dict):
-            unasked = [key for key in _OPTIONAL_KEYS if key not in cls.model_fields]
-            value = {key: answer for key, answer in value.items() if key not in unasked}
+            value = dict(value)
+            for key in _OPTIONAL_KEYS:
+                if key not in cls.model_fields:
+                    value.pop(key, None)
             if "could_a_tool_change_that" in cls.model_fields:
                 # Unanswered: it is judged again after a tool's result.
                 value.setdefault("could_a_tool_change_that", True)
@@ -156,7 +161,7 @@ class ActionJudgement(DueJudgement):
     score: int = respond("10: the condition holds.", ge=1, le=10)
 
 
-# The blueprint by what is known of a guideline; that of an observation, which has no action, is ObservationJudgement:
+# The blueprint by what is known about a guideline; an observation, which has no action, gets ObservationJudgement:
 #
 # condition is judged by | continuity is asked | action isn't continuous | action is continuous
 # -----------------------|---------------------|-------------------------|---------------------
@@ -168,8 +173,8 @@ def choose_judgement(
     """Return the blueprint that asks only what isn't known about a guideline, and the queries of a custom one.
 
     Code knows a condition that is a function or always true, and the designer may say whether the action is
-    continuous. Of an observation, which has no action, only the condition is judged. Whether a tool could change
-    the answer is asked only if the agent has tools, and the designer hasn't said it (`sensitive_to_tools`).
+    continuous. An observation has no action, so only its condition is judged. Whether a tool could change the answer is
+    asked only if the agent has tools and the designer hasn't said it (`sensitive_to_tools`).
     """
     is_continuity_known = guideline.continuous is not None
     asks_about_tools = has_tools and guideline.sensitive_to_tools is None
@@ -189,7 +194,11 @@ def choose_judgement(
 def _add_queries(
     custom: type[Judgement], shipped: type[Judgement], asks_about_tools: bool
 ) -> type[Judgement]:
-    """Add to a shipped judgement the question about tools and those of a custom one, where they are about it."""
+    """Add the query about tools and those of a custom judgement to a shipped one.
+
+    The query about tools, and a custom subclass of `ConditionJudgement`, are added only if the model judges the
+    condition.
+    """
     is_about_condition = issubclass(shipped, ConditionJudgement)
     name = shipped.__name__
     bases: list[type[Judgement]] = [shipped]

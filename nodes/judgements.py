@@ -1,4 +1,4 @@
-"""Judgements of guidelines: the checks of an answer, and the matches that code makes of it (ARQ paper, 5.1.1)."""
+"""Judgements of guidelines: how an answer is checked, and the matches that code makes from it (ARQ paper, 5.1.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from arq_graph.agent.guideline import Guideline
-from arq_graph.agent.relations import Relations
+from arq_graph.agent.relations import Relations, Resolution
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError
 from arq_graph.nodes.judgement_schema import VERBATIM_WORDS, Judgement, OneTimeApplication
@@ -23,15 +23,16 @@ MIN_SCORE, MAX_SCORE = 1, 10
 
 _ENTAILED = "active because"
 _REMOVED = "not active:"
+_RELATION_REMARKS = (_ENTAILED, _REMOVED)
+"""How the remarks of `apply_relations` begin, which each pass writes anew."""
 
 
 @dataclass(frozen=True)
 class _JudgementFacts:
     """The answers to queries in a judgement.
 
-    An answer is None if the judgement lacks it, for one of two reasons: its blueprint doesn't ask the query
-    (`choose_judgement`), or the mode asks no queries at all. `is_application_asked` tells these apart for
-    `application`, which may also be null.
+    An answer is None if the judgement doesn't have it: its blueprint doesn't ask the query (`choose_judgement`), or the
+    mode asks no queries. `application` may also be answered with null; then `is_application_asked` is True.
     """
 
     reinstated_condition: str | None
@@ -56,25 +57,28 @@ def _read_facts(judgement: Judgement) -> _JudgementFacts:
 
 
 def _is_due(guideline: Guideline, facts: _JudgementFacts) -> bool:
-    """Return True if a guideline whose condition holds is to be acted on, by the leading answers if there are any."""
+    """Return True if a guideline whose condition holds is to be acted on.
+
+    The answers about the action decide; if they weren't asked, `should_apply` does.
+    """
     if facts.application is not None:
         return facts.application.is_due
-    # Of an observation, and of an action that is known to be continuous, only the condition is asked.
+    # About an observation, and an action that is known to be continuous, only the condition is asked.
     asks_condition_only = facts.condition_applies is not None and not facts.is_application_asked
     return guideline.action is None or asks_condition_only or bool(facts.should_apply)
 
 
 def find_contradictions(
-    guideline: Guideline, judgement: Judgement | None, *, is_condition_met: bool
+    guideline: Guideline, judgement: Judgement | None, *, holds_by_code: bool
 ) -> Iterator[Complaint]:
-    """Yield a complaint if a judgement is missing, or contradicts itself though its condition holds.
+    """Yield a complaint if a judgement is missing, or contradicts itself about an action whose condition holds.
 
-    The condition holds by the judgement's score, or because code knows it (`is_condition_met`).
+    It holds if the judgement's score says so, or if code knows that it does (`holds_by_code`).
     """
     if judgement is None:
         yield Complaint("GuidelineBatch", guideline.id, "it is listed in `judge`, so judge it")
         return
-    if not is_condition_met and judgement.score < ACTIVATION_SCORE:
+    if not holds_by_code and judgement.score < ACTIVATION_SCORE:
         return
     blueprint = type(judgement).__name__
     facts = _read_facts(judgement)
@@ -96,7 +100,7 @@ def find_contradictions(
 def _find_remarks(
     guideline: Guideline, judgement: Judgement, facts: _JudgementFacts, complaints: Sequence[Complaint]
 ) -> Iterator[str]:
-    """Yield remarks on contradictions, on words that aren't the guideline's, and on a score that says otherwise."""
+    """Yield remarks on contradictions, on changed words of the guideline, and on a score that contradicts an answer."""
     for complaint in complaints:
         if complaint.query.split(".")[0] == guideline.id:
             yield f"still contradictory when asked again: {complaint}"
@@ -113,7 +117,7 @@ def _find_remarks(
 
 
 def _has_other_words(reinstated: str | None, original: str | None) -> bool:
-    """Return True if a text that is to be repeated word for word, being short, was changed."""
+    """Return True if a text that is short enough to be repeated word for word was changed."""
     if reinstated is None or not original:
         return False
     words = split_words(original)
@@ -121,9 +125,11 @@ def _has_other_words(reinstated: str | None, original: str | None) -> bool:
 
 
 def make_match(
-    guideline: Guideline, answer: Answer[Any] | ReasoningError, turn_id: str, *, is_condition_met: bool
+    guideline: Guideline, answer: Answer[Any] | ReasoningError, turn_id: str, *, holds_by_code: bool
 ) -> GuidelineMatch:
-    """Make a match from the answer about a batch of guidelines; `is_condition_met` if code knows that it is.
+    """Make a match from the answer about a batch of guidelines.
+
+    `holds_by_code` is True if code knows that the condition holds; otherwise the model's score decides.
 
     Raises:
         ReasoningError: There is no judgement, and the guideline doesn't say what to do then (`on_failure`).
@@ -135,8 +141,8 @@ def make_match(
         message = f"matcher: no judgement of guideline {guideline.id} came"
         return _match_after_failure(guideline, BlueprintError(message, answer.attempts), turn_id)
     facts = _read_facts(judgement)
-    has_condition = is_condition_met or judgement.score >= ACTIVATION_SCORE
-    is_matched = has_condition and _is_due(guideline, facts)
+    is_condition_met = holds_by_code or judgement.score >= ACTIVATION_SCORE
+    is_matched = is_condition_met and _is_due(guideline, facts)
     continuous, previously_applied = guideline.continuous, None
     if facts.application is not None:
         previously_applied = facts.application.guideline_previously_applied
@@ -161,7 +167,7 @@ def make_match(
 
 
 def make_plain_match(guideline_id: str, turn_id: str, is_matched: bool, **fields: Any) -> GuidelineMatch:
-    """Make a match to which no relations were applied yet, so that a guideline is active if it matched."""
+    """Make a match before relations are applied, so that the guideline is active if it matched."""
     return GuidelineMatch(
         guideline=guideline_id, turn=turn_id, active=is_matched, matched=is_matched, **fields
     )
@@ -197,38 +203,38 @@ def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch])
     """Activate the guidelines that matched ones entail, deactivate overridden ones, and remark on the reasons."""
     scores = {id: match.score or ACTIVATION_SCORE for id, match in matches.items() if match.matched}
     resolution = relations.resolve(scores)
-    related: list[GuidelineMatch] = []
+    resolved: list[GuidelineMatch] = []
     for id in relations.by_id:
-        if id not in matches:
-            continue
-        match = matches[id]
-        is_active = id in resolution.active
-        update: dict[str, Any] = {"active": is_active}
-        remarks: list[str] = []
-        for remark in match.remarks:
-            if not remark.startswith((_ENTAILED, _REMOVED)):
-                remarks.append(remark)
-        if is_active and id in resolution.entailed:
-            update |= {"score": resolution.active[id], "origin": "relation"}
-            remarks.append(f"{_ENTAILED} {resolution.entailed[id]} entails it")
-        elif match.origin == "relation":
-            # Nothing entails it now. The relation has replaced the score and the origin of its own judgement,
-            # if it had one, which made it inactive.
-            update |= {"score": None, "origin": "code"}
-        if id in resolution.removed:
-            remarks.append(f"{_REMOVED} {resolution.removed[id]}")
-        update["remarks"] = tuple(remarks)
-        if any(getattr(match, name) != value for name, value in update.items()):
-            match = match.model_copy(update=update)
-        related.append(match)
-    return related
+        if id in matches:
+            resolved.append(_apply_resolution(matches[id], resolution))
+    return resolved
+
+
+def _apply_resolution(match: GuidelineMatch, resolution: Resolution) -> GuidelineMatch:
+    id = match.guideline
+    is_active = id in resolution.active
+    update: dict[str, Any] = {"active": is_active}
+    remarks = [remark for remark in match.remarks if not remark.startswith(_RELATION_REMARKS)]
+    if is_active and id in resolution.entailed:
+        update |= {"score": resolution.active[id], "origin": "relation"}
+        remarks.append(f"{_ENTAILED} {resolution.entailed[id]} entails it")
+    elif match.origin == "relation":
+        # An earlier pass entailed it, and nothing does now. That pass overwrote the score of its own judgement, which
+        # was too low to match; without a score it counts as not matched.
+        update |= {"score": None, "origin": "code"}
+    if id in resolution.removed:
+        remarks.append(f"{_REMOVED} {resolution.removed[id]}")
+    update["remarks"] = tuple(remarks)
+    if all(getattr(match, name) == value for name, value in update.items()):
+        return match  # most matches don't change, and a copy takes long
+    return match.model_copy(update=update)
 
 
 def is_relevant_later(match: GuidelineMatch) -> bool:
-    """Return True if a later step or turn reads more of a match than that it was made."""
+    """Return True if a later step or turn needs a match's details, and not only that the guideline was judged."""
     is_high_score = (match.score or 0) >= ACTIVATION_SCORE
-    has_condition_met = match.matched or match.active or is_high_score
-    return has_condition_met or bool(match.missing_information) or match.origin == "failure"
+    is_condition_met = match.matched or match.active or is_high_score
+    return is_condition_met or bool(match.missing_information) or match.origin == "failure"
 
 
 def compact_matches(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:

@@ -21,7 +21,7 @@ from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
 from arq_graph.nodes.channels import StateView, Update, read_current_draft, select_verdicts
 from arq_graph.nodes.confirmation import find_question_violation, format_question, make_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
-from arq_graph.nodes.gate import get_active_scores, get_granted_tools
+from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.reply_stream import ReplyStream

@@ -16,7 +16,8 @@ from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply, make_calling_message
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
-from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.grants import get_active_scores
 from arq_graph.nodes.messages import answer_abandoned_calls, list_ids
 from arq_graph.nodes.proposed_calls import DecisionContext, P
 from arq_graph.nodes.tool_arguments import ToolSchema

@@ -24,7 +24,8 @@ from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import unwrap_exception_group
 from arq_graph.nodes.channels import Node, StateView, get_channel_types, view_state
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.gate import find_execution_refusal, get_granted_tools
+from arq_graph.nodes.gate import find_execution_refusal
+from arq_graph.nodes.grants import get_granted_tools
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.steps import run_awaitable
@@ -63,9 +64,7 @@ def route_calls(
         messages_key: Channel of the messages.
     """
     tools_to_approve = agent.get_confirmed_tools("operator", "interrupt") if approve else ()
-    if not isinstance(otherwise, str):
-        otherwise = list(otherwise)
-    destinations = [otherwise] if isinstance(otherwise, str) else otherwise.copy()
+    destinations = [otherwise] if isinstance(otherwise, str) else list(otherwise)
     if agent.toolbox:
         destinations.append("tools")
     if approve and tools_to_approve:
@@ -75,13 +74,14 @@ def route_calls(
 
     def route(state: Any) -> Any:
         state_view = view_state(agent, state, messages_key)
-        calls: list[ToolCall] = []
+        sends: list[Send] = []
         if agent.toolbox:
-            calls.extend(placed_call.call for placed_call in find_unanswered_calls(state_view.messages))
-        if any(call["name"] in tools_to_approve for call in calls):
-            return approve
-        if calls:
-            return [Send("tools", [call]) for call in calls]
+            for placed_call in find_unanswered_calls(state_view.messages):
+                if placed_call.call["name"] in tools_to_approve:
+                    return approve
+                sends.append(Send("tools", [placed_call.call]))
+        if sends:
+            return sends
         if again:
             verdicts = state_view.read_turn_records("tool_insights", ToolVerdict, state_view.turn_id)
             considered_tools = {verdict.tool for verdict in verdicts}
@@ -170,9 +170,9 @@ class ToolCallGuard:
         )
 
     def _iterate_messages(self, result: Any) -> Iterator[tuple[BaseMessage, bool]]:
-        """Yield the messages that a tool writes, each with whether it is for this graph, not for its parent.
+        """Yield the messages that a tool writes, each with True if it is for this graph and not for its parent.
 
-        A tool that returns several updates has a list as its result.
+        A tool may return several updates as a list.
         """
         if isinstance(result, list):
             for item in result:
@@ -192,11 +192,11 @@ class _GuardedToolNode(ToolNode, Node):
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
-    It refuses calls of tools that no active guideline of this turn grants, wherever they come from, and calls that need
-    an agreement and have none. A refusal, an error of the tool and wrong arguments become tool
-    messages with status `error`, and the turn continues. Send it one call at a time, as `route_calls` does: a finished
-    call is then not repeated after a crash. A tool gets its call's id by an argument annotated
-    `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
+    It refuses calls of tools that no active guideline of this turn grants, wherever they come from, and calls without
+    the agreement that they need. A refusal, an error of the tool and wrong arguments become tool messages with status
+    `error`, and the turn continues. Send it one call at a time, as `route_calls` does: a finished call is then not
+    repeated after a crash. To recognise a repeated call, a tool can take the call's id in an argument of the type
+    `Annotated[str, InjectedToolCallId]`.
 
     Args:
         agent: The specification.

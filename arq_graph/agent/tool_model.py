@@ -1,7 +1,7 @@
-"""The Pydantic model that validates a tool's arguments, seen by the names that it takes as input.
+"""The Pydantic model that validates a tool's arguments, with each argument under its input name.
 
-LangChain validates a call by this model when it runs the tool, and shows a model another one, which has lost aliases
-and validators. Asking, showing and running use this view instead.
+LangChain validates a call with this model when it runs the tool, but describes the tool to a chat model by a reduced
+copy without aliases and validators. This library asks for, shows and completes arguments by the full model.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _VARIADIC = ("args", "kwargs")
 class ToolModel:
     """A tool's model without the arguments that the runtime injects.
 
-    `input_names` are the names that the fields are validated by: the validation alias, the alias, or the field's own.
+    Attributes:
+        input_names: By field, the name under which it is validated: its validation alias, its alias, or its own name.
     """
 
     def __init__(self, model: type[BaseModel], injected: Collection[str] = ()) -> None:
@@ -52,9 +53,11 @@ class ToolModel:
         for name in model.model_fields:
             if name in injected:
                 continue
-            names = _list_input_names(model, name)
+            names = _get_validation_names(model, name)
             if not names:
-                raise TypeError(f"its argument {name} is read from inside another one (AliasPath)")
+                raise TypeError(
+                    f"its argument {name} is a part of another one (AliasPath), which isn't supported"
+                )
             self.input_names[name] = names[0]
             for synonym in (*names, name):
                 self._names_by_synonym.setdefault(synonym, names[0])
@@ -72,7 +75,7 @@ class ToolModel:
         return schema
 
     def rename(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments under their input names; those given by another name of theirs are renamed."""
+        """Return arguments under their input names, whichever of their names they were given by."""
         renamed: dict[str, Any] = {}
         for name, value in arguments.items():
             input_name = self._names_by_synonym.get(name, name)
@@ -92,13 +95,13 @@ class ToolModel:
             value = getattr(validated, name)
             is_left_out = name in _VARIADIC and name not in validated.model_fields_set
             if not is_left_out:
-                values[input_name] = _dump(value, dumped.get(name, value))
+                values[input_name] = _convert_to_json(value, dumped.get(name, value))
         return values
 
     def find_excluded(self, validated: BaseModel, overwritten: Collection[str]) -> list[str]:
         """Return the input names of the arguments that LangChain would not pass to the tool.
 
-        They are fields that a dump leaves out, and those of the `overwritten` names.
+        They are the fields that a dump leaves out, and those that LangChain overwrites.
         """
         # `BaseTool._parse_input` passes the fields of such a dump.
         passed_names = validated.model_dump(warnings=False).keys() - set(overwritten)
@@ -133,8 +136,11 @@ def get_tool_model(tool: BaseTool) -> ToolModel | None:
 
 
 def _is_marked_injected(field: FieldInfo) -> bool:
-    marks = [mark if isinstance(mark, type) else type(mark) for mark in field.metadata]
-    return any(issubclass(mark, InjectedToolArg) for mark in marks)
+    for mark in field.metadata:
+        mark_type = mark if isinstance(mark, type) else type(mark)
+        if issubclass(mark_type, InjectedToolArg):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)  # all tools made from a function share its model
@@ -174,8 +180,8 @@ def find_unstorable(value: Any, depth: int = 0) -> str | None:
     return None
 
 
-def _list_input_names(model: type[BaseModel], name: str) -> list[str]:
-    """Return the names that a field is validated by, the first one first."""
+def _get_validation_names(model: type[BaseModel], name: str) -> list[str]:
+    """Return the names under which a field is validated, in Pydantic's order."""
     config = model.model_config
     alias = model.model_fields[name].validation_alias
     if alias is None or config.get("validate_by_alias") is False:
@@ -191,21 +197,24 @@ def _list_input_names(model: type[BaseModel], name: str) -> list[str]:
     return names
 
 
-def _dump(value: Any, dumped: Any) -> Any:
-    """Return a dumped value as JSON, with the fields of models under the names that they are validated by."""
+def _convert_to_json(value: Any, dumped: Any) -> Any:
+    """Return a value as JSON, with the fields of nested models under their input names; `dumped` is Pydantic's dump."""
     if isinstance(value, RootModel):
-        return _dump(value.root, dumped)
+        return _convert_to_json(value.root, dumped)
     if isinstance(value, BaseModel) and isinstance(dumped, dict):
         fields: dict[str, Any] = dict(value.model_extra or {})
         for name in type(value).model_fields:
             item = getattr(value, name)
-            input_name = next(iter(_list_input_names(type(value), name)), name)
-            fields[input_name] = _dump(item, dumped.get(name, item))
+            input_name = next(iter(_get_validation_names(type(value), name)), name)
+            fields[input_name] = _convert_to_json(item, dumped.get(name, item))
         return fields
     if isinstance(value, Mapping) and isinstance(dumped, dict):
-        return {_dump_key(key): _dump(item, dumped.get(key, item)) for key, item in value.items()}
+        entries: dict[str, Any] = {}
+        for key, item in value.items():
+            entries[_convert_key(key)] = _convert_to_json(item, dumped.get(key, item))
+        return entries
     if isinstance(value, list | tuple) and isinstance(dumped, list | tuple) and len(value) == len(dumped):
-        return [_dump(item, part) for item, part in zip(value, dumped, strict=True)]
+        return list(map(_convert_to_json, value, dumped))
     if isinstance(value, set | frozenset):
         return sorted(to_jsonable_python(dumped), key=json.dumps)
     if isinstance(dumped, SecretStr | SecretBytes):
@@ -213,5 +222,5 @@ def _dump(value: Any, dumped: Any) -> Any:
     return to_jsonable_python(dumped)
 
 
-def _dump_key(key: Any) -> str:
+def _convert_key(key: Any) -> str:
     return str(next(iter(to_jsonable_python({key: None}))))

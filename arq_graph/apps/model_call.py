@@ -18,7 +18,8 @@ from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
-from arq_graph.nodes.gate import Gate, get_active_scores
+from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.grants import get_active_scores
 from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_arguments import ToolSchema

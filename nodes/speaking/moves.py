@@ -11,6 +11,7 @@ from arq_graph.agent.state import Move, MoveKind, PendingCall, PlannedCall, Worl
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.agreement import AgreementOutcome
+from arq_graph.nodes.argument_decisions import Argument
 from arq_graph.nodes.confirmation import find_question_violation
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import (
@@ -24,7 +25,7 @@ from arq_graph.nodes.proposed_calls import (
 from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.speaking.speech import find_recent_questions, find_task_messages
-from arq_graph.nodes.tool_arguments import Argument, Problem, ToolSchema
+from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.nodes.violations import PromptReferences, find_leaks, find_source_problem
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.conversation import Conversation

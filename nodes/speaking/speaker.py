@@ -17,7 +17,8 @@ from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
-from arq_graph.nodes.gate import Gate, ToolRules, get_active_scores, get_granted_tools
+from arq_graph.nodes.gate import Gate, ToolRules
+from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.messages import make_tool_call
 from arq_graph.nodes.proposed_calls import Objection, map_properties, merge_verdicts, read_choice
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
