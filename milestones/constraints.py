@@ -1,8 +1,8 @@
-"""Constraints on a tool call's arguments: an exact value, a pattern, a range, a choice, absence."""
+"""Constraints on a tool call's arguments: an exact value, a pattern, a range, a choice, a reference, absence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -13,13 +13,17 @@ from pydantic import (
     model_validator,
 )
 
-from arq_graph.agent.part import Part
+from arq_graph.agent.part import Part, Text
 from arq_graph.agent.patterns import PatternText
 from arq_graph.errors import suggestion
 from arq_graph.milestones.values import as_number, as_text, is_same_value
 
 # The first type that takes the value: 1e3, which is text in YAML, is a number here, and 2024-05-20 a text.
 Bound = Annotated[int | float | str, Field(union_mode="left_to_right")]
+
+
+FindValues = Callable[["Constraint"], Iterable[Any]]
+"""Returns the values that a constraint's reference stands for."""
 
 
 class Constraint(Part):
@@ -32,6 +36,9 @@ class Constraint(Part):
         max: The most that it may be.
         one_of: It is one of these values.
         absent: It is not given (or null); false: it is given.
+        equals_result_of: It is a value in the result of an earlier call that didn't fail, as `TOOL.path.of.keys`; a
+            list on the path stands for itself and for each of its elements. Without a path, the whole result.
+        equals_argument_of: It is an argument of an earlier call that observed an FC, as `MILESTONE.argument`.
     """
 
     equals: Any = None
@@ -40,6 +47,8 @@ class Constraint(Part):
     max: Bound | None = None
     one_of: Annotated[tuple[Any, ...], Field(min_length=1)] | None = None
     absent: bool | None = None
+    equals_result_of: Text | None = None
+    equals_argument_of: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -69,6 +78,12 @@ class Constraint(Part):
             raise ValueError(f"`min` {low!r} is greater than `max` {high!r}: no value lies between")
         return self
 
+    @model_validator(mode="after")
+    def _require_one_reference(self) -> Self:
+        if self.equals_result_of is not None and self.equals_argument_of is not None:
+            raise ValueError("has both `equals_result_of` and `equals_argument_of`; give one of them")
+        return self
+
     @model_serializer(mode="wrap")
     def _serialize(self, serialize: SerializerFunctionWrapHandler) -> Any:
         """Return the constraint as in a milestone file: the value itself, or keys such as `min`."""
@@ -80,14 +95,26 @@ class Constraint(Part):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {
-            "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals: a mapping}.",
-            "examples": ["A-17", {"regex": "ORD\\d+"}, {"min": 1, "max": 5}, {"absent": True}],
+            "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals: a mapping}, "
+            "{equals_result_of: TOOL.path}, {equals_argument_of: MILESTONE.argument}.",
+            "examples": [
+                "A-17",
+                {"regex": "ORD\\d+"},
+                {"min": 1, "max": 5},
+                {"absent": True},
+                {"equals_result_of": "get_order.id"},
+            ],
         }
 
-    def holds(self, is_given: bool, value: Any) -> bool:
+    @property
+    def reference(self) -> str | None:
+        """The name and path of a value from before the call that the argument must equal."""
+        return self.equals_result_of or self.equals_argument_of
+
+    def holds(self, is_given: bool, value: Any, find_values: FindValues) -> bool:
         """Return whether it holds of a value, or of an argument that wasn't given.
 
-        For `min` and `max`, a number in a text counts as a number.
+        For `min` and `max`, a number in a text counts as a number. `find_values` returns what a reference refers to.
         """
         if self.absent is not None:
             is_absent = not is_given or value is None
@@ -99,6 +126,8 @@ class Constraint(Part):
         if self.one_of is not None and not any(is_same_value(choice, value) for choice in self.one_of):
             return False
         if self.regex is not None and (value is None or not self.regex.fullmatch(as_text(value))):
+            return False
+        if self.reference and not any(is_same_value(other, value) for other in find_values(self)):
             return False
         return self._is_in_bounds(value)
 
@@ -121,8 +150,11 @@ def _has_constraint_keys(data: Any) -> bool:
     return isinstance(data, Mapping) and bool(data)
 
 
-def all_hold(constraints: Mapping[str, Constraint], arguments: Mapping[str, Any]) -> bool:
+def all_hold(
+    constraints: Mapping[str, Constraint], arguments: Mapping[str, Any], find_values: FindValues
+) -> bool:
     """Return whether each constraint holds of the argument that it is for."""
-    return all(
-        constraint.holds(name in arguments, arguments.get(name)) for name, constraint in constraints.items()
-    )
+    for name, constraint in constraints.items():
+        if not constraint.holds(name in arguments, arguments.get(name), find_values):
+            return False
+    return True

@@ -11,8 +11,9 @@ import networkx as nx
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.fixpoints import NEVER, IndexedGraph
-from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.milestone import END, START, Milestone
+from arq_graph.milestones.graph import MilestoneGraph, iterate_constraints
+from arq_graph.milestones.milestone import END, START, Milestone, PatternCheck
+from arq_graph.milestones.references import split_reference
 from arq_graph.milestones.tool_schemas import Schema, Schemas, get_argument_schemas, get_tool_name
 
 MAX_NAMES_SHOWN = 8
@@ -85,7 +86,7 @@ def _get_line(finding: Finding) -> int:
 
 
 def _find_errors(graph: MilestoneGraph) -> list[Finding]:
-    errors = list(_find_wrong_milestones(graph))
+    errors = [*_find_wrong_milestones(graph), *_find_wrong_rules(graph)]
     if not errors:
         indexed = graph.compute_once(IndexedGraph)
         if indexed.depths[indexed.end] == NEVER:
@@ -117,6 +118,41 @@ def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
             yield _make_finding("error", milestone, f"{name} {message}")
 
 
+def _find_wrong_rules(graph: MilestoneGraph) -> Iterator[Finding]:
+    for rule in graph.forbidden:
+        if rule.before == START:
+            yield Finding("error", "`forbidden`: nothing happens before Start", line=rule.line)
+        elif rule.before is not None and rule.before not in graph:
+            message = f"`forbidden`: `before` names {rule.before!r}, which isn't a milestone"
+            yield Finding("error", message + suggestion(rule.before, graph), line=rule.line)
+    yield from _find_wrong_references(graph)
+
+
+def _find_wrong_references(graph: MilestoneGraph) -> Iterator[Finding]:
+    calls = [milestone.name for milestone in graph.milestones if milestone.type == "FC"]
+    references: Any = nx.DiGraph()
+    for rule, constraint in iterate_constraints(graph):
+        reference = constraint.equals_argument_of
+        if reference is None:
+            continue
+        targets = [name for name, path in split_reference(reference, calls) if path]
+        if not targets:
+            message = f"`equals_argument_of: {reference}` isn't MILESTONE.argument of an FC"
+            yield Finding("error", message + suggestion(reference.rpartition(".")[0], calls), line=rule.line)
+        if isinstance(rule, Milestone):
+            references.add_edges_from((rule.name, target) for target in targets)
+    for names in _find_circular_names(references):
+        message = f"{names[0]!r} can never be observed: its arguments refer to an earlier call of its own"
+        yield _make_finding("error", graph.get_milestone(names[0]), message)
+
+
+def _find_circular_names(graph: Any) -> Iterator[list[str]]:
+    for component in nx.strongly_connected_components(graph):
+        names = sorted(component)
+        if len(names) > 1 or graph.has_edge(names[0], names[0]):
+            yield names
+
+
 def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
     if graph.is_unreviewed:
         yield Finding(
@@ -133,10 +169,8 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
 
 
 def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:
-    for component in nx.strongly_connected_components(graph):
-        names = sorted(component, key=lambda name: graph.get_milestone(name).line or 0)
-        if len(names) == 1 and not graph.has_edge(names[0], names[0]):
-            continue
+    for names in _find_circular_names(graph):
+        names.sort(key=lambda name: graph.get_milestone(name).line or 0)
         listed_names = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
         if len(names) > MAX_NAMES_SHOWN:
             listed_names += ", …"
@@ -157,6 +191,9 @@ def _find_dead_ends(graph: MilestoneGraph) -> Iterator[Finding]:
 
 def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Finding]:
     for milestone in graph.milestones:
+        if isinstance(milestone.check, PatternCheck) and milestone.check.tool is not None:
+            for _, message in find_tool_mismatches(schemas, milestone.check.tool, ()):
+                yield _make_finding("error", milestone, f"`check`: {message}")
         if milestone.type != "FC":
             continue
         for place, message in find_tool_mismatches(schemas, milestone.tool_name, milestone.arguments):
@@ -173,6 +210,13 @@ def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Fin
         for place, message in find_tool_mismatches(schemas, rule.tool, argument_names):
             # A tool that isn't there can't be called: that is only a doubt.
             yield Finding("error" if place else "warning", f"`forbidden`: {message}", line=rule.line)
+
+    for milestone_or_rule, constraint in iterate_constraints(graph):
+        reference = constraint.equals_result_of
+        if reference is not None and not any(split_reference(reference, schemas)):
+            message = f"`equals_result_of: {reference}` begins with none of the agent's tools"
+            message += suggestion(reference.partition(".")[0], schemas)
+            yield Finding("error", message, line=milestone_or_rule.line)
 
 
 def find_tool_mismatches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
@@ -161,6 +161,18 @@ class MilestoneGraph(_DiGraph):
             self._cache[compute] = compute(self)
         value: T = self._cache[compute]
         return value
+
+
+def iterate_constraints(graph: MilestoneGraph) -> Iterator[tuple[Milestone | Forbidden, Constraint]]:
+    """Yield each constraint on an argument, with the milestone or the rule that has it."""
+    rules: list[Milestone | Forbidden] = [*graph.milestones, *graph.forbidden]
+    for rule in rules:
+        mappings = [rule.arguments]
+        if isinstance(rule, Forbidden):
+            mappings.extend(rule.unless)
+        for mapping in mappings:
+            for constraint in mapping.values():
+                yield rule, constraint
 
 
 def _parse_action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,9 +13,10 @@ from arq_graph.agent.modules import load_object
 from arq_graph.agent.patterns import Pattern
 from arq_graph.errors import SpecError, require_type
 from arq_graph.milestones.constraints import all_hold
-from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph import MilestoneGraph, iterate_constraints
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.milestone import Forbidden, Milestone, PatternCheck
+from arq_graph.milestones.references import References, split_reference
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 
@@ -40,7 +42,8 @@ class Observations:
         events: The numbers of the events, from 1 and increasing, at which each milestone was observed.
         length: The number of events.
         undecided: Milestones for which nothing decides whether they were observed, in the graph's order.
-        forbidden: The forbidden events, in order.
+        forbidden: The forbidden events, in order; where a rule has a `before`, all that would be forbidden if its
+            milestone were never reached (`measure.select_forbidden`).
         unanswered: Calls, by event number, that have no result: nobody knows whether they succeeded.
     """
 
@@ -78,6 +81,7 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     observer = _Observer(graph, transcript, schemas)
     for event in transcript.events:
         observer.process(event)
+    observer.process_calls()
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
         len(transcript),
@@ -100,17 +104,24 @@ class _Observer:
         self._schemas = schemas
         self._grounding = Grounding() if graph.grounded else None
         self._ungrounded_calls: set[int] = set()
+        self._calls: list[tuple[int, Call]] = []
+        self._succeeded_calls: set[int] = set()
+        self._failed_calls: set[int] = set()
+        self._references = References()
         # For each rule, by its identity, the exceptions (by index) that have let a call through.
         self._used_exceptions: dict[int, set[int]] = defaultdict(set)
         self._number = 0
 
     def process(self, event: Event) -> None:
-        """Process the next event. A result may show the call before it to be genuine."""
+        """Process the next event."""
         self._number += 1
         if isinstance(event, Call):
             self._process_call(event)
         elif isinstance(event, Result):
-            self._search_patterns(self.rules.patterns_by_speaker.get("tool", ()), event.text)
+            if patterns := self.rules.patterns_by_speaker.get("tool"):
+                self._search_patterns(patterns, event.text)
+            if patterns := self.rules.patterns_by_tool.get(event.tool):
+                self._search_patterns(patterns, event.text)
             self._process_result(event)
         elif patterns := self.rules.patterns_by_speaker.get(event.speaker):
             self._search_patterns(patterns, _as_displayed(event.text))
@@ -121,23 +132,11 @@ class _Observer:
             self._apply(milestone, self._number, function, event, earlier)
 
     def _process_call(self, call: Call) -> None:
-        for rule in self.rules.forbidden_by_tool.get(call.tool, ()):
-            # Malformed arguments are unknown, so none of them counts as absent.
-            if not rule.arguments or call.malformed is None:
-                self._apply(rule, self._number, self._is_forbidden, rule, call)
         self.unanswered_calls[self._number] = call
+        if call.tool in self.rules.tools:
+            self._calls.append((self._number, call))
         if self._grounding is not None and self._grounding.find_invented_arguments(call):
             self._ungrounded_calls.add(self._number)
-
-    def _is_forbidden(self, rule: Forbidden, call: Call) -> bool:
-        if not all_hold(rule.arguments, call.arguments):
-            return False
-        used = self._used_exceptions[id(rule)]
-        for index, arguments in enumerate(rule.unless):
-            if index not in used and all_hold(arguments, call.arguments):
-                used.add(index)
-                return False
-        return True
 
     def _search_patterns(self, patterns: Iterable[tuple[Milestone | Forbidden, Pattern]], text: str) -> None:
         for rule, pattern in patterns:
@@ -147,19 +146,54 @@ class _Observer:
         if result.call is None or result.call not in self.unanswered_calls:
             return
         call = self.unanswered_calls.pop(result.call)
-        milestones = self.rules.milestones_by_tool.get(call.tool)
-        if milestones and self._is_genuine(call, result):
-            for milestone in milestones:
-                self._apply(milestone, result.call, all_hold, milestone.arguments, call.arguments)
-
-    def _is_genuine(self, call: Call, result: Result) -> bool:
-        if result.failed or call.malformed is not None or result.call in self._ungrounded_calls:
-            return False
+        is_referred_to = self.rules.result_references and self.rules.refers_to_result_of(call.tool)
+        if call.tool not in self.rules.tools and not is_referred_to:
+            return
         failed_if = self._graph.failed_if
-        if failed_if is not None and self._run_check(None, failed_if.search, result.text):
+        if result.failed or (failed_if is not None and self._run_check(None, failed_if.search, result.text)):
+            self._failed_calls.add(result.call)
+            return
+        self._succeeded_calls.add(result.call)
+        if is_referred_to:
+            self._references.add_result(self._number, call.tool, result.text)
+
+    def process_calls(self) -> None:
+        """Apply the rules about calls to each in its order, now that all results are known."""
+        find_values = self._references.find_values
+        for number, call in self._calls:
+            self._number = number
+            self._references.before = number
+            for rule in self.rules.forbidden_by_tool.get(call.tool, ()):
+                # Malformed arguments are unknown, so none of them counts as absent.
+                is_known = not rule.arguments or call.malformed is None
+                is_spared = rule.failed == "ignore" and number in self._failed_calls
+                if is_known and not is_spared:
+                    self._apply(rule, number, self._is_forbidden, rule, call)
+            milestones = self.rules.milestones_by_tool.get(call.tool)
+            if milestones and self._is_genuine(number, call):
+                for milestone in milestones:
+                    self._apply(milestone, number, all_hold, milestone.arguments, call.arguments, find_values)
+                    if self.rules.has_references and number in self.observed.get(milestone.name, ()):
+                        self._references.add_call(number, milestone.name, call)
+        self.forbidden.sort(key=attrgetter("event"))
+
+    def _is_forbidden(self, rule: Forbidden, call: Call) -> bool:
+        find_values = self._references.find_values
+        if not all_hold(rule.arguments, call.arguments, find_values):
+            return False
+        used = self._used_exceptions[id(rule)]
+        for index, arguments in enumerate(rule.unless):
+            if index not in used and all_hold(arguments, call.arguments, find_values):
+                used.add(index)
+                return False
+        return True
+
+    def _is_genuine(self, number: int, call: Call) -> bool:
+        if number not in self._succeeded_calls or call.malformed is not None:
             return False
         schema = self._schemas.get(call.tool)
-        return schema is None or has_required_arguments(schema, call.arguments)
+        is_complete = schema is None or has_required_arguments(schema, call.arguments)
+        return is_complete and number not in self._ungrounded_calls
 
     def _apply(
         self, rule: Milestone | Forbidden, number: int, check: Callable[..., bool], *arguments: Any
@@ -202,7 +236,11 @@ class ObservationRules:
     Attributes:
         milestones_by_tool: FCs by the tool that is called.
         forbidden_by_tool: Forbidden calls by the tool.
+        tools: The tools whose calls are looked at.
         patterns_by_speaker: Milestones and forbidden words, each with its pattern, by `user`, `agent` and `tool`.
+        patterns_by_tool: Milestones whose pattern is searched in one tool's results alone.
+        result_references: What `equals_result_of` names.
+        has_references: True if there is one of these, or an `equals_argument_of`.
         functions: NFCs with the functions that check them at every event.
         undecided: Names of the NFCs that only a judge can decide.
     """
@@ -211,6 +249,7 @@ class ObservationRules:
         self.milestones_by_tool: dict[str, list[Milestone]] = defaultdict(list)
         self.forbidden_by_tool: dict[str, list[Forbidden]] = defaultdict(list)
         self.patterns_by_speaker: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = defaultdict(list)
+        self.patterns_by_tool: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = defaultdict(list)
         self.functions: list[tuple[Milestone, EventCheck]] = []
         self.undecided: list[str] = []
         for rule in graph.forbidden:
@@ -221,6 +260,17 @@ class ObservationRules:
         for milestone in graph.milestones:
             if not milestone.is_derived:
                 self._add_milestone(graph, milestone)
+        self.tools = self.milestones_by_tool.keys() | self.forbidden_by_tool.keys()
+        self.result_references: set[str] = set()
+        self.has_references = False
+        for _, constraint in iterate_constraints(graph):
+            self.has_references |= constraint.reference is not None
+            if constraint.equals_result_of is not None:
+                self.result_references.add(constraint.equals_result_of)
+
+    def refers_to_result_of(self, tool: str) -> bool:
+        """Return whether some argument must equal a value in this tool's results."""
+        return any(next(split_reference(reference, [tool]), None) for reference in self.result_references)
 
     def _add_milestone(self, graph: MilestoneGraph, milestone: Milestone) -> None:
         if milestone.type == "FC":
@@ -228,7 +278,11 @@ class ObservationRules:
         elif milestone.check is None:
             self.undecided.append(milestone.name)
         elif isinstance(milestone.check, PatternCheck):
-            self._add_pattern(milestone, milestone.check.pattern, milestone.check.said_by)
+            check = milestone.check
+            if check.tool is not None:
+                self.patterns_by_tool[check.tool].append((milestone, check.pattern))
+            else:
+                self._add_pattern(milestone, check.pattern, check.said_by)
         else:
             function = _load_check(milestone.check, file=graph.file, line=milestone.line)
             self.functions.append((milestone, function))

@@ -21,7 +21,7 @@ from arq_graph.milestones.fixpoints import (
     is_avoidable,
 )
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import Observations
+from arq_graph.milestones.matching import ForbiddenEvent, Observations
 from arq_graph.milestones.milestone import END, Milestone
 
 
@@ -55,6 +55,20 @@ def is_goal_completed(
     if indexed.end_needs_nothing and not graph.forbidden:
         return None
     return indexed.names[indexed.end] in reached and not forbidden
+
+
+def select_forbidden(observations: Observations, reached: Mapping[str, int]) -> tuple[ForbiddenEvent, ...]:
+    """Return the events that were forbidden when they happened, given what was reached.
+
+    An event is forbidden `before` a milestone if the milestone was not reached, or by a later event. So the more is
+    reached, and the earlier, the fewer events are forbidden: goal completion never falls with what is observed.
+    """
+    selected: list[ForbiddenEvent] = []
+    for forbidden in observations.forbidden:
+        before = forbidden.rule.before
+        if before is None or forbidden.event < reached.get(before, NEVER):
+            selected.append(forbidden)
+    return tuple(selected)
 
 
 def compute_progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | None:

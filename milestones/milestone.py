@@ -94,14 +94,22 @@ class PatternCheck(Entry):
     Args:
         pattern: Searched in the text; in a message, without marks of bold type, and with plain spaces and hyphens.
         said_by: Who must say it; None: anyone.
+        tool: Only in results of this tool.
     """
 
     pattern: PatternText
     said_by: SaidBy | None = None
+    tool: Text | None = None
+
+    @model_validator(mode="after")
+    def _require_tool_to_say_it(self) -> Self:
+        if self.tool is not None and self.said_by != "tool":
+            raise ValueError("has a `tool`, whose results are searched: write `said_by: tool` beside it")
+        return self
 
 
 class Forbidden(Entry):
-    """A call or words that must not happen at any time, also after the goal, whether or not the call succeeds.
+    """A call or words that must not happen: at any time, also after the goal, or before a milestone is reached.
 
     Args:
         tool: The tool that must not be called.
@@ -109,6 +117,8 @@ class Forbidden(Entry):
         unless: Each of these lets one call through whose arguments meet it.
         pattern: A pattern that must not occur in what is said; either this or a tool.
         said_by: By whom it must not be said; None: by anyone.
+        failed: `count`: the call must not even be tried; `ignore`: a call whose result is an error is let through.
+        before: Forbid it only until this milestone is reached.
     """
 
     tool: Text | None = None
@@ -116,23 +126,34 @@ class Forbidden(Entry):
     unless: tuple[Arguments, ...] = ()
     pattern: PatternText | None = None
     said_by: SaidBy | None = None
+    failed: Literal["count", "ignore"] = "count"
+    before: Text | None = None
 
     @model_validator(mode="after")
     def _require_tool_or_pattern(self) -> Self:
         forbids_call = self.tool is not None and self.pattern is None and self.said_by is None
-        forbids_words = self.pattern is not None and not (self.tool or self.arguments or self.unless)
+        has_key_of_calls = self.tool or self.arguments or self.unless or self.failed == "ignore"
+        forbids_words = self.pattern is not None and not has_key_of_calls
         if not (forbids_call or forbids_words):
             raise ValueError(
-                "must have either a `tool` that is not to be called, perhaps with `arguments`, "
+                "must have either a `tool` that is not to be called, perhaps with `arguments`, `unless` or `failed`, "
                 "or a `pattern` not to be said, perhaps with `said_by`"
             )
         return self
 
     def __str__(self) -> str:
+        text = self._describe_event()
+        if self.before is not None:
+            text += f" before {self.before!r} is reached"
+        return text
+
+    def _describe_event(self) -> str:
         if self.pattern is not None:
             return f"{self.said_by or 'anyone'} says /{self.pattern.text}/"
         data = self.model_dump(mode="json")
         text = f"{self.tool}{_format_constraints(data['arguments'])}"
+        if self.failed == "ignore":
+            text += " without an error"
         if self.unless:
             text += f" unless {' or '.join(map(_format_constraints, data['unless']))}"
         return text

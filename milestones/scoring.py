@@ -18,7 +18,13 @@ from arq_graph.milestones.judge import (
     select_milestones_to_judge,
 )
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
-from arq_graph.milestones.measure import compute_progress_rate, find_path_taken, is_goal_completed, reach
+from arq_graph.milestones.measure import (
+    compute_progress_rate,
+    find_path_taken,
+    is_goal_completed,
+    reach,
+    select_forbidden,
+)
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.values import as_text
 from arq_graph.milestones.verdicts import apply_verdicts
@@ -65,8 +71,8 @@ class Score:
 
     @property
     def forbidden(self) -> tuple[ForbiddenEvent, ...]:
-        """The forbidden events that happened."""
-        return self.observations.forbidden
+        """The forbidden events that happened for certain: also if all undecided milestones were observed."""
+        return select_forbidden(self.observations, self.possibly_reached)
 
     @cached_property
     def frontier(self) -> tuple[str, ...]:
@@ -214,8 +220,10 @@ def _make_score(
     if observations.undecided:
         possibly_reached = reach(graph, observations, optimistic=True)
         highest = compute_progress_rate(graph, possibly_reached)
-    goal_completed = is_goal_completed(graph, reached, observations.forbidden)
-    if goal_completed != is_goal_completed(graph, possibly_reached, observations.forbidden):
+    goal_completed = _decide_goal(graph, observations, reached)
+    if possibly_reached is not reached and goal_completed != _decide_goal(
+        graph, observations, possibly_reached
+    ):
         goal_completed = None
     return Score(
         goal_completed=goal_completed,
@@ -227,3 +235,9 @@ def _make_score(
         _transcript=transcript,
         judgement=judgement,
     )
+
+
+def _decide_goal(
+    graph: MilestoneGraph, observations: Observations, reached: Mapping[str, int]
+) -> bool | None:
+    return is_goal_completed(graph, reached, select_forbidden(observations, reached))

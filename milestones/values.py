@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, cast
 
+_SCALAR_TYPES = (str, int, bool)
+
 
 def is_same_value(value: Any, other: Any) -> bool:
     """Return whether two JSON values are the same.
@@ -21,6 +23,8 @@ def is_same_value(value: Any, other: Any) -> bool:
 
     Cost O(size).
     """
+    if type(value) is type(other) and type(value) in _SCALAR_TYPES and value == other:
+        return True
     # No recursion: a recorded value may be nested deeper than Python's stack.
     pairs = [(value, other)]
     while pairs:

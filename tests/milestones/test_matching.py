@@ -205,7 +205,7 @@ def test_a_function_that_is_missing_or_fails_is_named_with_its_line(tmp_path, fu
     ("milestone", "more", "message"),
     [
         ("type: NFC, check: {pattern: '(a|aa)+$'}", "", "milestone 'goal' fails at event 1"),
-        ("type: FC, tool: x, arguments: {id: {regex: '(a|aa)+'}}", "", "milestone 'goal' fails at event 3"),
+        ("type: FC, tool: x, arguments: {id: {regex: '(a|aa)+'}}", "", "milestone 'goal' fails at event 2"),
         ("type: FC, tool: x", "failed_if: '(a|aa)+$'", "`failed_if` fails at event 3"),
         ("type: FC, tool: x", "forbidden: [{pattern: '(a|aa)+$'}]", "`forbidden` fails at event 1"),
     ],

@@ -1,0 +1,69 @@
+"""Random milestone files that use every rule of the format, each with a conversation, the same at every run."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from arq_graph.milestones import (
+    MilestoneGraph,
+    Transcript,
+    check_milestones,
+    parse_milestones,
+    read_transcript,
+)
+from tests.milestones.golden_cases import TOOLS, WORDS, make_case
+
+RESULTS = (
+    '{"id": "A-1"}',
+    '{"id": 2, "ids": ["A-1", 1]}',
+    '[{"id": "B-7"}, {"id": 1}]',
+    '"A-1"',
+    "A-1",
+    "[2]",
+)
+PATHS = ("", ".id", ".ids", ".none")
+
+
+def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
+    """Return a graph and a conversation; None if nothing can be measured on the graph."""
+    data, messages, _ = make_case(seed)
+    chance = random.Random(f"expressive {seed}")
+    data.pop("grounded", None)
+    calls = [milestone for milestone in data["milestones"] if milestone["type"] == "FC"]
+    for number, milestone in enumerate(calls):
+        if chance.random() < 0.5:
+            milestone["arguments"] = {"id": _make_reference(chance, calls[:number])}
+    for milestone in data["milestones"]:
+        if "check" in milestone and chance.random() < 0.5:
+            milestone["check"] |= {"said_by": "tool", "tool": chance.choice(TOOLS)}
+    data["forbidden"] = [_make_rule(chance, data["milestones"], calls) for _ in range(chance.randint(0, 3))]
+    for message in messages:
+        if message["role"] == "tool" and chance.random() < 0.7:
+            message["content"] = chance.choice(RESULTS)
+    graph = parse_milestones(json.dumps(data))
+    return None if check_milestones(graph).errors else (graph, read_transcript(messages))
+
+
+def _make_reference(chance: random.Random, calls: list[dict[str, Any]]) -> dict[str, str]:
+    if calls and chance.random() < 0.5:
+        return {"equals_argument_of": f"{chance.choice(calls)['name']}.id"}
+    return {"equals_result_of": chance.choice(TOOLS) + chance.choice(PATHS)}
+
+
+def _make_rule(
+    chance: random.Random, milestones: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> dict[str, Any]:
+    rule: dict[str, Any] = {"tool": chance.choice(TOOLS)}
+    if chance.random() < 0.3:
+        rule = {"pattern": chance.choice(WORDS), "said_by": chance.choice(("agent", "tool"))}
+    else:
+        rule["failed"] = chance.choice(("count", "ignore"))
+        if chance.random() < 0.5:
+            rule["arguments"] = {"id": chance.choice(("A-1", _make_reference(chance, calls)))}
+        if chance.random() < 0.5:
+            rule["unless"] = [{"id": chance.choice(("A-1", 2, _make_reference(chance, calls)))}]
+    if chance.random() < 0.6:
+        rule["before"] = chance.choice(milestones[1:])["name"]
+    return rule

@@ -1,0 +1,226 @@
+"""Rules beyond order: what is forbidden and when, arguments that refer, and results of one tool, on random graphs."""
+
+from __future__ import annotations
+
+import pytest
+
+from arq_graph.errors import SpecError
+from arq_graph.milestones import (
+    MilestoneGraph,
+    Transcript,
+    check_milestones,
+    parse_milestones,
+    score,
+)
+from tests.milestones.brute_force import Definition
+from tests.milestones.brute_rules import Rules
+from tests.milestones.conversations import agent, called, conversation, user
+from tests.milestones.expressive_cases import make_expressive_case
+
+
+def check_seeds(seeds: range) -> dict[str, int]:
+    """Compare each case with the definition; return how many cases had what can differ."""
+    seen = {"cases": 0, "observed": 0, "forbidden": 0, "spared": 0, "undecided": 0}
+    for seed in seeds:
+        case = make_expressive_case(seed)
+        if case is None:
+            continue
+        graph, transcript = case
+        result, rules, definition = (
+            score(graph, transcript),
+            Rules(graph, transcript),
+            Definition(graph.milestones),
+        )
+        observed = rules.observe()
+        undecided = [milestone.name for milestone in graph.milestones if milestone.is_decided_by_judge]
+        reached = definition.reach(observed, len(transcript))
+        possibly = definition.reach(observed, len(transcript), undecided)
+        assert dict(result.observations.events) == observed, seed
+        assert (result.reached, result.possibly_reached) == (reached, possibly), seed
+        forbidden, at_least = rules.forbid(reached), rules.forbid(possibly)
+        assert [event.event for event in result.forbidden] == at_least, seed
+        goals = {"End" in reached and not forbidden, "End" in possibly and not at_least}
+        if result.progress_range is not None:
+            assert result.goal_completed == (goals.pop() if len(goals) == 1 else None), seed
+            rates = [float(definition.get_progress_rate(names)) for names in (reached, possibly)]
+            assert list(result.progress_range) == rates, seed
+        seen["cases"] += 1
+        seen["observed"] += bool(observed)
+        seen["forbidden"] += bool(at_least)
+        seen["spared"] += len(rules.forbid({})) > len(at_least)
+        seen["undecided"] += result.goal_completed is None
+    return seen
+
+
+def test_random_graphs_with_every_rule_equal_the_definition():
+    seen = check_seeds(range(60))
+    assert min(seen.values()) > 3, seen
+
+
+@pytest.mark.slow
+def test_many_random_graphs_with_every_rule_equal_the_definition():
+    assert check_seeds(range(60, 2_700))["cases"] > 2_000
+
+
+def make_graph(*lines: str, forbidden: str = "[]") -> MilestoneGraph:
+    return parse_milestones(
+        "\n".join(
+            [f"forbidden: {forbidden}", "failed_if: ^error", "milestones:", "- {name: Start, type: NFC}"]
+            + [f"- {{{line}}}" for line in lines]
+        )
+    )
+
+
+def find_forbidden(rule: str, *parts: list) -> list[int]:
+    graph = make_graph(
+        "name: check, type: FC", "name: End, type: NFC, dependencies: [check]", forbidden=f"[{rule}]"
+    )
+    result = score(graph, conversation(*parts))
+    assert result.goal_completed is (not result.forbidden and "check" in result.reached)
+    return [event.event for event in result.forbidden]
+
+
+def test_an_event_is_forbidden_only_before_a_milestone():
+    rule = "{tool: transfer, before: check}"
+    assert find_forbidden(rule, called("check"), called("transfer")) == []
+    # A failed check doesn't count, and an early transfer isn't mended by a later one.
+    early = (
+        called("transfer"),
+        called("check", "error"),
+        called("transfer"),
+        called("check"),
+        called("transfer"),
+    )
+    assert find_forbidden(rule, *early) == [1, 5]
+    assert find_forbidden("{pattern: balance, said_by: agent, before: check}", agent("balance")) == [1]
+
+
+def test_a_forbidden_call_that_failed_can_be_ignored():
+    attempts = (called("refund", "error: no"), called("refund", "done"))
+    assert find_forbidden("{tool: refund}", *attempts) == [1, 3]
+    assert find_forbidden("{tool: refund, failed: ignore}", *attempts) == [3]
+    # Nobody knows whether a call without a result has failed. An attempt that is ignored uses no exception up.
+    unless = "{tool: refund, failed: ignore, unless: [{id: 1}]}"
+    assert find_forbidden(unless, called("refund", "error", id=1), called("refund", id=1)) == []
+    assert find_forbidden("{tool: refund, failed: ignore}", called("refund")[:1]) == [1]
+
+
+def test_a_rule_that_depends_on_an_undecided_milestone_leaves_the_goal_open():
+    graph = make_graph(
+        "name: Agreed, type: NFC",
+        "name: pay, type: FC",
+        "name: End, type: NFC, dependencies: [pay]",
+        forbidden="[{tool: pay, before: Agreed}]",
+    )
+    open_result = score(graph, conversation(user("yes"), called("pay")))
+    assert (open_result.goal_completed, open_result.progress_rate, open_result.forbidden) == (None, 1, ())
+
+
+def observe_cancel(constraint: str, *parts: list) -> Transcript:
+    graph = make_graph(
+        "name: found, type: FC, tool: find",
+        f"name: cancel, type: FC, arguments: {{id: {constraint}}}, dependencies: [found]",
+        "name: End, type: NFC, dependencies: [cancel]",
+    )
+    return score(graph, conversation(*parts)).observations.events.get("cancel", ())
+
+
+def test_an_argument_equals_what_a_tool_returned_before():
+    found = called("find", '{"orders": [{"id": 7}, {"id": 8}], "user": {"cards": ["a", "b"]}}')
+    orders, cards = "{equals_result_of: find.orders.id}", "{equals_result_of: find.user.cards}"
+    assert observe_cancel(orders, found, called("cancel", id=8), called("cancel", id=9)) == (3,)
+    assert observe_cancel(cards, found, called("cancel", id="b"), called("cancel", id="c")) == (3,)
+    assert observe_cancel("{equals_result_of: find}", called("find", "A-1"), called("cancel", id="A-1")) == (
+        3,
+    )
+    # Not what a failed call returned, nor what comes later.
+    assert observe_cancel(orders, called("cancel", id=8), found) == ()
+    failed = called("find", "error: {}")
+    assert observe_cancel("{equals_result_of: find}", failed, called("cancel", id="error: {}")) == ()
+
+
+def test_an_argument_equals_that_of_the_call_of_a_milestone():
+    same = "{equals_argument_of: found.order}"
+    assert observe_cancel(same, called("find", order=7), called("cancel", id=7), called("cancel", id=8)) == (
+        3,
+    )
+    assert observe_cancel(same, called("cancel", id=7), called("find", order=7)) == ()
+    assert observe_cancel(same, called("find", "error", order=7), called("cancel", id=7)) == ()
+
+
+def test_a_pattern_is_searched_in_the_results_of_one_tool():
+    graph = make_graph(
+        "name: done, type: NFC, check: {said_by: tool, tool: get_status, pattern: ok}",
+        "name: End, type: NFC, dependencies: [done]",
+    )
+    assert score(graph, conversation(called("other"), called("get_status"))).reached["done"] == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "forbidden: [{tool: a, before: chekc}]",
+            "`before` names 'chekc', which isn't a milestone; did you mean",
+        ),
+        ("forbidden: [{tool: a, before: Start}]", "nothing happens before Start"),
+        ("forbidden: [{pattern: a, failed: ignore}]", "must have either a `tool` that is not to be called"),
+        ("forbidden: [{tool: a, failed: ignroe}]", "did you mean `ignore`"),
+        (
+            "forbidden: [{tool: a, unless: [{id: {equals_argument_of: pay.id}}]}]",
+            "isn't MILESTONE.argument of an FC",
+        ),
+    ],
+)
+def test_a_wrong_rule_is_an_error_with_its_line(line, message):
+    milestones = "- {name: Start, type: NFC}\n- {name: check, type: FC}\n- {name: End, type: NFC}"
+    check_mistake(f"{line}\nmilestones:\n{milestones}\n", 1, message)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            "arguments: {id: {equals_argument_of: chekc.id}}",
+            "isn't MILESTONE.argument of an FC; did you mean `check`",
+        ),
+        (
+            "arguments: {id: {equals_argument_of: check}}",
+            "`equals_argument_of: check` isn't MILESTONE.argument",
+        ),
+        (
+            "arguments: {id: {equals_argument_of: pay.id}}",
+            "'pay' can never be observed: its arguments refer to",
+        ),
+        ("arguments: {id: {equals_result_of: a, equals_argument_of: b.c}}", "give one of them"),
+    ],
+)
+def test_a_wrong_milestone_is_an_error_with_its_line(fields, message):
+    text = "- {name: Start, type: NFC}\n- {name: check, type: FC}\n"
+    check_mistake(f"{text}- {{name: pay, type: FC, {fields}}}\n- {{name: End, type: NFC}}\n", 3, message)
+
+
+def test_a_check_of_one_tool_is_said_by_it():
+    check_mistake(
+        "- {name: a, type: NFC, check: {tool: t, pattern: x}}", 1, "write `said_by: tool` beside it"
+    )
+
+
+def check_mistake(text: str, line: int, message: str) -> None:
+    """Expect that reading and checking a file tell one mistake."""
+    try:
+        [error] = check_milestones(parse_milestones(text)).errors
+        assert (message in error.message, error.line) == (True, line), error
+    except SpecError as error:
+        assert (message in str(error), error.line) == (True, line), error
+
+
+def test_tools_that_rules_name_are_compared_with_those_of_the_agent():
+    graph = make_graph(
+        "name: pay, type: FC, arguments: {id: {equals_result_of: fnid.id}}",
+        "name: Done, type: NFC, check: {said_by: tool, tool: gte, pattern: ok}, dependencies: [pay]",
+        "name: End, type: NFC, dependencies: [Done]",
+    )
+    first, second = check_milestones(graph, ["pay", "find", "get"]).errors
+    assert "did you mean `find`" in first.message
+    assert "did you mean `get`" in second.message
