@@ -60,9 +60,24 @@ def _note_config(thread: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": _NAMESPACE}}
 
 
-@contextmanager
-def open_threads(file: Path | None) -> Iterator[Threads]:
+def open_threads(file: Path | None) -> AbstractContextManager[Threads]:
     """Open a file of threads, or create it; None opens the default file."""
+    return _open_file(file or DEFAULT_FILE, is_read_only=False)
+
+
+def open_existing_threads(file: Path | None) -> AbstractContextManager[Threads]:
+    """Open a file of threads to read it, without changing it; None opens the default file."""
+    path = file or DEFAULT_FILE
+    if not path.is_file():
+        raise InputError(
+            f"there is no file of threads {path}: run a conversation first with `arq-graph demo` or `arq-graph chat "
+            "AGENT.yaml` in this folder, or name the file with --db"
+        )
+    return _open_file(path, is_read_only=True)
+
+
+@contextmanager
+def _open_file(path: Path, *, is_read_only: bool) -> Iterator[Threads]:
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError:
@@ -71,8 +86,11 @@ def open_threads(file: Path | None) -> Iterator[Threads]:
         ) from None
     from arq_graph.cli.strict_serializer import StrictSerializer
 
-    path = file or DEFAULT_FILE
-    with _convert_database_errors(path), closing(_connect(path)) as connection:
+    connect = _connect_to_read if is_read_only else _connect
+    with _convert_database_errors(path), closing(connect(path)) as connection:
+        _refuse_statements(connection)
+        if is_read_only:
+            _require_checkpoints(connection)
         saver = SqliteSaver(connection, serde=StrictSerializer())
         saver.setup()
         yield saver
@@ -101,8 +119,21 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(str(path), check_same_thread=False)
     except OSError as error:
         raise _make_file_error(path, error) from error
-    _refuse_statements(connection)
     return connection
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Connect to a file that stays as it is."""
+    # While there is a log of writes, they are in it. Without one, SQLite would make a log to read the file.
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    access = "mode=ro" if has_log else "immutable=1"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{access}", uri=True, check_same_thread=False)
+
+
+def _require_checkpoints(connection: sqlite3.Connection) -> None:
+    query = "SELECT name FROM sqlite_master WHERE name = 'checkpoints'"
+    if connection.execute(query).fetchone() is None:
+        raise sqlite3.DatabaseError("no LangGraph thread was ever saved in it")
 
 
 def _refuse_statements(connection: sqlite3.Connection) -> None:
@@ -124,17 +155,6 @@ def list_threads(threads: Threads) -> list[str]:
     saver: Any = threads
     with saver.cursor(transaction=False) as cursor:
         return [str(row[0]) for row in cursor.execute(query)]
-
-
-def open_existing_threads(file: Path | None) -> AbstractContextManager[Threads]:
-    """Open a file of threads to read it; None opens the default file."""
-    path = file or DEFAULT_FILE
-    if not path.is_file():
-        raise InputError(
-            f"there is no file of threads {path}: run a conversation first with `arq-graph demo` or `arq-graph chat "
-            "AGENT.yaml` in this folder, or name the file with --db"
-        )
-    return open_threads(path)
 
 
 def read_threads(file: Path) -> Iterator[Transcript | BrokenRecord]:
