@@ -1,5 +1,6 @@
 """Print every figure: `python -m benchmarks`, or `make bench`.
 
+- `python -m benchmarks turn`: our own time in a turn, beside a bare LangGraph with the same nodes and model calls.
 - `python -m benchmarks scoring [FILE]`: how fast conversations are scored, also those of a tau-bench file.
 - `python -m benchmarks evaluation`: how near to the ideal conversations come that wait for a model.
 - `python -m benchmarks recall [FILE]`: how much `max_judged` finds, also on a labelled set of yours.
@@ -33,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Print what a turn and a score cost."
     )
-    parts = ["all", "recall", "scoring", "evaluation", "airline"]
+    parts = ["all", "turn", "recall", "scoring", "evaluation", "airline"]
     parser.add_argument("part", nargs="?", choices=parts, default="all")
     parser.add_argument(
         "file", nargs="?", type=Path, help="a tau-bench result file; for recall, a labelled set"
@@ -48,6 +49,10 @@ def main() -> None:
                 arguments.file or many_guidelines.LABELLED, with_missed=bool(arguments.file)
             )
             console.print(*shares)
+            return
+        if arguments.part == "turn":
+            console.print(_make_time_table())
+            console.print(_make_long_conversation_table())
             return
         if arguments.part == "airline":
             from benchmarks.airline_tables import make_airline_tables
@@ -70,6 +75,7 @@ def _print_turns(console: Console) -> None:
     console.print(_make_calls_table())
     console.print(_make_waves_table())
     console.print(_make_time_table())
+    console.print(_make_long_conversation_table())
     console.print(_make_storage_table())
     console.print(_make_growth_table())
     console.print(*_make_recall_tables(many_guidelines.LABELLED))
@@ -129,11 +135,36 @@ def _make_waves_table() -> Table:
 
 def _make_time_table() -> Table:
     table = make_table(
-        "Our own time in that turn, in-process model at zero latency (median)", "guidelines", "sync", "async"
-    )
-    for guidelines in (20, 200):
-        sync, asynchronous = turn.measure_turn(guidelines)
-        table.add_row(str(guidelines), f"{sync:.0f} ms", f"{asynchronous:.0f} ms")
+        "Our own time in that turn, with an in-process model: median milliseconds of processor time",
+        "guidelines", "run with", "guided agent", "bare LangGraph, same calls", "ratio", "create_agent, two calls",
+    )  # fmt: skip
+    for cost in turn.measure_turns():
+        table.add_row(
+            str(cost.guideline_count),
+            "ainvoke" if cost.is_async else "invoke",
+            f"{cost.guided:.1f}",
+            f"{cost.floor:.1f}",
+            f"{cost.ratio:.2f}",
+            f"{cost.langchain:.1f}",
+        )
+    return table
+
+
+def _make_long_conversation_table() -> Table:
+    table = make_table(
+        "Our own time in turn 200 of a conversation, 20 guidelines: median milliseconds of processor time",
+        "conversation kept by", "messages before", "turn 1", "turn 200", "ratio", "bare LangGraph: turn 1", "turn 200",
+    )  # fmt: skip
+    for growth in turn.measure_growth():
+        table.add_row(
+            "a checkpointer" if growth.has_checkpointer else "the caller",
+            str(growth.message_count),
+            f"{growth.first:.1f}",
+            f"{growth.last:.1f}",
+            f"{growth.last / growth.first:.2f}",
+            f"{growth.floor_first:.1f}",
+            f"{growth.floor_last:.1f}",
+        )
     return table
 
 

@@ -83,7 +83,7 @@ def _measure_agent_size(guideline_count: int, preselection: dict[str, Any]) -> A
     start = time.perf_counter()
     create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
     seconds = time.perf_counter() - start
-    milliseconds, _ = measure_turn(guideline_count, 10, **matching)
+    milliseconds = measure_turn(guideline_count, 10, **matching)
     count = count_turn(guideline_count, **matching)
     return AgentCost(guideline_count, matching.get("max_judged"), seconds, count, milliseconds)
 

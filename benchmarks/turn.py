@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
-from langgraph.checkpoint.memory import MemorySaver
+from langgraph.checkpoint.memory import InMemorySaver
 
 from arq_graph import Matching, create_guided_agent
+from benchmarks.floor import FloorGraph, TurnCalls, make_langchain_agent
 from benchmarks.in_process import make_agent, make_model
 
 TURN = {"messages": [("user", "Where is my order ORD-1001?")]}
@@ -25,35 +31,142 @@ QUESTIONS = [
 ]
 
 
-def measure_turn(guideline_count: int, runs: int = 50, **matching: Any) -> tuple[float, float]:
-    """Return the median milliseconds of a turn with one tool call, sync and async.
+@dataclass(frozen=True)
+class TurnTime:
+    """The median milliseconds of processor time of a turn with one tool call.
+
+    Args:
+        guideline_count: The number of guidelines.
+        is_async: It was run with `ainvoke`.
+        guided: The guided agent's turn.
+        floor: A bare LangGraph with the same nodes, Sends and model calls.
+        langchain: LangChain's `create_agent` with the same tool, which asks its model twice.
+    """
+
+    guideline_count: int
+    is_async: bool
+    guided: float
+    floor: float
+    langchain: float
+
+    @property
+    def ratio(self) -> float:
+        """The guided agent's time, divided by the floor's."""
+        return self.guided / self.floor
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The median milliseconds of processor time of the first and the last turn of a long conversation.
+
+    Args:
+        has_checkpointer: A checkpointer keeps the conversation; otherwise the caller sends all of its messages.
+        message_count: The messages before the last turn.
+        first: The first turn.
+        last: The last turn.
+        floor_first: The first turn of a bare LangGraph with the same nodes, Sends and model calls.
+        floor_last: Its last turn.
+    """
+
+    has_checkpointer: bool
+    message_count: int
+    first: float
+    last: float
+    floor_first: float
+    floor_last: float
+
+
+def measure_turns(guideline_counts: Sequence[int] = (20, 200), runs: int = 30) -> Iterator[TurnTime]:
+    """Measure a turn beside the floor, sync and async, in turns that alternate."""
+    langchain_agent = make_langchain_agent()
+    for guideline_count in guideline_counts:
+        guided, floor, async_floor = _make_apps(guideline_count)
+        turns = [partial(app.invoke, TURN) for app in (guided, floor, langchain_agent)]
+        yield TurnTime(guideline_count, False, *measure_medians(turns, runs))
+        with asyncio.Runner() as runner:
+            async_turns = []
+            for app in (guided, async_floor, langchain_agent):
+                async_turns.append(partial(_run_async_turn, runner, app))
+            yield TurnTime(guideline_count, True, *measure_medians(async_turns, runs))
+
+
+def measure_growth(guideline_count: int = 20, turn_count: int = 200, runs: int = 15) -> Iterator[Growth]:
+    """Measure the first and the last turn of a conversation in which each turn calls a tool.
+
+    The last turn is repeated from the state before it.
+    """
+    guided, floor, _ = _make_apps(guideline_count, checkpointer=InMemorySaver())
+    turns = []
+    for app in (guided, floor):
+        thread = {"configurable": {"thread_id": app.name}}
+        for _ in range(turn_count - 1):
+            app.invoke(TURN, thread)
+        state = app.get_state(thread)
+        turns.append(partial(_start_thread, app))
+        # A run with the id of a checkpoint continues from there.
+        turns.append(partial(app.invoke, TURN, state.config))
+    history = guided.get_state({"configurable": {"thread_id": guided.name}}).values["messages"]
+    yield Growth(True, len(history), *measure_medians(turns, runs))
+
+    guided, floor, _ = _make_apps(guideline_count)
+    last_turn = {"messages": history + TURN["messages"]}
+    turns = []
+    for app in (guided, floor):
+        turns.append(partial(app.invoke, TURN))
+        turns.append(partial(app.invoke, last_turn))
+    yield Growth(False, len(history), *measure_medians(turns, runs))
+
+
+def _start_thread(app: Any) -> None:
+    app.invoke(TURN, {"configurable": {"thread_id": str(uuid4())}})
+
+
+def measure_turn(guideline_count: int, runs: int, **matching: Any) -> float:
+    """Return the median milliseconds of processor time of a turn with one tool call.
 
     `matching` are the fields of `Matching`.
     """
     app = create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
-    app.invoke(TURN)
-    sync_seconds = []
+    (milliseconds,) = measure_medians([partial(app.invoke, TURN)], runs)
+    return milliseconds
+
+
+def measure_medians(functions: Sequence[Callable[[], Any]], runs: int) -> list[float]:
+    """Return the median milliseconds of processor time of each function; they are called in turns.
+
+    It is the time of this process, all threads included, so that other processes disturb it little.
+    """
+    times: list[list[float]] = [[] for _ in functions]
+    for function in functions:
+        function()  # what a first call loads or caches isn't counted
+    gc.collect()
     for _ in range(runs):
-        started = time.perf_counter()
-        app.invoke(TURN)
-        sync_seconds.append(time.perf_counter() - started)
+        for function, milliseconds in zip(functions, times, strict=True):
+            start = time.process_time()
+            function()
+            milliseconds.append(1000 * (time.process_time() - start))
+    return [statistics.median(milliseconds) for milliseconds in times]
 
-    async def measure_async() -> list[float]:
-        seconds = []
-        for _ in range(runs):
-            started = time.perf_counter()
-            await app.ainvoke(TURN)
-            seconds.append(time.perf_counter() - started)
-        return seconds
 
-    async_seconds = asyncio.run(measure_async())
-    return 1000 * statistics.median(sync_seconds), 1000 * statistics.median(async_seconds)
+def _make_apps(guideline_count: int, **options: Any) -> tuple[Any, Any, Any]:
+    """Return a guided agent, its floor, and its floor with async nodes."""
+    model = make_model()
+    guided = create_guided_agent(model, make_agent(guideline_count), **options)
+    create_guided_agent(model, make_agent(guideline_count)).invoke(TURN)
+    calls = TurnCalls.from_recorded(model.calls)
+    floor = FloorGraph(make_model(), calls, is_async=False).compile(**options)
+    async_floor = FloorGraph(make_model(), calls, is_async=True).compile(**options)
+    return guided, floor, async_floor
+
+
+def _run_async_turn(runner: asyncio.Runner, app: Any) -> None:
+    runner.run(app.ainvoke(TURN))
 
 
 def measure_stable_prefixes(guideline_count: int = 20) -> dict[str, tuple[float, float]]:
     """Return by blueprint the smallest and the mean share of a prompt that the next turn's prompt begins with."""
     model = make_model()
-    app = create_guided_agent(model, make_agent(guideline_count), checkpointer=MemorySaver())
+    app = create_guided_agent(model, make_agent(guideline_count), checkpointer=InMemorySaver())
     prompts_by_turn: list[dict[tuple[str, str], str]] = []
     for question in QUESTIONS:
         earlier_call_count = len(model.calls)

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from arq_graph import create_guided_agent
 from benchmarks.counting import count_turn
+from benchmarks.floor import FloorGraph, TurnCalls
+from benchmarks.in_process import make_agent, make_model
 from benchmarks.many_guidelines import LIMITS, measure_recalls
+from benchmarks.turn import TURN
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +34,15 @@ def test_a_turn_with_one_tool_call_stays_within_its_budget(guidelines, calls, ch
     assert counted.waves <= 4
     assert counted.prompt_characters <= characters
     assert counted.prompt_characters + counted.schema_characters <= with_schemas
+
+
+def test_the_floor_of_a_turn_makes_the_model_calls_of_a_guided_turn():
+    model, floor_model = make_model(), make_model()
+    guided = create_guided_agent(model, make_agent(20)).invoke(TURN)
+    floor = FloorGraph(floor_model, TurnCalls.from_recorded(model.calls), is_async=False)
+    messages = floor.compile().invoke(TURN)["messages"]
+    assert sorted(call.text for call in floor_model.calls) == sorted(call.text for call in model.calls)
+    assert [message.type for message in messages] == [message.type for message in guided["messages"]]
 
 
 def test_a_labelled_set_of_messages_measures_what_preselection_finds(tmp_path):
