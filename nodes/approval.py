@@ -92,18 +92,19 @@ class CallApprover(Node):
         return self._apply_decisions(state, placed_calls, response.decisions)
 
     def _make_request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        requests = []
+        requests: list[dict[str, Any]] = []
+        configs: dict[str, dict[str, Any]] = {}
         for call in calls:
-            description = self.agent.toolbox[call["name"]].description
-            # The customer, unlike an operator, reads the generated question.
-            if self.agent.confirm[call["name"]].by == "interrupt":
-                pending_call = PendingCall(tool=call["name"], arguments=call["args"])
+            name, arguments = call["name"], call["args"]
+            description = self.agent.toolbox[name].description
+            # The customer, unlike an operator, reads the confirmation question.
+            if self.agent.confirm[name].by == "interrupt":
+                pending_call = PendingCall(tool=name, arguments=arguments)
                 description = format_question(self.agent, [pending_call])
-            requests.append({"name": call["name"], "args": call["args"], "description": description})
-        decisions = ["approve", "edit", "reject", "respond"]
-        names = dict.fromkeys(call["name"] for call in calls)
-        configs = [{"action_name": name, "allowed_decisions": decisions} for name in names]
-        return {"action_requests": requests, "review_configs": configs}
+            requests.append({"name": name, "args": arguments, "description": description})
+            decisions = ["approve", "edit", "reject", "respond"]
+            configs[name] = {"action_name": name, "allowed_decisions": decisions}
+        return {"action_requests": requests, "review_configs": list(configs.values())}
 
     def _check_response(self, calls: Sequence[ToolCall], response: HITLResponse) -> HITLResponse:
         if len(response.decisions) != len(calls):
@@ -115,7 +116,7 @@ class CallApprover(Node):
         return response
 
     def _find_problem(self, name: str, decision: Decision) -> str | None:
-        """Return what is wrong with a decision; None if nothing is."""
+        """Return the problem with a decision, or None."""
         if decision.type == "respond" and decision.message is None:
             return '"respond" needs "message", which becomes the tool\'s result'
         if decision.type != "edit":

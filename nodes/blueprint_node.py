@@ -39,7 +39,7 @@ Callback: TypeAlias = Callable[[], Any]
 class QuestionBatch:
     """Questions that a node yields to have them asked at the same time.
 
-    The node receives their answers in order, with a `ReasoningError` in the place of an answer that didn't come.
+    The node receives their answers in order, with a `ReasoningError` in place of each one that failed.
 
     Args:
         questions: The questions.
@@ -220,7 +220,7 @@ class BlueprintNode(Node, Generic[B]):
         return answers
 
     def is_same_question(self, speculative: Question[Any], question: Question[Any]) -> bool:
-        """Return whether the answer to a question that was asked speculatively answers this one, too."""
+        """Return True if the answer to a question that was asked speculatively answers this one, too."""
         return speculative.messages == question.messages
 
     def check_attachments(self, state: StateView) -> None:

@@ -77,8 +77,8 @@ def is_forgetful_subgraph() -> bool:
     The namespace of such a subgraph has the id of the task that runs it. With `checkpointer=True` it has only the name
     of the node.
     """
-    *outer_names, _ = _get_configurable().get("checkpoint_ns", "").split("|")
-    return any(":" in name for name in outer_names)
+    outer_namespace, _, _ = _get_configurable().get("checkpoint_ns", "").rpartition("|")
+    return ":" in outer_namespace
 
 
 def warn_of_unstored_questions(agent: Agent) -> None:

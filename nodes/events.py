@@ -107,8 +107,8 @@ class ReplyDelta(Event):
     """A piece of the reply while it is written: `text` follows the pieces with the same `revision`.
 
     A delta with another `revision` starts the reply again: clear what was shown before. The number is the time at which
-    the revision began, in microseconds. `ReplySent` has the accepted reply, which may differ. These events come only
-    if the reviser is set to `stream`.
+    the revision began, in microseconds. `ReplySent` has the accepted reply, which may differ. Only a reviser with
+    `stream=True` writes these events.
     """
 
     type: Literal["reply_delta"] = "reply_delta"
@@ -119,7 +119,7 @@ class ReplyDelta(Event):
 class ReplyRevised(Event):
     """The reviser wrote a candidate reply; `violations` are the problems that code found in it.
 
-    Its text is no `content`, which adapters such as LiveKit's read out.
+    Its text isn't called `content`, because adapters such as LiveKit's read that aloud.
     """
 
     type: Literal["reply_revised"] = "reply_revised"
@@ -128,9 +128,9 @@ class ReplyRevised(Event):
 
 
 class ReplySent(Event):
-    """A reply is decided: `followed` are the ids of the guidelines that it follows, as far as a reviser looks at that.
+    """The reply was chosen. `satisfied` is True if code found no violation in it.
 
-    `satisfied` means that code found no violation in it.
+    `followed` are the ids of the guidelines that it follows; empty if no reviser wrote it.
     """
 
     type: Literal["reply_sent"] = "reply_sent"

@@ -168,9 +168,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         for number, insight in enumerate(self._describe_insights(state, verdicts, pending), start=1):
             insights.append({"id": f"I{number}"} | insight)
         results = state.conversation.current_turn_results
-        # The tools that ran or may run this turn: what they cost, and if they can be undone.
+        # The descriptions of tools that ran or may run this turn may say what they cost, and if they can be undone.
         names = set(get_granted_tools(self.agent, state))
-        names.update(line.call["name"] for line in results if line.call)
+        for line in results:
+            if line.call:
+                names.add(line.call["name"])
         tool_descriptions: list[dict[str, Any]] = []
         for name, tool in self.agent.toolbox.items():
             if name in names:
@@ -183,7 +185,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         return sections
 
     def _describe_overridden(self, state: StateView) -> Iterator[dict[str, Any]]:
-        """Describe the guidelines that the reply would follow, if another one didn't override them."""
+        """Describe the guidelines that matched, but are overridden by another one."""
         matches = state.current_turn_matches
         active = [self.agent.get_guideline(match.guideline) for match in matches if match.active]
         for match in matches:
@@ -195,7 +197,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     def _describe_insights(
         self, state: StateView, verdicts: Sequence[ToolVerdict], pending: Sequence[ToolVerdict]
     ) -> Iterator[dict[str, Any]]:
-        """Describe what is open this turn: arguments, a confirmation question, conditions that aren't known yet."""
+        """Describe what is open in this turn: arguments, the confirmation question, undecided conditions."""
         fields = {"tool", "kind", "argument", "description", "problem"}
         for verdict in select_verdicts(verdicts, "missing", "invalid"):
             yield verdict.model_dump(include=fields, exclude_defaults=True)
@@ -213,12 +215,12 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     def _collect_references(self, state: StateView, sections: Mapping[str, Any]) -> PromptReferences:
         citable_ids = [tool["name"] for tool in sections["tool_descriptions"]]
-        for name in ("active_guidelines", "insights"):
-            citable_ids += [entry["id"] for entry in sections[name]]
+        for entry in sections["active_guidelines"] + sections["insights"]:
+            citable_ids.append(entry["id"])
         return collect_references(self.agent, state.conversation, sections["variables"], citable_ids)
 
     def _choose_reply(self, answer: Answer[Any] | ReasoningError, review: _ReplyReview) -> Revision:
-        """Return the last candidate, or if it must not be sent, the draft or the fallback."""
+        """Return the last candidate; if that must not be sent, the draft or the fallback."""
         turn_id = review.state.turn_id
         fallback = "" if review.pending else self.agent.fallback
         if isinstance(answer, ReasoningError):
@@ -245,7 +247,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         reply = make_reply(self.agent, state, chosen.content, review.pending)
         text = reply.message.text
         followed: tuple[str, ...] = ()
-        # A text that asks something itself is left out: the confirmation question is sent alone.
+        # `make_reply` leaves out a text that asks a question itself above the confirmation question.
         if chosen.content.strip() in text:
             followed = tuple(id for id in active_ids if id in chosen.followed)
         revisions = [candidate for candidate in review.candidates if candidate is not chosen]
@@ -268,7 +270,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
 
 class _ReplyReview:
-    """The review of the candidates for one reply, which it collects."""
+    """Reviews the candidates for one reply, and collects them."""
 
     def __init__(
         self,
@@ -286,11 +288,11 @@ class _ReplyReview:
         self._may_revise = may_revise
 
     def check(self, answer: MessageBlueprint) -> list[Complaint]:
-        """Return the complaints about a candidate that isn't added yet."""
+        """Return the complaints about a new candidate."""
         content = self._get_content(answer)
         complaints = find_violations(answer, content, self.references)
         violation = find_question_violation(content, self.pending)
-        # Complained about in the first candidate only: after that, the confirmation question is sent alone.
+        # Only the first candidate is complained about: after that, the confirmation question is sent alone.
         if violation and self._may_revise and not self.candidates:
             complaints.append(Complaint(type(answer).__name__, "revisions[-1].content", violation))
         return complaints
@@ -312,6 +314,6 @@ class _ReplyReview:
         return bool(find_leaks(content, self.references) or find_question_violation(content, self.pending))
 
     def _get_content(self, answer: MessageBlueprint) -> str:
-        """Return the text of an answer's last revision; an empty one stands for the draft."""
+        """Return the text of an answer's last revision, or the draft if it is empty."""
         content = answer.revisions[-1].content
         return content if content.strip() else self.draft or ""

@@ -86,7 +86,7 @@ def answer_abandoned_calls(
     Returns:
         The update that replaces the whole history; empty if no call is abandoned.
     """
-    turn_start = len(messages) - sum(1 for _ in iterate_back_to_customer(messages))
+    turn_start = len(messages) - len(list(iterate_back_to_customer(messages)))
     missing_results: dict[int, list[BaseMessage]] = {}
     for placed_call in pair_calls(messages):
         call, index = placed_call.call, placed_call.message_index
@@ -113,11 +113,11 @@ def list_ids(lines: Iterable[Line]) -> list[str]:
 
 
 def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
-    """Return how a tool's result ended, by its structure alone.
+    """Classify a tool's result by its structure alone.
 
-    A tool that raised has the status `error`; others report a failure as an object with a filled `error`, or as a
-    list of only such objects. Empty is an empty text, list or object, null, or an object that has an empty list and
-    otherwise only empty values, zeros and flags.
+    It failed if its status is `error`, or if it is an object with a filled `error`, or a list of only such objects. It
+    is empty if it is an empty text, list or object, null, or an object that has an empty list and otherwise only empty
+    values, zeros and flags.
     """
     if isinstance(line.message, ToolMessage) and line.message.status == "error":
         return "failed"
@@ -137,4 +137,5 @@ def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
 def _reports_nothing_found(result: Any) -> bool:
     """Return True for an object such as `{"results": [], "total": 0, "ok": true}`; see `classify_result`."""
     values = result.values() if isinstance(result, dict) else ()
-    return any(value == [] for value in values) and all(value is True or not value for value in values)
+    has_empty_list = [] in values
+    return has_empty_list and all(value is True or not value for value in values)

@@ -46,8 +46,8 @@ class Parallel(Node):
             own model and settings, and all with one `messages_key`.
 
     Raises:
-        InputError: There are no nodes, or they have several values of `messages_key`.
-        ReasoningError: When run: a model gave no answer to something that counts. Otherwise as the nodes do.
+        InputError: There are no nodes, or they differ in `messages_key`.
+        ReasoningError: When run: a question whose answer counts got none. Other errors are those of the nodes.
     """
 
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
@@ -175,7 +175,7 @@ class Parallel(Node):
         # Not by `add_messages`, which gives each message without an id a new one: records name a turn by such an id.
         messages = list(update.get(self.messages_key, ()))
         if messages and isinstance(messages[0], RemoveMessage):
-            del messages[0]  # it stands for the removal of all earlier messages
+            del messages[0]  # it says that the following messages replace all earlier ones
         else:
             messages = view.messages + messages
         return values | update | {self.messages_key: messages}

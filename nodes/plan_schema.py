@@ -100,7 +100,7 @@ class ReActStep(ARQ, ABC):
 def make_pre_act_blueprint(tools: Sequence[ToolSchema], *, with_pending_calls: bool = False) -> type[ARQ]:
     """Return the blueprint of a multi-step plan and one action (Pre-Act 3.1, Appendices D and E), with every tool.
 
-    `with_pending_calls` adds the question which pending calls are still wanted.
+    `with_pending_calls` adds the query about pending calls.
     """
     names = tuple(tool.name for tool in tools)
     tool_type: Any = Literal[names] | None if names else None

@@ -60,8 +60,7 @@ class PlanningContext(DecisionContext[Proposal]):
 class Planner(Strategy):
     """The base of the planners.
 
-    A subclass names its prompt, its worked examples and its blueprint, and defines which parts of an answer go into
-    the plan.
+    A subclass names its prompt and its blueprint, and defines which parts of an answer go into the plan.
     """
 
     module = "planner"
@@ -88,10 +87,10 @@ class Planner(Strategy):
 
     @abstractmethod
     def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """Return the fields of the record `Plan` that this planner fills from an answer; `tool` is called next."""
+        """Return the fields of the record `Plan` that come from an answer; `tool` is called next."""
 
     def review_plan(self, answer: Any, context: PlanningContext, tool: str | None) -> Sequence[Objection]:
-        """Return the objections to an answer besides those to its action; `tool` is called next."""
+        """Return the objections to the plan in an answer; `tool` is called next."""
         return ()
 
     def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
@@ -112,7 +111,7 @@ class Planner(Strategy):
         return sections
 
     def _review(self, answer: Any, context: PlanningContext) -> Proposal:
-        """Return the action that an answer proposes, with the objections of code."""
+        """Return the action that an answer proposes, with code's objections."""
         still_wanted = context.agreement_outcome.select_wanted_calls(answer)
         option, action = read_choice(answer.action)
         if option == FINAL_ANSWER:
@@ -154,13 +153,11 @@ class Planner(Strategy):
         verdicts = context.gate.check(
             tool, arguments, problems, refusal=refusal, doubt="; ".join(doubts.values())
         )
-        path = f"action.{property_name}"
+        objections = explain_refusal(tool, verdicts, f"action.{property_name}", "the final answer")
         expected = str(getattr(action, "expected", ""))
-        return Proposal(
-            call=PlannedCall(tool=tool.name, arguments=verdicts[0].arguments, expected=expected),
-            objections=tuple(explain_refusal(tool, verdicts, path, "the final answer")),
-            verdicts=tuple(verdict.model_copy(update={"rationale": expected}) for verdict in verdicts),
-        )
+        call = PlannedCall(tool=tool.name, arguments=verdicts[0].arguments, expected=expected)
+        verdicts = [verdict.model_copy(update={"rationale": expected}) for verdict in verdicts]
+        return Proposal(call=call, objections=tuple(objections), verdicts=tuple(verdicts))
 
     def _take_action(self, context: PlanningContext, answer: Answer[Any]) -> Update:
         """Return the update that carries out the last proposal.
@@ -224,16 +221,15 @@ class PreActPlanner(Planner):
 
     Writes the plan to `plan`, and its action: a message with one tool call, or the final answer. A new customer
     message starts a new plan. A result that contradicts the plan (a failure, an empty result, another branch)
-    changes it, and the plan says what changed and why. A call that failed is made once more at most in that turn,
-    and a plan that continues as if it had not failed is refused. A refused answer is requested again, within the
-    reasoner's `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
+    changes it, and the plan says what changed and why. A failed call is repeated at most once in the turn, and a plan
+    that continues as if it hadn't failed is refused. A refused answer is asked for again, within the reasoner's
+    `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification. Its tools are gated by its active guidelines, as for `ToolCaller`.
-        max_steps: How many calls one turn may make; after them only the final answer is left.
-        draft: Keep the final answer in the plan, where `MessageReviser` finds it as its draft, in place of sending
-            it as a message.
+        max_steps: How many calls one turn may make before the final answer.
+        draft: Leave the final answer in the plan, as the draft of `MessageReviser`, instead of sending it as a message.
         **settings: `agrees`, `template`, `temperature` (0.05) and the others, as for `ToolCaller`.
 
     Raises:
@@ -244,7 +240,7 @@ class PreActPlanner(Planner):
     make_blueprint = staticmethod(make_pre_act_blueprint)
 
     def review_plan(self, answer: Any, context: PlanningContext, tool: str | None) -> Sequence[Objection]:
-        """Return the objections to a plan; one that continues as if no result had contradicted it is refused."""
+        """Return the objections to a plan; it is refused if it ignores a result that contradicts it."""
         objections = list(_find_step_objections(answer, tool))
         if context.results and not (answer.previous_steps or "").strip():
             reason = "a tool ran for this request: summarize what was done and what it showed"
@@ -264,7 +260,7 @@ class PreActPlanner(Planner):
         return objections
 
     def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """Return the steps still to come, what was done, and what changed."""
+        """Return the remaining steps, what was done, and what changed."""
         changes = context.current_plan.changes if context.current_plan else ()
         if context.current_plan and answer.change is not None:
             change = PlanChange(version=context.version, what=answer.change.what, why=answer.change.why)
@@ -281,7 +277,7 @@ class PreActPlanner(Planner):
 
 
 def _find_step_objections(answer: Any, tool: str | None) -> Iterator[Objection]:
-    """Yield what is wrong with the steps: the first must be the action, and only the last the final answer."""
+    """Yield an objection if the first step isn't the action, or if not exactly the last one is the final answer."""
     first, last = answer.next_steps[0], answer.next_steps[-1]
     if first.tool != tool:
         reason = f"the first step is the action taken now, {tool or FINAL_ANSWER}"
@@ -301,15 +297,16 @@ def _is_unexpected_result(answer: Any, context: PlanningContext) -> bool:
 
 
 def _is_same_plan(answer: Any, context: PlanningContext) -> bool:
-    """Return True if an answer plans what the current plan has after its first step, which was taken."""
+    """Return True if an answer's steps are those of the current plan after its first, which was taken."""
     if context.current_plan is None:
         return False
     remaining = [(step.tool, split_words(step.description)) for step in context.current_plan.steps[1:]]
-    return remaining == [(step.tool, split_words(step.step)) for step in answer.next_steps]
+    planned = [(step.tool, split_words(step.step)) for step in answer.next_steps]
+    return planned == remaining
 
 
 def _classify_observation(answer: Any, context: PlanningContext) -> Any:
-    """Return how the newest result was, by the answer; a failure is known to code."""
+    """Return how the newest result was: failed if code sees a failure, otherwise what the answer says."""
     if not context.results:
         return None
     if context.has_new_failure:
@@ -320,20 +317,21 @@ def _classify_observation(answer: Any, context: PlanningContext) -> Any:
 class ReActPlanner(Planner):
     """Think about the newest message or result and take one action, without a plan: the baseline for Pre-Act.
 
-    It takes the same arguments, raises the same errors and writes the same channels as `PreActPlanner`; its plan is the
-    one step it takes, with the thought as the reason.
+    It takes the same arguments, raises the same errors and writes the same channels as `PreActPlanner`. Its plan is a
+    single step, with the thought as the reason.
     """
 
     prompt_name = "react_planner"
     make_blueprint = staticmethod(make_react_blueprint)
 
     def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
-        """Return the step that is taken, and the thoughts and steps before it, which are ReAct's trace."""
+        """Return the step that is taken, and ReAct's trace: the thoughts and steps before it."""
         trace: list[str] = []
         if context.current_plan:
             if context.current_plan.previous_steps:
                 trace.append(context.current_plan.previous_steps)
-            trace += [f"{step.reason} So: {step.description}." for step in context.current_plan.steps]
+            for step in context.current_plan.steps:
+                trace.append(f"{step.reason} So: {step.description}.")
         description = f"call {tool}" if tool else "give the final answer"
         return {
             "previous_steps": "\n".join(trace) or None,

@@ -34,7 +34,7 @@ _CHARACTER_RUN = re.compile(r"(?=([\u3040-\u9fff\uac00-\ud7a3]{2}|.{4}|^...$))")
 class Preselection:
     """Chooses up to `max_batches` batches by how near their two nearest guidelines are to a search text.
 
-    Two guidelines distinguish a batch about a subject from one that happens to share a word with it.
+    With only one, a batch that happens to share a word with the text would rank like one about its subject.
     """
 
     def __init__(
@@ -44,11 +44,12 @@ class Preselection:
         self._max_batches = max_batches
         texts: list[str] = []
         for batch in batches:
-            texts.extend(f"{guideline.condition_text}. {guideline.action or ''}" for guideline in batch)
+            for guideline in batch:
+                texts.append(f"{guideline.condition_text}. {guideline.action or ''}")
         self._index: _SpellingIndex | _EmbeddingIndex
         if embeddings is None:
             self._index = _SpellingIndex(texts)
-            self._min_score = 0.0  # which means that no run of characters is shared
+            self._min_score = 0.0  # the score of a text that shares no run of characters
         else:
             self._index = _EmbeddingIndex(texts, embeddings)
             self._min_score = -inf

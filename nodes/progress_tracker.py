@@ -103,7 +103,7 @@ def make_progress_record(graph: MilestoneGraph, result: Score, turn: str = "") -
 
 
 def _is_same_progress(progress: Progress, previous: Progress | None) -> bool:
-    """Return whether two records say the same, whenever and by whomever they were written."""
+    """Return True if two records differ at most in the agent and the turn that wrote them."""
     if previous is None:
         return False
     unset = {"agent": "", "specification": "", "message_hash": "", "turn": ""}

@@ -36,12 +36,12 @@ _DOUBTS = {"another_request": "was stated for another request", "inferred": "is 
 
 
 class Objection(NamedTuple):
-    """An objection of code to a model's answer, for which another answer is asked for.
+    """An objection of code to a model's answer, so that the model is asked again.
 
     Args:
         path: The path in the answer.
         reason: What is wrong there, and what to do.
-        is_blocking: True if the answer is never carried out; False if it may be, as the last candidate.
+        is_blocking: True if the answer must not be carried out; False if it may be, as the last candidate.
     """
 
     path: str
@@ -120,7 +120,7 @@ def map_properties(tools: Iterable[ToolSchema], reserved: Collection[str]) -> di
 
 
 def get_property_name(tool: str, reserved: Collection[str]) -> str:
-    """Return the property used for a tool: its name, unless that is reserved or none that a property may have."""
+    """Return the property used for a tool: its name, unless that is reserved or isn't a valid property name."""
     if _can_be_property(tool, reserved):
         is_taken = tool.startswith("tool_") and not _can_be_property(tool.removeprefix("tool_"), reserved)
         if not is_taken:
@@ -139,7 +139,7 @@ def _can_be_property(tool: str, reserved: Collection[str]) -> bool:
 
 
 def parse_call(tool: ToolSchema, call: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
-    """Return a call's arguments, the problems with them, and by argument, why the customer has to confirm its value."""
+    """Return a call's arguments, the problems with them, and why the customer has to confirm some, by argument."""
     arguments, problems = tool.parse(getattr(call, "arguments", None))
     doubts: dict[str, str] = {}
     for argument in tool.arguments:
@@ -159,7 +159,7 @@ def parse_call(tool: ToolSchema, call: Any) -> tuple[dict[str, Any], list[Proble
 
 
 def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolVerdict]:
-    """Return the verdicts on the arguments that an answer asks the customer for, of tools that can be called."""
+    """Return verdicts on the arguments that an answer asks the customer for, if their tools can be called."""
     verdicts: list[ToolVerdict] = []
     for request in requests:
         if request.tool not in gate.granted:
@@ -233,7 +233,7 @@ class Proposal:
         return self.call.tool if self.call else None
 
     def make_complaints(self, blueprint: type[Any]) -> list[Complaint]:
-        """Return the complaints that the model is told before it answers again; the blocking ones come last."""
+        """Return the complaints that the model gets before it answers again; the blocking ones come last."""
         objections = sorted(self.objections, key=lambda objection: objection.is_blocking)
         return [Complaint(blueprint.__name__, objection.path, objection.reason) for objection in objections]
 

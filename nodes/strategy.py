@@ -47,7 +47,7 @@ class Strategy(AgentNode[ARQ]):
     )
     default_temperature = 0.05
     leaves_draft = True
-    """Whether another node sends the reply, as `MessageReviser` does."""
+    """True if another node sends the reply, as `MessageReviser` does."""
 
     def __init__(
         self,
@@ -172,8 +172,8 @@ class Strategy(AgentNode[ARQ]):
     ) -> Update:
         """Return the update with the verdicts on calls, and the messages that follow from them.
 
-        The calls made before in this turn are recorded again. So is what the last reply asked the customer for, unless
-        its tool was called since.
+        The calls made earlier in this turn are recorded again. So are the arguments and confirmations that the last
+        reply asked for, unless their tool was called since.
         """
         distinct: dict[str, ToolVerdict] = {}
         for verdict in verdicts:

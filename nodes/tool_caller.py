@@ -86,8 +86,7 @@ def make_tool_blueprint(
 ) -> type[ARQ]:
     """Return the blueprint that asks about a tool, in a property with its name.
 
-    `with_comparison` adds a comparison with other tools, `with_pending_calls` the question which pending calls are
-    still wanted.
+    `with_comparison` adds a comparison with other tools, `with_pending_calls` the query about pending calls.
     """
     candidate: Any = (_make_candidate(tool, with_comparison), respond(str(CandidateTool.__doc__)))
     fields = {get_property_name(tool.name, _RESERVED_NAMES): candidate}
@@ -118,8 +117,8 @@ def _make_candidate(tool: ToolSchema, with_comparison: bool) -> type[ARQ]:
 class ToolCaller(Strategy):
     """Decide on the tools that the active guidelines grant; write the calls as a message, and `tool_insights`.
 
-    Every candidate tool is asked about in parallel. A call is made if it is called for, no other candidate fits
-    better, and the gate lets it through. The reply asks the customer about what a call lacks.
+    All candidate tools are asked about in parallel. A call is made if it is needed, no other candidate fits better, and
+    the gate accepts it. The reply asks the customer for missing arguments.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -198,14 +197,15 @@ class ToolCaller(Strategy):
     def _choose_tools(self, gate: Gate, agreement_outcome: AgreementOutcome) -> list[ToolSchema]:
         """Return the tools to ask about: those that may be called, and those of pending calls."""
         names = set(gate.granted)
-        names.update(call.tool for call in agreement_outcome.pending.values())
+        for call in agreement_outcome.pending.values():
+            names.add(call.tool)
         tools = [tool for name, tool in self.tools.items() if name in names]
         if not gate.state.is_speculative:
             return tools
-        # Any tool might be granted: those that probably are come first.
+        # Any tool may turn out to be granted. Those that probably will come first.
         likely_names = set(self.agent.always_available)
-        verdicts = gate.state.read_records("tool_insights", ToolVerdict)
-        likely_names.update(verdict.tool for verdict in verdicts)
+        for verdict in gate.state.read_records("tool_insights", ToolVerdict):
+            likely_names.add(verdict.tool)
         tools.sort(key=lambda tool: tool.name not in likely_names)
         return tools[: self.max_speculative_tools]
 
@@ -215,11 +215,12 @@ class ToolCaller(Strategy):
         granted_by = gate.granted.get(tool, ())
         candidates = [tool] if tool in gate.granted else []
         values = {"candidates": candidates, "active": list(granted_by)}
-        pending = agreement_outcome.describe_pending()
+        others = [name for name in self.tools if name in gate.granted and name != tool]
+        pending = [call for call in agreement_outcome.describe_pending() if call["tool"] == tool]
         optional = {
-            "other_candidates": [name for name in self.tools if name in gate.granted and name != tool],
+            "other_candidates": others,
             "staged": list_ids(gate.state.conversation.current_turn_results),
-            "awaiting_confirmation": [call for call in pending if call["tool"] == tool],
+            "awaiting_confirmation": pending,
         }
         sections = self.describe_turn(gate.state, values, optional)
         sections["is_speculative"] = gate.state.is_speculative
@@ -228,7 +229,7 @@ class ToolCaller(Strategy):
 
 
 def _check_candidate(gate: Gate, tool: ToolSchema, candidate: Any) -> list[ToolVerdict]:
-    """Return the verdicts on the calls that were proposed of a tool, or that none was."""
+    """Return the verdicts on the proposed calls of a tool; if there are none, one that says so."""
     calls = candidate.tool_calls_for_candidate_tool
     if not calls:
         reason = getattr(candidate, "subtleties_to_be_aware_of", "")
@@ -261,7 +262,7 @@ def _find_model_refusal(gate: Gate, tool: ToolSchema, call: Any, *, has_problems
     has_better_tool = better_tool in gate.granted and better_tool != tool.name
     if has_better_tool and not call.better_tool_should_run_in_tandem:
         return f"{better_tool} fits better"
-    # A model says that a call should not run if it lacks an argument: the customer is asked for it.
+    # Models also answer False if an argument is missing. The customer is asked for it then.
     if not call.should_run and not has_problems:
         return "the model says that it should not run"
     return None

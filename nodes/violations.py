@@ -1,4 +1,4 @@
-"""The violations that code finds in a reply; they decide if it is revised again, not the model (Appendix C)."""
+"""The violations that code finds in a reply; these, and not the model, decide if it is revised (Appendix C)."""
 
 from __future__ import annotations
 
@@ -70,8 +70,10 @@ def collect_references(
     for variable in variables:
         all_ids.add(variable["id"])
         secret_names.append(variable["name"])
-    tool_names = set(agent.toolbox)
-    tool_names.update(line.call["name"] for line in conversation.lines if line.call)
+    tool_names = dict.fromkeys(agent.toolbox)  # in order, each once
+    for line in conversation.lines:
+        if line.call:
+            tool_names[line.call["name"]] = None
     return PromptReferences(conversation, all_ids, tool_names, secret_names, " ".join(public_texts))
 
 
@@ -79,7 +81,9 @@ def find_violations(answer: Any, content: str, references: PromptReferences) -> 
     """Return what is wrong with an answer's last revision, whose text is `content`."""
     number = len(answer.revisions) - 1
     blueprint = type(answer).__name__
-    problems = [("content", violation) for violation in find_grave_violations(content, references)]
+    problems: list[tuple[str, str]] = []
+    for violation in find_grave_violations(content, references):
+        problems.append(("content", violation))
     if _is_repeated(content, references.conversation):
         problems.append(("content", _REPEATED))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
@@ -160,12 +164,14 @@ def _is_quoted(token: str, references: PromptReferences) -> bool:
     """
     speakers = {"tool"} if token.startswith("G") else {"tool", "customer"}
     texts = [references.public_text]
-    texts += [line.message.text for line in references.conversation.lines if line.speaker in speakers]
+    for line in references.conversation.lines:
+        if line.speaker in speakers:
+            texts.append(line.message.text)
     return any(token in _ID.findall(normalize_text(text)) for text in texts)
 
 
 def _find_failed_checks(revision: Any, references: PromptReferences) -> Iterator[tuple[str, str]]:
-    """Yield the verifying queries whose answers say that the reply must be revised, each with the reason."""
+    """Yield the verification queries that the reply fails, each with the reason."""
     for number, stated in enumerate(revision.factual_information_provided):
         if problem := find_source_problem(stated.source, references):
             yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {problem}"
@@ -183,23 +189,26 @@ def _find_failed_checks(revision: Any, references: PromptReferences) -> Iterator
 
 
 def find_source_problem(source: str | None, references: PromptReferences) -> str | None:
-    """Return what is wrong with a source: it is empty, or cites an id that the prompt doesn't have; or None."""
+    """Return the problem with a source, if it is empty or cites an id that isn't in the prompt; otherwise None."""
     ids = _split_ids(source)
     if not ids:
         return "it has no source in this prompt; leave it out or say that it is not known"
-    known_lines = references.conversation.lines_by_id
-    unknown = [id for id in ids if id not in references.citable_ids and id not in known_lines]
-    return f"there is no {as_json(' '.join(unknown))} in this prompt" if unknown else None
+    unknown_ids: list[str] = []
+    for id in ids:
+        if id not in references.citable_ids and id not in references.conversation.lines_by_id:
+            unknown_ids.append(id)
+    return f"there is no {as_json(' '.join(unknown_ids))} in this prompt" if unknown_ids else None
 
 
 def _find_service_source_problem(source: str | None, references: PromptReferences) -> str | None:
     if problem := find_source_problem(source, references):
         return problem
-    lines = [references.conversation.lines_by_id.get(id) for id in _split_ids(source)]
-    if all(line is not None and line.speaker == "customer" for line in lines):
-        return f"{source}: a customer's message can't offer a service"
-    return None
+    for id in _split_ids(source):
+        line = references.conversation.lines_by_id.get(id)
+        if line is None or line.speaker != "customer":
+            return None
+    return f"{source}: a customer's message can't offer a service"
 
 
 def _split_ids(source: str | None) -> list[str]:
-    return [part for part in re.split(r"[\s,;]+", source or "") if part]
+    return re.findall(r"[^\s,;]+", source or "")

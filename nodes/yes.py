@@ -1,7 +1,7 @@
-"""Decide what a customer's answer to code's question is worth, by the closed lists of phrases in `yes.yaml` alone.
+"""Code's judgement of an answer to a confirmation question, by the closed lists of phrases in `yes.yaml` alone.
 
-`is_yes` accepts an answer that is made of listed phrases. `find_reservation` is for an answer in free words: it says
-why the answer may be less than a yes. It is a veto: without one, a model has to agree, too (`nodes/consent.py`).
+`is_yes` accepts an answer that consists of listed phrases. `find_reservation` is a veto on an answer in free words: it
+returns why the answer may be less than a yes. If it finds nothing, a model has to agree, too (`nodes/consent.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import regex  # type: ignore[import-untyped]
@@ -18,7 +19,7 @@ from langchain_core.messages import BaseMessage
 from arq_graph.reasoning.sections import normalize_text
 
 MAX_WORDS = 20
-"""The most words that an answer may have to count as a yes by the list alone."""
+"""The most words of an answer that counts as a yes by the list alone."""
 
 MAX_FREE_WORDS = 60
 """The most words that an answer in free words may have."""
@@ -41,11 +42,11 @@ Phrase = tuple[str, ...]
 def is_yes(
     answers: Sequence[BaseMessage], tools: Iterable[str] = (), own_phrases: Iterable[str] = ()
 ) -> bool:
-    """Return whether a customer's messages together are a yes by the list.
+    """Return True if a customer's messages together are a yes by the list.
 
-    They are one if they have only text, no question mark, and consist entirely of listed phrases, at least one of which
-    is a yes. "Ok" counts only together with another phrase. Next to a yes, the first word of a tool's name with "it" is
-    allowed, too: "ok, yes, cancel it please". `own_phrases` are further yeses of the designer's.
+    They must have only text, no question mark, and consist entirely of listed phrases, at least one of which is a yes.
+    "Ok" counts only together with another phrase. The first word of a tool's name followed by "it" is allowed, too:
+    "ok, yes, cancel it please". `own_phrases` are the designer's own phrases for a yes.
     """
     text = read_plain_text(answers)
     if text is None or has_question_mark(text):
@@ -72,9 +73,9 @@ def find_reservation(
 ) -> str | None:
     """Return why an answer in free words may be less than a yes to `question`, which is about `call_count` calls.
 
-    None says that nothing speaks against it, not that the customer has agreed: it begins with a yes, or one of its
-    sentences does, it asks nothing, states no value that isn't in the question, and has no listed reservation. Of
-    several calls, it doesn't pick some.
+    None doesn't mean that the customer has agreed, only that code has no objection: the answer or one of its sentences
+    begins with a listed yes, and it has no question mark, no value that isn't in the question, and no listed
+    reservation. If the question is about several calls, the answer has no words that may pick some of them.
     """
     words = _split_words(text)
     if has_question_mark(text):
@@ -82,18 +83,20 @@ def find_reservation(
     if len(words) > MAX_FREE_WORDS:
         return f"it has more than {MAX_FREE_WORDS} words"
     lists = _load_phrases()
-    yes_phrases = {*lists["yes"], *map(_split_phrase, own_phrases)}
-    sentences = [_split_words(sentence) for sentence in _SENTENCE_END.split(normalize_text(text))]
-    if not any(_begins_with(sentence, yes_phrases) for sentence in sentences):
+    yes_phrases = lists["yes"].union(map(_split_phrase, own_phrases))
+    sentences = _SENTENCE_END.split(normalize_text(text))
+    if not any(_begins_with(_split_words(sentence), yes_phrases) for sentence in sentences):
         return "no sentence of it begins with a listed yes"
-    known_words = {word for phrase in (*yes_phrases, *lists["beside"]) for word in phrase}
+    known_words: set[str] = set()
+    for phrase in yes_phrases | lists["beside"]:
+        known_words.update(phrase)
     for word in words:
         is_sign = unicodedata.category(word[0]) in ("Sk", "Sm", "So")
         if is_sign and word not in known_words:
             return f"it has the sign {word!r}"
     if value := _find_new_value(text, question, known_words):
         return f"the question doesn't have its value {value!r}"
-    words = _remove_phrases(words, lists["beside"])  # "grazie mille" is no number
+    words = _remove_phrases(words, lists["beside"])  # "grazie mille" isn't a number
     if amount := _find_phrase(words, lists["amounts"]):
         return f"it has the number {amount!r}"
     if reservation := _find_phrase(words, lists["reservations"] | lists["never"]):
@@ -116,7 +119,7 @@ def read_plain_text(answers: Iterable[BaseMessage]) -> str | None:
 
 
 def has_question_mark(text: str) -> bool:
-    """Return whether a text has a question mark, of any script."""
+    """Return True if a text has a question mark of any script."""
     for character in text:
         name = "" if character.isalnum() else unicodedata.name(character, "")
         if "QUESTION" in name or "INTERROBANG" in name:
@@ -125,9 +128,9 @@ def has_question_mark(text: str) -> bool:
 
 
 def _find_new_value(text: str, question: str, known_words: Iterable[str]) -> str | None:
-    """Return a number, date, id or quoted text of an answer that doesn't stand in the question."""
+    """Return a number, date, id or quoted text of an answer that isn't in the question."""
     plain_text, plain_question = normalize_text(text), normalize_text(question).casefold()
-    question_values = set(map(_strip_value, [*plain_question.split(), *_VALUE.findall(plain_question)]))
+    question_values = set(map(_strip_value, plain_question.split() + _VALUE.findall(plain_question)))
     values = _VALUE.findall(plain_text)
     if not plain_text.isupper():
         for token in plain_text.split():
@@ -145,7 +148,7 @@ def _find_new_value(text: str, question: str, known_words: Iterable[str]) -> str
 
 
 def _strip_value(value: str) -> str:
-    """Return a value without the signs around it, and a decimal number without zeros at its end."""
+    """Return a value without the punctuation around it, and a decimal number without trailing zeros."""
     bare_value = value.strip(_AROUND_VALUES).casefold()
     if _DECIMAL.fullmatch(bare_value):
         bare_value = bare_value.rstrip("0").rstrip(".")
@@ -153,7 +156,7 @@ def _strip_value(value: str) -> str:
 
 
 def _find_phrase(words: Sequence[str], phrases: Iterable[Phrase]) -> str | None:
-    """Return the first of the phrases that stands anywhere in the words."""
+    """Return the first of the phrases that occurs in the words."""
     for phrase in phrases:
         for start in range(len(words) - len(phrase) + 1):
             if tuple(words[start : start + len(phrase)]) == phrase:
@@ -203,7 +206,7 @@ def _load_phrases() -> Mapping[str, frozenset[Phrase]]:
     phrases_by_kind: dict[str, frozenset[Phrase]] = {}
     for kind, phrases in lists.items():
         if isinstance(phrases, dict):  # a list per language
-            phrases = [phrase for language in phrases.values() for phrase in language]
+            phrases = chain.from_iterable(phrases.values())
         phrases_by_kind[kind] = frozenset(map(_split_phrase, phrases))
     return phrases_by_kind
 

@@ -30,7 +30,7 @@ class Listener(Node):
     Resume with `Command(resume="the answer")`.
 
     Raises:
-        InputError: The answer isn't a text, or blank; the interrupt can be answered again.
+        InputError: The answer isn't a text, or is blank; the interrupt can be answered again.
     """
 
     name = "listen"

@@ -155,7 +155,8 @@ class Speaker(Strategy):
         called: set[str] = set()
         for message in find_task_messages(state.messages):
             if isinstance(message, AIMessage):
-                called.update(call["name"] for call in message.tool_calls)
+                for call in message.tool_calls:
+                    called.add(call["name"])
         callable_now = set(get_granted_tools(self.agent, state)).difference(called, forbidden)
         required = {tool: policy for tool, policy in required.items() if tool in callable_now}
         return Gate(self.agent, state, self.tools, ToolRules(forbidden, required))
@@ -195,10 +196,10 @@ class Speaker(Strategy):
             state.emit(Thought(text=move.text))
 
     def _review(self, next_move: Any, context: SpeakingContext) -> ProposedMove:
-        """Return the move that an answer proposes, with the objections of code."""
+        """Return the move that an answer proposes, with code's objections."""
         option, chosen = read_choice(next_move.move)
         still_wanted = context.agreement_outcome.select_wanted_calls(next_move)
-        # A request is whole once something was done for it.
+        # A request that something was done for is no longer half said.
         has_results = bool(context.gate.state.conversation.current_turn_results)
         is_half_request = getattr(next_move, "half_request", False) and not has_results
         if option == THINK:

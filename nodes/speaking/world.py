@@ -29,16 +29,16 @@ History = tuple[tuple[str, str], ...]
 class WorldActor(Node):
     """Take the action that the last message calls for, and write its observation and `world`.
 
-    The record in `world` decides the state of the world. If the world was left in another state (by another thread, or
-    because this is another process), it is reset and the thread's actions are repeated. Put `look` before the first
-    move.
+    The record in `world` says which state the world is in. If the world itself is in another state (another thread has
+    used it, or this is another process), it is reset, and the thread's actions are repeated. Run `look` before the
+    first move.
 
     Args:
         environment: The world.
         agent: The agent whose record it is, if it is one's.
 
     Raises:
-        StateError: When run: repeating the thread's actions shows something else than it did.
+        StateError: When run: repeating the thread's actions gives other observations than before.
     """
 
     name = ACT
@@ -54,11 +54,14 @@ class WorldActor(Node):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
         state = view_state(self.agent, input)
-        calls = [placed_call.call for placed_call in find_unanswered_calls(state.messages)]
-        return self._act(state, [call for call in calls if call["name"] == ACT])
+        calls: list[ToolCall] = []
+        for placed_call in find_unanswered_calls(state.messages):
+            if placed_call.call["name"] == ACT:
+                calls.append(placed_call.call)
+        return self._act(state, calls)
 
     def look(self, state: Any) -> Update:
-        """Write the state of the world before the first move; actions that come with the input aren't taken."""
+        """Write the state of the world before the first move; actions in the input aren't taken."""
         state_view = view_state(self.agent, state)
         update = self._act(state_view, ())
         if refused := answer_abandoned_calls(state_view.messages, (ACT,)):
@@ -72,14 +75,19 @@ class WorldActor(Node):
             history, invalid_count = previous.steps, previous.invalid
         with self._lock:
             self._restore(history)
-            observations = [self._take_action(str(call["args"].get("action", ""))) for call in calls]
-            invalid_count += sum(not observation.valid for observation in observations)
+            observations: list[Observation] = []
+            for call in calls:
+                observation = self._take_action(str(call["args"].get("action", "")))
+                observations.append(observation)
+                if not observation.valid:
+                    invalid_count += 1
             status = self._describe_world(state.turn_id, invalid_count)
         update: Update = {"world": state.replace_records("world", [status])}
         results: list[ToolMessage] = []
         for call, observation in zip(calls, observations, strict=True):
-            status_text: Any = "success" if observation.valid else "error"
-            result = make_tool_message(call, clean(observation.text), status_text)
+            result = make_tool_message(call, clean(observation.text))
+            if observation.valid:
+                result.status = "success"
             results.append(result)
             event = ToolCalled(
                 tool=ACT,
@@ -94,7 +102,7 @@ class WorldActor(Node):
         return update
 
     def _restore(self, history: History) -> None:
-        """Bring the world into the state that these actions lead to."""
+        """Put the world into the state after these actions: reset it and repeat them, if it is in another one."""
         if self._history == history:
             return
         self._history = None
