@@ -19,7 +19,6 @@ It ends with a candidate that has no complaints, with the last candidate, or wit
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -74,6 +73,13 @@ HIDDEN_FROM_USERS: RunnableConfig = {
 """The config that keeps a model call out of LangGraph's `messages` stream, and out of what AG-UI shows a user."""
 
 
+def make_call_config(config: RunnableConfig | None) -> RunnableConfig:
+    """Return the config of the model calls that are made in a run."""
+    call_config = merge_configs(config, HIDDEN_FROM_USERS)
+    call_config.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
+    return call_config
+
+
 @dataclass(frozen=True)
 class AskSettings:
     """The settings of a `Reasoner`, which explains each of them."""
@@ -100,14 +106,17 @@ class AskSettings:
 
 
 class Asking(Generic[B]):
-    """One ask of one question: `steps` leads from the first call to the answer, and `config` is that of its calls."""
+    """One ask of one question: `steps` leads from the first call to the answer, and `config` is that of its calls.
+
+    It is made with the config that `make_call_config` returns for the run.
+    """
 
     def __init__(
         self,
         question: Question[B],
         transports: Sequence[Transport],
         settings: AskSettings,
-        config: RunnableConfig | None,
+        config: RunnableConfig,
     ) -> None:
         self._question = question
         self._settings = settings
@@ -126,9 +135,9 @@ class Asking(Generic[B]):
             "arq_mode": settings.mode,
             "arq_guidelines": list(question.guidelines),
         }
-        run_name = f"{settings.module}:{self._name}"
-        self.config = merge_configs(config, HIDDEN_FROM_USERS, {"metadata": metadata, "run_name": run_name})
-        self.config.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
+        self.config = config.copy()
+        self.config["metadata"] = config["metadata"] | metadata
+        self.config["run_name"] = f"{settings.module}:{self._name}"
 
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
@@ -189,14 +198,13 @@ class Asking(Generic[B]):
 
         None if the endpoint refuses a token limit that was raised.
         """
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", self._blueprint.__name__)[:64]  # what providers allow
         while True:
             session = self._session
             is_streaming = self._question.on_partial is not None and session.transport.endpoint.streams
             call = session.transport.call(
                 self._label,
                 session.prepare_messages(self._prompt, self._schema) + list(retry_messages),
-                partial(session.method.bind, name=name, schema=self._schema),
+                partial(session.transport.bind, session.method, self._blueprint, self._schema),
                 model=session.model,
                 is_settled=session.is_settled,
                 on_partial=self._question.on_partial,

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.models.resolve import BoundModel, ChatModelLike, ModelRunnable, make_chat_model, unwrap_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.asking import Asking, AskSettings
+from arq_graph.reasoning.asking import Asking, AskSettings, make_call_config
 from arq_graph.reasoning.blueprint import ARQ, B, Mode
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.steps import aperform_steps, perform_steps
@@ -196,10 +196,11 @@ def ask_together(
 ) -> list[Answer[Any] | ReasoningError]:
     """Ask the questions of several reasoners at the same time; the result is that of `Reasoner.ask_all`."""
     transports = _make_transports_of_run(assignments, config)
+    call_config = make_call_config(config)
 
     def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         try:
-            asking = Asking(question, transports[reasoner], reasoner.settings, config)
+            asking = Asking(question, transports[reasoner], reasoner.settings, call_config)
             return perform_steps(asking.steps(), lambda request: request.send(asking.config))
         except ReasoningError as error:
             return error
@@ -221,12 +222,13 @@ async def aask_together(
 ) -> list[Answer[Any] | ReasoningError]:
     """Ask the questions of several reasoners at the same time, without blocking."""
     transports = _make_transports_of_run(assignments, config)
+    call_config = make_call_config(config)
     limit = asyncio.Semaphore((config or {}).get("max_concurrency") or len(assignments) or 1)
 
     async def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         async with limit:
             try:
-                asking = Asking(question, transports[reasoner], reasoner.settings, config)
+                asking = Asking(question, transports[reasoner], reasoner.settings, call_config)
                 return await aperform_steps(asking.steps(), lambda request: request.asend(asking.config))
             except ReasoningError as error:
                 return error

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from arq_graph.reasoning.endpoints import (
@@ -40,7 +39,7 @@ class ModelSession:
         self.model = transport.model
         self._raised_limit: dict[str, Any] = {}
         if endpoint.takes_temperature:
-            self.model = _set_temperature(transport.model, temperature)
+            self.model = transport.get_model(temperature)
         self._sends_temperature = self.model is not transport.model
         self.method, *self._other_methods = endpoint.methods
         self.is_settled = not self._other_methods
@@ -128,12 +127,3 @@ class ModelSession:
                 self.model = copy_with(self.model, **self._raised_limit)
                 return True
         return False
-
-
-def _set_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
-    """Return a copy with a temperature, unless the model has one of its own or is known to take none."""
-    has_own = "temperature" in model.model_fields_set and getattr(model, "temperature", None) is not None
-    is_refused = (model.profile or {}).get("temperature") is False
-    if temperature is None or has_own or is_refused:
-        return model
-    return copy_with(model, temperature=temperature)

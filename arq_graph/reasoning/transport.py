@@ -12,21 +12,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import getattr_static
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableBinding, RunnableConfig
 
 from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
 from arq_graph.reasoning.deadlines import CancellationWatch, DeadlineThreads
-from arq_graph.reasoning.endpoints import get_endpoint
+from arq_graph.reasoning.endpoints import Method, Schema, get_endpoint
 from arq_graph.reasoning.failures import classify_failure, list_causes_and_contexts
 from arq_graph.reasoning.http_limits import limit_http_client
 from arq_graph.reasoning.replies import (
@@ -54,7 +56,8 @@ class Request:
 
     Args:
         pause: Seconds to wait before it.
-        model: The model to call, with everything that is bound to it.
+        model: The model to call.
+        arguments: What is bound to it.
         messages: The prompt.
         seconds: What is left of the call's time after the pause.
         threads: Holds sync calls to that time.
@@ -63,6 +66,7 @@ class Request:
 
     pause: float
     model: ModelRunnable
+    arguments: Mapping[str, Any]
     messages: list[BaseMessage]
     seconds: float
     threads: DeadlineThreads
@@ -72,7 +76,8 @@ class Request:
         """Make the request and return its answer."""
         time.sleep(self.pause)
         if self.on_partial is None:
-            message = self.threads.run(partial(self.model.invoke, self.messages, config), self.seconds)
+            invoke = partial(self.model.invoke, self.messages, config, **self.arguments)
+            message = self.threads.run(invoke, self.seconds)
             require_limited_length(message)
             return message
         answer = PartialAnswer(self.on_partial)
@@ -82,7 +87,8 @@ class Request:
             answer.close()  # a thread that was abandoned reports nothing more, and ends with the next chunk
 
     def _stream(self, answer: PartialAnswer, config: RunnableConfig) -> AIMessage:
-        with closing(self.model.stream(self.messages, config)) as chunks:  # type: ignore[type-var]
+        stream = self.model.stream(self.messages, config, **self.arguments)
+        with closing(stream) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
                 answer.add(chunk)
         return answer.join_chunks()
@@ -93,18 +99,22 @@ class Request:
         async with asyncio.timeout(self.seconds):
             watch = CancellationWatch()
             if self.on_partial is None:
-                message = await self.model.ainvoke(self.messages, config)
+                message = await self.model.ainvoke(self.messages, config, **self.arguments)
                 watch.check()
                 require_limited_length(message)
                 return message
             answer = PartialAnswer(self.on_partial)
-            async with aclosing(self.model.astream(self.messages, config)) as chunks:  # type: ignore[type-var]
+            stream = self.model.astream(self.messages, config, **self.arguments)
+            async with aclosing(stream) as chunks:  # type: ignore[type-var]
                 async for chunk in chunks:
                     watch.check()
                     answer.add(chunk)
             watch.check()
             return answer.join_chunks()
 
+
+Binding: TypeAlias = tuple[ModelRunnable, Mapping[str, Any]]
+"""A model, and the arguments with which it is called."""
 
 T = TypeVar("T")
 Requests = Generator[Request, Any, T]
@@ -131,12 +141,31 @@ class Transport:
         self._backoff = backoff
         model = copy_with(bound_model.model, disable_streaming=True, streaming=False)
         self.model = _limit_requests(model, timeout, limits_responses=True)
+        self._models_by_temperature: dict[float | None, BaseChatModel] = {None: self.model}
+        self._bindings = _Bindings()
+
+    def get_model(self, temperature: float | None) -> BaseChatModel:
+        """Return the model with a temperature, unless it has one of its own or is known to take none."""
+        if temperature not in self._models_by_temperature:
+            self._models_by_temperature[temperature] = _set_temperature(self.model, temperature)
+        return self._models_by_temperature[temperature]
+
+    def bind(self, method: Method, blueprint: type, schema: Schema, model: BaseChatModel) -> Binding:
+        """Return a model, and the arguments with which it is called to answer a blueprint by a method."""
+
+        def make() -> Binding:
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", blueprint.__name__)[:64]  # what providers allow
+            return _unbind(self._bound_model.rebind(method.bind(model, name=name, schema=schema)))
+
+        if all(model is not stored for stored in self._models_by_temperature.values()):
+            return make()
+        return self._bindings.get(blueprint, (id(model), method.name, id(schema)), make)
 
     def call(
         self,
         label: str,
         messages: Sequence[BaseMessage],
-        bind: Callable[[BaseChatModel], ModelRunnable],
+        bind: Callable[[BaseChatModel], Binding],
         *,
         model: BaseChatModel | None = None,
         is_settled: bool = True,
@@ -171,9 +200,15 @@ class Transport:
             try:
                 # The first try has the model as it is, so that LangChain's cache recognizes the same call.
                 limited_model = model if tries == 1 else _limit_requests(model, seconds_left)
-                runnable = self._bound_model.rebind(bind(limited_model))
+                runnable, arguments = bind(limited_model)
                 answer: AIMessage = yield Request(
-                    pause, runnable, list(messages), seconds_left, self.endpoint.threads, on_partial
+                    pause,
+                    runnable,
+                    arguments,
+                    list(messages),
+                    seconds_left,
+                    self.endpoint.threads,
+                    on_partial,
                 )
             except Exception as error:
                 for cause in list_causes_and_contexts(error):
@@ -201,6 +236,39 @@ class Transport:
         if getattr(self._bound_model.model, "stream_usage", None) is None:
             settings["stream_usage"] = True  # many endpoints count the tokens of a streamed answer only then
         return copy_with(model, **settings)
+
+
+class _Bindings:
+    """Models with their arguments, made once for each blueprint, and forgotten with it."""
+
+    def __init__(self) -> None:
+        self._by_blueprint: WeakKeyDictionary[type, dict[Hashable, Binding]] = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[type[_Bindings], tuple[()]]:
+        return type(self), ()  # another process makes its own
+
+    def get(self, blueprint: type, key: Hashable, make: Callable[[], Binding]) -> Binding:
+        bindings = self._by_blueprint.setdefault(blueprint, {})
+        if key not in bindings:
+            bindings[key] = make()
+        return bindings[key]
+
+
+def _unbind(runnable: ModelRunnable) -> Binding:
+    """Return a runnable without the bindings around it that hold nothing but arguments, and these."""
+    arguments: dict[str, Any] = {}
+    while type(runnable) is RunnableBinding and not (runnable.config or runnable.config_factories):
+        arguments = {**runnable.kwargs, **arguments}
+        runnable = runnable.bound
+    return runnable, arguments
+
+
+def _set_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
+    has_own = "temperature" in model.model_fields_set and getattr(model, "temperature", None) is not None
+    is_refused = (model.profile or {}).get("temperature") is False
+    if temperature is None or has_own or is_refused:
+        return model
+    return copy_with(model, temperature=temperature)
 
 
 def _limit_requests(model: BaseChatModel, seconds: float, *, limits_responses: bool = False) -> BaseChatModel:
