@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -20,44 +21,76 @@ MAX_ABANDONED = 64
 """Calls of one endpoint that may still run after their time was up."""
 
 
-class DeadlineThreads:
-    """Runs the sync calls of an endpoint, each in a daemon thread that is abandoned when its time is up.
+class TimedCall(Generic[T]):
+    """A call in a daemon thread of its own. Nothing can stop it, but it can be abandoned.
 
-    Nothing can stop a thread that waits for bytes. It ends when the server ends the answer, or pauses for longer than
-    the client waits. Until then it counts, so that only so many can be open.
+    Args:
+        function: What is called.
+        pause: Seconds to wait before it.
+        seconds: Seconds that it may take after the pause.
+        on_end: Called in the thread when the call has ended.
+    """
+
+    def __init__(
+        self, function: Callable[[], T], *, pause: float, seconds: float, on_end: Callable[[], None]
+    ) -> None:
+        self.deadline = time.monotonic() + pause + seconds
+        self._seconds = seconds
+        self._function = function
+        self._pause = pause
+        self._on_end = on_end
+        self._future: Future[T] = Future()
+        self._is_abandoned = False
+        self.thread = threading.Thread(
+            target=copy_context().run, args=(self._run,), name="arq_graph-call", daemon=True
+        )
+        self.thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the function has returned or raised an error."""
+        return self._future.done()
+
+    def get_result(self) -> T:
+        """Return what the function returned, or raise its error; TimeoutError if it hasn't ended."""
+        if not self.has_ended:
+            raise TimeoutError(f"the answer was not complete after {self._seconds:.3g} s")
+        return self._future.result()
+
+    def abandon(self) -> None:
+        """Wait for it no longer; if it pauses, its function isn't called any more."""
+        self._is_abandoned = True
+
+    def _run(self) -> None:
+        if self._pause:
+            time.sleep(self._pause)
+            if self._is_abandoned:
+                return
+        try:
+            self._future.set_result(self._function())
+        except BaseException as error:
+            self._future.set_exception(error)
+        self._on_end()
+
+
+class DeadlineThreads:
+    """The threads of an endpoint's sync calls, with a bound on those that were abandoned when their time was up.
+
+    A thread that waits for bytes ends when the server ends the answer, or pauses for longer than the client waits.
+    Until then it counts, so that only so many can be open.
     """
 
     def __init__(self) -> None:
         self._abandoned: list[threading.Thread] = []
 
-    def run(self, function: Callable[[], T], seconds: float) -> T:
-        """Call a function and return what it returns.
+    def start(
+        self, function: Callable[[], T], *, pause: float, seconds: float, on_end: Callable[[], None]
+    ) -> TimedCall[T]:
+        """Start a call; the arguments are those of `TimedCall`.
 
         Raises:
-            TimeoutError: It takes longer than so many seconds, or too many earlier calls haven't ended.
+            TimeoutError: Too many earlier calls haven't ended.
         """
-        self._require_room()
-        future: Future[T] = Future()
-
-        def work() -> None:
-            try:
-                future.set_result(function())
-            except BaseException as error:
-                future.set_exception(error)
-
-        thread = threading.Thread(target=copy_context().run, args=(work,), name="arq_graph-call", daemon=True)
-        thread.start()
-        try:
-            with suppress(TimeoutError):
-                future.exception(seconds)
-        finally:  # also after Ctrl-C
-            if not future.done():
-                self._abandoned.append(thread)
-        if not future.done():
-            raise TimeoutError(f"the answer was not complete after {seconds:.3g} s")
-        return future.result()
-
-    def _require_room(self) -> None:
         for thread in self._abandoned.copy():
             if not thread.is_alive():
                 with suppress(ValueError):  # another thread was faster
@@ -67,6 +100,13 @@ class DeadlineThreads:
                 f"{len(self._abandoned)} earlier calls were still being answered when their time was up, and have not"
                 " ended yet"
             )
+        return TimedCall(function, pause=pause, seconds=seconds, on_end=on_end)
+
+    def abandon(self, call: TimedCall[Any]) -> None:
+        """Wait no longer for a call."""
+        call.abandon()
+        if not call.has_ended:
+            self._abandoned.append(call.thread)
 
 
 class CancellationWatch:

@@ -6,20 +6,21 @@ import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ContextThreadPoolExecutor
 
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.models.resolve import BoundModel, ChatModelLike, ModelRunnable, make_chat_model, unwrap_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings, make_call_config
 from arq_graph.reasoning.blueprint import ARQ, B, Mode
+from arq_graph.reasoning.call_loop import CallLoop
 from arq_graph.reasoning.derived import ResponseOnly
-from arq_graph.reasoning.steps import aperform_steps, perform_steps
-from arq_graph.reasoning.transport import Transport
+from arq_graph.reasoning.steps import aperform_steps
+from arq_graph.reasoning.transport import Requests, Transport
 
 _MAX_THREADS = 64
 
@@ -172,7 +173,7 @@ class Reasoner:
     def ask_all(
         self, questions: Sequence[Question[Any]], *, config: RunnableConfig | None = None
     ) -> list[Answer[Any] | ReasoningError]:
-        """Ask several blueprints at the same time, each in a thread.
+        """Ask several blueprints at the same time; each call is made in a thread of its own.
 
         Args:
             questions: What to ask.
@@ -198,23 +199,14 @@ def ask_together(
     transports = _make_transports_of_run(assignments, config)
     call_config = make_call_config(config)
 
-    def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
-        try:
-            asking = Asking(question, transports[reasoner], reasoner.settings, call_config)
-            return perform_steps(asking.steps(), lambda request: request.send(asking.config))
-        except ReasoningError as error:
-            return error
+    def begin_ask(
+        reasoner: Reasoner, question: Question[Any]
+    ) -> tuple[Requests[Answer[Any]], RunnableConfig]:
+        asking = Asking(question, transports[reasoner], reasoner.settings, call_config)
+        return asking.steps(), asking.config
 
-    if len(assignments) <= 1:
-        return [ask(reasoner, question) for reasoner, question in assignments]
     limit = (config or {}).get("max_concurrency") or _MAX_THREADS
-    pool = ContextThreadPoolExecutor(min(limit, len(assignments)), thread_name_prefix="arq_graph-ask")
-    try:
-        futures = [pool.submit(ask, reasoner, question) for reasoner, question in assignments]
-        return [future.result() for future in futures]
-    finally:
-        # After Ctrl-C nobody waits for requests that are still under way.
-        pool.shutdown(wait=False, cancel_futures=True)
+    return CallLoop([partial(begin_ask, *assignment) for assignment in assignments], limit).run()
 
 
 async def aask_together(

@@ -27,7 +27,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
 from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
-from arq_graph.reasoning.deadlines import CancellationWatch, DeadlineThreads
+from arq_graph.reasoning.deadlines import CancellationWatch, DeadlineThreads, TimedCall
 from arq_graph.reasoning.endpoints import Method, Schema, get_endpoint
 from arq_graph.reasoning.failures import classify_failure, list_causes_and_contexts
 from arq_graph.reasoning.http_limits import limit_http_client
@@ -72,21 +72,19 @@ class Request:
     threads: DeadlineThreads
     on_partial: OnPartial | None = None
 
-    def send(self, config: RunnableConfig) -> AIMessage:
-        """Make the request and return its answer."""
-        time.sleep(self.pause)
-        if self.on_partial is None:
-            invoke = partial(self.model.invoke, self.messages, config, **self.arguments)
-            message = self.threads.run(invoke, self.seconds)
+    def start(self, config: RunnableConfig, on_end: Callable[[], None]) -> OpenRequest:
+        """Make the request in another thread, which calls `on_end` when it has ended."""
+        answer = None if self.on_partial is None else PartialAnswer(self.on_partial)
+        call = self.threads.start(
+            partial(self._send, answer, config), pause=self.pause, seconds=self.seconds, on_end=on_end
+        )
+        return OpenRequest(call, self.threads, answer)
+
+    def _send(self, answer: PartialAnswer | None, config: RunnableConfig) -> AIMessage:
+        if answer is None:
+            message = self.model.invoke(self.messages, config, **self.arguments)
             require_limited_length(message)
             return message
-        answer = PartialAnswer(self.on_partial)
-        try:
-            return self.threads.run(partial(self._stream, answer, config), self.seconds)
-        finally:
-            answer.close()  # a thread that was abandoned reports nothing more, and ends with the next chunk
-
-    def _stream(self, answer: PartialAnswer, config: RunnableConfig) -> AIMessage:
         stream = self.model.stream(self.messages, config, **self.arguments)
         with closing(stream) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
@@ -111,6 +109,21 @@ class Request:
                     answer.add(chunk)
             watch.check()
             return answer.join_chunks()
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """A request that was made in another thread."""
+
+    call: TimedCall[AIMessage]
+    _threads: DeadlineThreads
+    _answer: PartialAnswer | None
+
+    def close(self) -> None:
+        """Wait for the answer no longer: a thread that is left reports nothing more, and ends with the next chunk."""
+        self._threads.abandon(self.call)
+        if self._answer:
+            self._answer.close()
 
 
 Binding: TypeAlias = tuple[ModelRunnable, Mapping[str, Any]]

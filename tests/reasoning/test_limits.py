@@ -53,6 +53,24 @@ def test_a_fallback_answers_for_a_model_whose_answer_never_ends(runs):
     assert answer.value.model_dump() == GOOD
 
 
+def test_an_answer_that_comes_when_its_time_is_up_does_not_end_the_call_after_it():
+    is_given_up = threading.Event()
+    late_threads = []
+
+    def answer_late(call):
+        late_threads.append(threading.current_thread())
+        is_given_up.wait()
+        return GOOD
+
+    def answer_after_the_late_one(call):
+        is_given_up.set()
+        late_threads[0].join()
+        return GOOD | {"rationale": "the fallback's"}
+
+    answer = ask(script_model(answer_late), timeout=0.1, fallbacks=[script_model(answer_after_the_late_one)])
+    assert answer.value.rationale == "the fallback's"
+
+
 def test_a_streamed_answer_without_an_end_is_reported_until_its_time_is_up(runs):
     partials = []
     with Endpoint(lambda request: endless(WORDS)) as endpoint:
