@@ -27,8 +27,9 @@ class IndexedGraph:
     """The milestones of a graph that has Start and End, as arrays in the graph's order. Cost O(E log V).
 
     A milestone is known by its number, which is its index in every array. Distances are whole numbers of `unit`:
-    exact, whatever the weights, so that progress never falls by a rounding and is 1 only at End. `depths` is
-    need(x | {Start}). `end_needs_nothing` is true if End follows from Start alone.
+    exact, whatever the weights, so that progress never falls by a rounding and is 1 only at End. `lengths` are those of
+    what has to be done, `optional_lengths` those of what may be skipped; the one is 0 where the other isn't. `depths`
+    is need(x | {Start}). `end_needs_nothing` is true if End follows from Start alone.
     """
 
     def __init__(self, graph: MilestoneGraph) -> None:
@@ -44,7 +45,14 @@ class IndexedGraph:
         # 0.1 is a tenth, not the binary number next to it.
         fractions = [Fraction(str(milestone.length)) for milestone in graph.milestones]
         self.unit = reduce(lcm, [fraction.denominator for fraction in fractions])
-        self.lengths = [int(fraction * self.unit) for fraction in fractions]
+        self.lengths: list[int] = []
+        self.optional_lengths: dict[int, int] = {}
+        for number, fraction in enumerate(fractions):
+            length = int(fraction * self.unit)
+            if graph.milestones[number].optional:
+                self.optional_lengths[number] = length
+                length = 0
+            self.lengths.append(length)
         self.depths = compute_needs(self, {self.start})
         self.end_needs_nothing = find_reach_events(self, {}, 0)[self.end] < NEVER
 
@@ -72,8 +80,6 @@ def find_reach_events(
     holds_from |= dict.fromkeys(always_observed, 1)
 
     def find_event(number: int, satisfied_at: Whole) -> Whole:
-        if graph.is_derived[number]:
-            return satisfied_at
         if number in holds_from:
             event = max(holds_from[number], satisfied_at + 1)
             return event if event <= last_event else NEVER
@@ -81,24 +87,58 @@ def find_reach_events(
         position = bisect_right(events, satisfied_at)
         return events[position] if position < len(events) else NEVER
 
+    def find_passing_event(number: int, satisfied_at: Whole) -> Whole:
+        passes_at_once = graph.is_derived[number] or number in graph.optional_lengths
+        return satisfied_at if passes_at_once else find_event(number, satisfied_at)
+
+    reach_events = _solve_least_fixpoint(graph, [graph.start], find_passing_event)
+    for number in graph.optional_lengths:
+        reach_events[number] = find_event(number, reach_events[number])
+    return reach_events
+
+
+def find_passing_events(graph: IndexedGraph, reached: Mapping[int, Whole]) -> list[Whole]:
+    """Return the event from which each milestone lets its dependents be reached, `NEVER` for those that don't.
+
+    It is the event that reached it, and for an optional one the event that satisfied its dependencies.
+    Cost O(E log V).
+    """
+
+    def find_event(number: int, satisfied_at: Whole) -> Whole:
+        return satisfied_at if number in graph.optional_lengths else reached.get(number, NEVER)
+
     return _solve_least_fixpoint(graph, [graph.start], find_event)
 
 
-def compute_needs(graph: IndexedGraph, reached: Collection[int]) -> list[Whole]:
-    """Return need(x | R) of each milestone: the distance still to go to reach it, once those in R are reached.
+def compute_needs(
+    graph: IndexedGraph, reached: Collection[int], not_skipped: Collection[int] = ()
+) -> list[Whole]:
+    """Return need(x | R) of each milestone: the distance still to go to pass it, once those in R are reached.
 
-    0 where x is in R. Otherwise length(x), 0 for joins and the weight for all others, plus the smallest need of
-    its dependencies; or, where all are required, plus the largest need among those not in R and 1 for each
-    further one not in R. The least fixpoint; `NEVER` where there is none (a cycle cannot reach itself).
-    Cost O(E log V).
+    0 where x is in R. Otherwise length(x), 0 for joins and optional ones and the weight for all others, plus the
+    smallest need of its dependencies; or, where all are required, plus the largest need among those that are missing
+    and 1 for each further one. Missing are those not in R, except optional ones of need 0. The least fixpoint; `NEVER`
+    where there is none (a cycle cannot reach itself). Cost O(E log V).
+
+    Args:
+        graph: The milestones.
+        reached: The set R.
+        not_skipped: Optional milestones whose length is their weight.
     """
     lengths, requires_all, dependencies = graph.lengths, graph.requires_all, graph.dependencies
+    if not_skipped:
+        lengths = lengths.copy()
+        for number in not_skipped:
+            lengths[number] = graph.optional_lengths[number]
+    passed = set(reached)
 
     def compute_need(number: int, need_of_dependency: Whole) -> Whole:
         need = lengths[number] + need_of_dependency
         if requires_all[number]:
-            missing = set(dependencies[number]).difference(reached)
+            missing = set(dependencies[number]).difference(passed)
             need += max(len(missing) - 1, 0) * graph.unit
+        if need == 0 and number in graph.optional_lengths:
+            passed.add(number)
         return need
 
     return _solve_least_fixpoint(graph, reached, compute_need)
@@ -106,6 +146,8 @@ def compute_needs(graph: IndexedGraph, reached: Collection[int]) -> list[Whole]:
 
 def is_avoidable(graph: IndexedGraph, number: int) -> bool:
     """Return whether some road to End doesn't lead over this milestone. Cost O(E log V)."""
+    if number in graph.optional_lengths:
+        return True
 
     def block(other: int, distance: Whole) -> Whole:
         return NEVER if other == number else distance
@@ -175,10 +217,15 @@ def _compute_costs(
     length = graph.lengths[number]
     if not graph.requires_all[number]:
         return [length] * len(dependencies)
-    missing_needs = sorted(needs[dependency] for dependency in dependencies if dependency not in reached)
+    missing = set(dependencies).difference(reached)
+    if graph.optional_lengths:
+        missing.difference_update(
+            [other for other in missing & graph.optional_lengths.keys() if needs[other] == 0]
+        )
+    missing_needs = sorted(needs[dependency] for dependency in missing)
     costs: list[Whole] = []
     for dependency in dependencies:
-        is_missing = dependency not in reached
+        is_missing = dependency in missing
         others = len(missing_needs) - is_missing
         cost: Whole = length
         if others > 0:
@@ -195,8 +242,11 @@ def compute_progress(graph: IndexedGraph, reached: Collection[int]) -> tuple[flo
         return 1.0, graph.end
     needs = compute_needs(graph, reached)
     left = compute_left(graph, reached, needs)
+    depths = graph.depths
+    if not_skipped := graph.optional_lengths.keys() & reached:
+        depths = compute_needs(graph, {graph.start}, not_skipped)
     best_rate, best_number = 0.0, graph.start
-    for number, depth in enumerate(graph.depths):
+    for number, depth in enumerate(depths):
         is_finite = depth < NEVER and left[number] < NEVER
         if is_finite and needs[number] < depth:
             rate = (depth - needs[number]) / (depth + left[number])

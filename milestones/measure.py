@@ -17,6 +17,7 @@ from arq_graph.milestones.fixpoints import (
     IndexedGraph,
     compute_needs,
     compute_progress,
+    find_passing_events,
     find_reach_events,
     is_avoidable,
 )
@@ -30,10 +31,10 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
 
     Start is reached at event 0. A milestone is reached at the first event at which it was observed and which
     is strictly later than the one that satisfied its dependencies: the earliest of them for alternatives, the
-    latest where all are required. Joins and End take that event itself. One event may serve several
-    independent milestones. The least fixpoint, so a cycle cannot reach itself. Pre-Act 4.3: "achieved
-    successfully in the correct sequence". `optimistic`: what is undecided is observed at every event.
-    Cost O(E log V + observations).
+    latest where all are required. Joins and End take that event itself, and what depends on an optional milestone may
+    follow it. One event may serve several independent milestones. The least fixpoint, so a cycle cannot reach itself.
+    Pre-Act 4.3: "achieved successfully in the correct sequence". `optimistic`: what is undecided is observed at every
+    event. Cost O(E log V + observations).
     """
     indexed = require_measurable(graph)
     observed = {indexed.numbers[name]: events for name, events in observations.events.items()}
@@ -78,9 +79,11 @@ def compute_progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> fl
 
         (depth(x) - need(x | R)) / (depth(x) + left(x | R))
 
-    where need(x | R) is what has still to be done to reach x once the milestones in R are reached
-    (`fixpoints.compute_needs`), depth(x) is the same from Start alone, and left(x | R) is the way on from x to End
-    (`fixpoints.compute_left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
+    where need(x | R) is what has still to be done to pass x once the milestones in R are reached
+    (`fixpoints.compute_needs`), depth(x) is the same from Start alone, but with the weights of the optional milestones
+    in R, and left(x | R) is the way on from x to End (`fixpoints.compute_left`); 0 if no x has finite terms. As R
+    grows, no depth falls and no need or left grows, so with what is covered, depth - need, the share covered grows.
+    It depends on R alone, never falls as R grows, and is 1 only
     where End is reached. Pre-Act 4.3: "the ratio of the distance covered to the total distance from start to
     end". None as for `is_goal_completed`. Cost O(E log V).
     """
@@ -119,23 +122,37 @@ def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[
 def find_satisfying_dependencies(
     graph: MilestoneGraph, reached: Mapping[str, int]
 ) -> dict[str, tuple[str, ...]]:
-    """Return, for each reached milestone, the dependencies that let it be reached: the edges that were travelled.
+    """Return, for each reached or skipped milestone, the dependencies that let it be: the edges that were travelled.
 
-    The earliest reached of alternatives (of several at one event, the first listed); all where all are
-    required. Cost O(V + E).
+    The earliest passed of alternatives (of several at one event, the first listed); all where all are
+    required. Cost O(V + E), and O(E log V) if some are optional.
     """
+    passed = find_passed(graph, reached)
     satisfying: dict[str, tuple[str, ...]] = {}
-    for name in reached:
+    for name in passed:
         dependencies = tuple(graph.pred[name])
         if graph.get_milestone(name).requires == "any":
-            reached_dependencies = filter(reached.__contains__, dependencies)
-            dependencies = tuple(sorted(reached_dependencies, key=reached.__getitem__)[:1])
+            passed_dependencies = filter(passed.__contains__, dependencies)
+            dependencies = tuple(sorted(passed_dependencies, key=passed.__getitem__)[:1])
         satisfying[name] = dependencies
     return satisfying
 
 
+def find_passed(graph: MilestoneGraph, reached: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the milestones that let their dependents be reached, with the event from which they do.
+
+    They are the reached ones, and the optional ones that may be skipped.
+    """
+    indexed = graph.compute_once(IndexedGraph)
+    if not indexed.optional_lengths:
+        return reached
+    reach_events = {indexed.numbers[name]: event for name, event in reached.items()}
+    events = find_passing_events(indexed, reach_events)
+    return {name: int(event) for name, event in zip(indexed.names, events, strict=True) if event < NEVER}
+
+
 def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
-    """Return a copy of the graph in which End also requires the milestone `goal`.
+    """Return a copy of the graph in which End also requires the milestone `goal`, which is then not optional.
 
     If every road to End leads over the milestone anyway, return the graph itself.
 
@@ -151,7 +168,11 @@ def with_goal(graph: MilestoneGraph, goal: str) -> MilestoneGraph:
         name="End Of Some Road", type="Aggregator", requires=end.requires, dependencies=end.dependencies
     )
     both = {"requires": "all", "dependencies": (any_road.name, goal)}
-    milestones = [milestone for milestone in graph.milestones if milestone is not end]
+    required_goal = graph.get_milestone(goal).model_copy(update={"optional": False})
+    milestones = []
+    for milestone in graph.milestones:
+        if milestone is not end:
+            milestones.append(required_goal if milestone.name == goal else milestone)
     milestones += [any_road, end.model_copy(update=both)]
     copy = MilestoneGraph(
         milestones,

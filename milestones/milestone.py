@@ -191,6 +191,8 @@ class Milestone(Entry):
         arguments: For an FC, constraints on the call's arguments, by name.
         check: For an NFC, how code observes it; None: only a judge can decide it.
         holds: For an NFC, a state: once observed, it stays observed.
+        optional: It may be skipped: what depends on it may follow once its own dependencies are reached. Where it is
+            reached it counts as progress.
     """
 
     name: Text
@@ -200,6 +202,7 @@ class Milestone(Entry):
     arguments: Arguments = Field({})
     check: Check | None = None
     holds: bool = False
+    optional: bool = False
     requires: Literal["any", "all"] = Field(
         default_factory=lambda fields: "all" if fields.get("type") == "Aggregator" else "any"
     )
@@ -211,6 +214,8 @@ class Milestone(Entry):
         for key, type in _TYPE_OF_KEY.items():
             if self.type != type and getattr(self, key):
                 raise ValueError(f"`{key}` is a key of an {type}, and {self.name!r} is an {self.type}")
+        if self.optional and self.is_derived:
+            raise ValueError(f"`optional` is a key of what is observed, and {self.name!r} never is")
         return self
 
     @property

@@ -20,6 +20,7 @@ from arq_graph.milestones.judge import (
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
 from arq_graph.milestones.measure import (
     compute_progress_rate,
+    find_passed,
     find_path_taken,
     is_goal_completed,
     reach,
@@ -78,16 +79,17 @@ class Score:
     def frontier(self) -> tuple[str, ...]:
         """The milestones that could be reached next, in the graph's order. Cost O(V + E).
 
-        One reached dependency is enough, unless the milestone requires all of them.
+        One reached dependency is enough, unless the milestone requires all of them; optional ones may be skipped.
         """
+        passed = find_passed(self._graph, self.reached)
         frontier = []
         for milestone in self._graph.milestones:
             if milestone.name in self.reached:
                 continue
             dependencies = self._graph.pred[milestone.name]
-            reached_count = sum(name in self.reached for name in dependencies)
+            passed_count = sum(name in passed for name in dependencies)
             needed_count = len(dependencies) if milestone.requires == "all" else 1
-            if reached_count >= needed_count:
+            if passed_count >= needed_count:
                 frontier.append(milestone.name)
         return tuple(frontier)
 

@@ -116,6 +116,9 @@ def _summarize(graph: MilestoneGraph) -> str:
     counts = f"{len(graph.milestones)} milestones: {kinds['FC']} FC, {kinds['NFC']} NFC"
     if kinds["Aggregator"]:
         counts += f", {format_count(kinds['Aggregator'], 'join')}"
+    optional_count = sum(milestone.optional for milestone in graph.milestones)
+    if optional_count:
+        counts += f" ({optional_count} optional)"
     judged_count = sum(milestone.is_decided_by_judge for milestone in graph.milestones)
     parts = [counts, f"{judged_count} decided by a judge"]
     if graph.forbidden:
@@ -153,6 +156,8 @@ def _draw_mermaid(graph: MilestoneGraph) -> str:
 
 def _draw_node(milestone: Milestone) -> str:
     text = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
+    if milestone.optional:
+        text += ", optional"
     # Mermaid writes a character by its number: #34; is a quote. A list's "1." or "-" would start a list.
     label = _SPECIAL.sub(lambda match: f"#{ord(match[0])};", " ".join(text.split())[:_LABEL_LIMIT])
     opening, closing = _BRACKETS[milestone.type]

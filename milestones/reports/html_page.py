@@ -35,7 +35,7 @@ MAX_CHARACTERS = 4_000
 """The number of characters shown of each text of a conversation."""
 
 _SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
-_MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", "weight"}
+_MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", "weight", "optional"}
 _OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds"}
 
 # Characters that could end a script element or begin another, and line ends that older JavaScript refuses in a text.

@@ -25,8 +25,10 @@ class Definition:
     def requires_all(self, name: str) -> bool:
         return self.milestones[name].requires == "all"
 
-    def get_step(self, name: str) -> Fraction:
+    def get_step(self, name: str, counted: Iterable[str] = ()) -> Fraction:
         is_step = name != "Start" and self.milestones[name].type != "Aggregator"
+        if self.milestones[name].optional and name not in counted:
+            is_step = False
         return Fraction(str(self.milestones[name].weight)) if is_step else Fraction(0)
 
     def reach(
@@ -39,44 +41,54 @@ class Definition:
                 events[name] = set(range(min(events[name]), length + 1))
         events |= {name: set(range(1, length + 1)) for name in always}
         times = {"Start": 0}
+        passed = {"Start": 0}
         for event in range(length + 1):
-            while reached := self._reach_at(event, events, times):
-                times |= reached
+            while self._reach_at(event, events, times, passed):
+                pass
         return times
 
     def _reach_at(
-        self, event: int, events: Mapping[str, set[int]], times: Mapping[str, int]
-    ) -> dict[str, int]:
-        """Return the milestones that become reached at an event, with the number at which they are."""
-        reached = {}
+        self, event: int, events: Mapping[str, set[int]], times: dict[str, int], passed: dict[str, int]
+    ) -> bool:
+        """Add the milestones that become reached or passed at an event; return whether there are any."""
+        before = len(times) + len(passed)
         for name, dependencies in self.dependencies.items():
-            reached_at = [times[dependency] for dependency in dependencies if dependency in times]
-            is_missing = len(reached_at) < len(dependencies) if self.requires_all(name) else not reached_at
+            passed_at = [passed[dependency] for dependency in dependencies if dependency in passed]
+            is_missing = len(passed_at) < len(dependencies) if self.requires_all(name) else not passed_at
             if name in times or is_missing or not dependencies:
                 continue
-            satisfied = max(reached_at) if self.requires_all(name) else min(reached_at)
+            satisfied = max(passed_at) if self.requires_all(name) else min(passed_at)
             if name == "End" or self.milestones[name].type == "Aggregator":
-                reached[name] = satisfied
-            elif event in events.get(name, ()) and event > satisfied:
-                reached[name] = event
-        return reached
+                times[name] = passed[name] = satisfied
+                continue
+            if self.milestones[name].optional:
+                passed[name] = satisfied
+            if event in events.get(name, ()) and event > satisfied:
+                times[name] = event
+                passed.setdefault(name, event)
+        return len(times) + len(passed) > before
 
-    def need(self, reached: Iterable[str]) -> dict[str, Fraction]:
+    def need(self, reached: Iterable[str], counted: Iterable[str] = ()) -> dict[str, Fraction]:
         done = set(reached)
 
         def apply_rule(name: str, need: Mapping[str, Fraction]) -> Fraction:
-            return need[name] if name in done else self._apply_need(name, need, done)
+            return need[name] if name in done else self._apply_need(name, need, done, counted)
 
         start = {name: Fraction(0) if name in done else INFINITE for name in self.dependencies}
         return _find_least_fixpoint(start, apply_rule)
 
-    def _apply_need(self, name: str, need: Mapping[str, Fraction], done: set[str]) -> Fraction:
-        dependencies = self.dependencies[name]
+    def _apply_need(
+        self, name: str, need: Mapping[str, Fraction], done: set[str], counted: Iterable[str] = ()
+    ) -> Fraction:
+        dependencies, step = self.dependencies[name], self.get_step(name, counted)
         if not self.requires_all(name):
-            nearest = min((need[dependency] for dependency in dependencies), default=INFINITE)
-            return self.get_step(name) + nearest
-        missing = [need[dependency] for dependency in dependencies if dependency not in done]
-        return self.get_step(name) + (max(missing) + len(missing) - 1 if missing else 0)
+            return step + min((need[dependency] for dependency in dependencies), default=INFINITE)
+        missing = []
+        for dependency in dependencies:
+            is_skipped = self.milestones[dependency].optional and need[dependency] == 0
+            if dependency not in done and not is_skipped:
+                missing.append(need[dependency])
+        return step + (max(missing) + len(missing) - 1 if missing else 0)
 
     def left(self, reached: Iterable[str]) -> dict[str, Fraction]:
         done = set(reached)
@@ -100,7 +112,7 @@ class Definition:
         done = set(reached) | {"Start"}
         if "End" in done:
             return Fraction(1)
-        depth, need, left = self.need({"Start"}), self.need(done), self.left(done)
+        depth, need, left = self.need({"Start"}, done), self.need(done), self.left(done)
         rates = [Fraction(0)]
         for name in self.dependencies:
             if max(depth[name], need[name], left[name]) < INFINITE / 2:

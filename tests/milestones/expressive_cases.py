@@ -35,7 +35,9 @@ def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
     for number, milestone in enumerate(calls):
         if chance.random() < 0.5:
             milestone["arguments"] = {"id": _make_reference(chance, calls[:number])}
-    for milestone in data["milestones"]:
+    for milestone in data["milestones"][1:-1]:
+        if milestone["type"] != "Aggregator":
+            milestone["optional"] = chance.random() < 0.3
         if "check" in milestone and chance.random() < 0.5:
             milestone["check"] |= {"said_by": "tool", "tool": chance.choice(TOOLS)}
     data["forbidden"] = [_make_rule(chance, data["milestones"], calls) for _ in range(chance.randint(0, 3))]

@@ -107,7 +107,7 @@ function describeMilestone(graph) {
   const isEnd = milestone.name === "End";
   return [
     el("div", { class: "bar" }, el("h2", {}, bdi(milestone.name)), button({ class: "plain", onclick: () => navigate({ n: null }) }, "Close")),
-    el("p", { class: "quiet" }, milestone.name === "Start" ? "start of the graph" : kind, milestone.weight === 1 ? "" : ` · weight ${milestone.weight}`),
+    el("p", { class: "quiet" }, milestone.name === "Start" ? "start of the graph" : kind, milestone.weight === 1 ? "" : ` · weight ${milestone.weight}`, milestone.optional ? " · optional" : ""),
     milestone.description ? prose(milestone.description, "said") : null,
     el("p", {}, el("b", {}, `${formatPercent(graph.conversations ? milestone.reached / graph.conversations : null)}`), ` reached it: ${reachedText(milestone, graph.conversations)}`),
     meter(graph.conversations ? milestone.reached / graph.conversations : null),
