@@ -22,6 +22,7 @@ from .apps.settings import ReAct as ReAct
 from .apps.settings import ReSpAct as ReSpAct
 from .apps.settings import Revising as Revising
 from .apps.settings import StrategySettings as StrategySettings
+from .apps.settings import Summarizing as Summarizing
 from .apps.settings import ToolCalling as ToolCalling
 from .models.offline.model import OfflineChatModel as OfflineChatModel
 from .models.scripted import ScriptedChatModel as ScriptedChatModel

@@ -27,11 +27,12 @@ from arq_graph.agent.state import AgentState
 from arq_graph.apps.agents import models_by_step
 from arq_graph.apps.graph import collect_channels
 from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
-from arq_graph.apps.settings import Matching, Revising
+from arq_graph.apps.settings import Matching, Revising, Summarizing
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+from arq_graph.nodes.history_summarizer import HistorySummarizer
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.tool_node import ToolCallGuard
 from arq_graph.reasoning.asking import HIDDEN_FROM_USERS
@@ -77,8 +78,8 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
 
     Args:
         model: The model that matches and revises: a chat model, a model string such as `openai:gpt-4o`, a `Reasoner`,
-            or one of these for each of `matcher` and `message`. The agent's own model, which decides and writes, is
-            that of `create_agent`.
+            or one of these for each of `matcher` and `message`, and if it is another than that of `message`, for
+            `summary`. The agent's own model, which decides and writes, is that of `create_agent`.
         agent: The specification.
         matching: How guidelines are matched: `Matching(batch_size=3)`.
         revising: How what the model writes is revised until it follows the rules: `Revising(extra_revisions=2)`. None:
@@ -87,6 +88,7 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         history_tokens: How long the history may be that the matcher and the reviser are shown; see
             `create_guided_agent`. Your agent's own model is shown all messages.
+        summary: How a longer one is summarised; see there.
 
     Raises:
         InputError: `agent` isn't an `Agent`, `model` lacks a step, or a setting is out of its range.
@@ -106,6 +108,7 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         agrees: Agrees | None = None,
         mode: Mode | None = None,
         history_tokens: int = 16_000,
+        summary: Summarizing | None = Summarizing(),
     ) -> None:
         super().__init__(agent)
         models = models_by_step(model, ("matcher", "message"))
@@ -116,6 +119,9 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         self._reviser: MessageReviser | None = None
         if revising is not None:
             self._reviser = revising.make_node(models["message"], agent, draft_key=DRAFT_CHANNEL, **shared)
+        self._summarizer: HistorySummarizer | None = None
+        if summary is not None:
+            self._summarizer = summary.make_node(models["summary"], agent, **shared)
         self._model_call = ModelCall(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = CallApprover(agent)
         self.tools = []
@@ -158,6 +164,14 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
     async def aafter_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same: nothing in it blocks."""
         return self.after_model(state, runtime)
+
+    def after_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Summarise the beginning of the conversation if it has become too long."""
+        return self._summarizer.invoke(state) if self._summarizer else None
+
+    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Summarise it without blocking."""
+        return await self._summarizer.ainvoke(state) if self._summarizer else None
 
 
 def _ask_model(

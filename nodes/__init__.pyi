@@ -5,6 +5,7 @@ from .approval import CallApprover as CallApprover
 from .blueprint_node import BlueprintNode as BlueprintNode
 from .grants import get_active_guidelines as get_active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
+from .history_summarizer import HistorySummarizer as HistorySummarizer
 from .judgement_schema import ConditionJudgement as ConditionJudgement
 from .judgement_schema import Judgement as Judgement
 from .message_reviser import MessageReviser as MessageReviser

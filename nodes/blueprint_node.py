@@ -77,7 +77,8 @@ class BlueprintNode(Node, Generic[B]):
         temperature: Sampling temperature, for models that take one and have none set.
         timeout: Seconds that one model call may take, its retries included; 60 unless a `Reasoner` says otherwise.
         max_attempts: Number of invalid answers after which the step fails; 3 unless a `Reasoner` says otherwise.
-        history_tokens: A history longer than this is cut to half of it in the prompt.
+        history_tokens: How long the history in the prompt may be, in tokens, about 4 characters each. A longer one is
+            cut to half of it, unless a `HistorySummarizer` has summarised its beginning.
         messages_key: Channel of the messages.
 
     Raises:
@@ -147,7 +148,7 @@ class BlueprintNode(Node, Generic[B]):
         """The channels that this node reads or writes besides the messages, with their types."""
         channels: dict[str, Any] = dict.fromkeys(self._write, Any)
         channels.update(self._reads)
-        channels.update(get_channel_types(*self.agent_state_channels))
+        channels.update(get_channel_types(*self.agent_state_channels, "summaries"))
         return channels
 
     @cached_property
@@ -237,7 +238,12 @@ class BlueprintNode(Node, Generic[B]):
             )
 
     def build_prompt(
-        self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
+        self,
+        conversation: Conversation,
+        values: Mapping[str, Any],
+        *,
+        head: str | None = None,
+        shown: Sequence[int] | None = None,
     ) -> list[BaseMessage]:
         """Return the messages to send: the head, then the conversation and the template's tail in blocks.
 
@@ -245,18 +251,21 @@ class BlueprintNode(Node, Generic[B]):
             conversation: The conversation as numbered lines.
             values: Variables of the tail; `variables` among them get a section of their own before the conversation.
             head: The rendered system message; None: the node's own.
+            shown: The indices of the lines to show; None: those that the conversation shows.
 
         Raises:
             PromptError: The tail cannot be rendered with these values.
         """
         opening = "<conversation>\n"
+        if conversation.summary:
+            opening = f"{conversation.summary.text}\n{opening}"
         if variables := values.get("variables"):
             opening = f"{section(variables, 'variables')}\n{opening}"
         closing = "\n</conversation>"
         if tail := self.template.render("tail", {"conversation": conversation, **values}):
             closing = f"{closing}\n{tail}"
         content: list[str | dict[str, Any]] = [{"type": "text", "text": opening}]
-        content.extend(conversation.blocks)
+        content.extend(conversation.blocks if shown is None else conversation.render(shown))
         content.append({"type": "text", "text": closing})
         if head is None:
             head = self.head

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
@@ -16,11 +16,21 @@ from langgraph.config import get_stream_writer
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AgentState, GuidelineMatch, Move, Plan, Record, ToolVerdict, VerdictKind
+from arq_graph.agent.state import (
+    AgentState,
+    GuidelineMatch,
+    HistorySummary,
+    Move,
+    Plan,
+    Record,
+    ToolVerdict,
+    VerdictKind,
+)
 from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
 from arq_graph.nodes.messages import iterate_back_to_customer, make_agent_message, read_note
 from arq_graph.nodes.run_cache import RunCache, get_run_cache
+from arq_graph.nodes.shown_summary import find_current_summary, show_summary
 from arq_graph.reasoning.conversation import Conversation
 
 R = TypeVar("R", bound=Record)
@@ -106,9 +116,26 @@ class StateView:
 
     @cached_property
     def conversation(self) -> Conversation:
-        """The thread's messages as numbered lines."""
+        """The thread's messages as numbered lines, the first of them summarised if the history is long."""
+        if self.summary is None:
+            return self._whole_conversation
+        shown_summary = show_summary(self.summary, self._whole_conversation)
+        return replace(self._whole_conversation, summary=shown_summary)
+
+    @cached_property
+    def _whole_conversation(self) -> Conversation:
         history = self._run_cache.number(self.messages)
         return Conversation(history, self.history_tokens, self.shows_images)
+
+    @cached_property
+    def summary(self) -> HistorySummary | None:
+        """The agent's summary of the thread's first lines, or any agent's for a node that belongs to none.
+
+        None if there is none, or if the history doesn't begin with these lines any more.
+        """
+        rows = [row for row in self._rows("summaries") if self.agent in ("", row["agent"])]
+        summaries = _parse_records("summaries", HistorySummary, rows[-1:])
+        return find_current_summary(summaries, self._whole_conversation)
 
     @cached_property
     def _run_cache(self) -> RunCache:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, ToolVerdict
+from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, SummaryPoint, ToolVerdict
 
 
 class Event(BaseModel):
@@ -137,6 +137,18 @@ class ReplySent(Event):
     content: str
     followed: tuple[str, ...] = ()
     satisfied: bool = True
+
+
+class HistorySummarized(Event):
+    """The beginning of a long conversation was summarised in `points`, up to the line `up_to`.
+
+    If it couldn't be, `failure` says why, the points are empty, and the next turn tries again.
+    """
+
+    type: Literal["history_summarized"] = "history_summarized"
+    up_to: str
+    points: tuple[SummaryPoint, ...] = ()
+    failure: str = ""
 
 
 class ProgressMade(Event):

@@ -87,9 +87,10 @@ def brain(
     moves: Any = None,
     wants: Callable[[], bool] = lambda: False,
     consent: Any = None,
+    summary: Any = (),
 ) -> ScriptedChatModel:
     """Make a model that answers as a `Brain` does."""
-    return ScriptedChatModel(Brain(judge, call, reply, moves, wants, consent))
+    return ScriptedChatModel(Brain(judge, call, reply, moves, wants, consent, summary))
 
 
 class Brain:
@@ -105,6 +106,7 @@ class Brain:
         moves: A list of moves, one for each decision of any strategy, or a function of the `Prompt` that returns one.
             The last one is repeated.
         wants: Returns whether the customer still wants the calls that wait for a yes.
+        summary: The points of a summary.
         consent: Whether it takes an answer in free words for a yes: True, or the fields that differ from a plain no.
     """
 
@@ -116,6 +118,7 @@ class Brain:
         moves: Sequence[Any] | Callable[[Prompt], Any] | None = None,
         wants: Callable[[], bool] = lambda: False,
         consent: Any = None,
+        summary: Any = (),
     ) -> None:
         self.judge = {} if judge is None else judge  # not a copy: a test may change it in between
         self.call = call or {}
@@ -123,6 +126,7 @@ class Brain:
         self.moves = moves
         self.wants = wants
         self.consent = consent
+        self.summary = summary
         self.reply_count = 0
         self.move_count = 0
 
@@ -140,6 +144,10 @@ class Brain:
             self._propose_calls(prompt, answer)
         elif prompt.module == "message":
             self._write_reply(prompt, answer)
+        elif prompt.module == "summary":
+            answer["points"] = list(evaluate(self.summary, prompt))
+            if "says_only_what_its_sources_say" in answer:
+                answer["says_only_what_its_sources_say"] = True
         else:
             self._make_move(prompt, answer)
         return answer

@@ -188,6 +188,28 @@ class Plan(Record):
     faults: tuple[str, ...] = ()
 
 
+class SummaryPoint(RecordPart):
+    """A point of a summary, with the ids of the conversation lines that it rests on."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+class HistorySummary(Record):
+    """The summary of a conversation's first lines, which prompts show in their place.
+
+    It covers the first `line_count` lines, and counts only while their hash is still `history_hash`. Code adds what it
+    keeps word for word: the ids of the `kept_lines`, which prompts show in full, and the `values` that were mentioned
+    (ids, numbers, dates), by the id of a line.
+    """
+
+    line_count: int
+    history_hash: str
+    points: tuple[SummaryPoint, ...]
+    kept_lines: tuple[str, ...] = ()
+    values: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
 class NextMilestone(RecordPart):
     """A milestone that could be reached next, with the tool that reaches it (None for a state or condition)."""
 
@@ -282,5 +304,6 @@ class AgentState(MessagesState, total=False):
     moves: list[Annotated[dict[str, Any], _JsonOf(Move)]]
     progress: list[Annotated[dict[str, Any], _JsonOf(Progress)]]
     revisions: list[Annotated[dict[str, Any], _JsonOf(Revision)]]
+    summaries: list[Annotated[dict[str, Any], _JsonOf(HistorySummary)]]
     world: list[Annotated[dict[str, Any], _JsonOf(WorldStatus)]]
     variables: Annotated[dict[str, Any], _merge_variables]

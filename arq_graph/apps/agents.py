@@ -19,6 +19,7 @@ from arq_graph.apps.settings import (
     Revising,
     StrategyName,
     StrategySettings,
+    Summarizing,
     ToolCalling,
     resolve_strategy,
 )
@@ -57,6 +58,7 @@ def create_guided_agent(
     eager: bool = False,
     stream: bool = False,
     history_tokens: int = 16_000,
+    summary: Summarizing | None = Summarizing(),
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
@@ -66,7 +68,8 @@ def create_guided_agent(
 
     Args:
         model: A chat model, with fallbacks or configurable, too, a model string such as `openai:gpt-4o` (`offline`
-            needs no key), a `Reasoner`, or one of these for each of `matcher`, `strategy` and `message`.
+            needs no key), a `Reasoner`, or one of these for each of `matcher`, `strategy` and `message`, and if it is
+            another than that of `message`, for `summary`.
         agent: The specification.
         strategy: `tools` decides on all granted tools at once, `pre-act` plans, `react` takes a thought and an action
             at a time, `respact` thinks, speaks or acts; or settings: `PreAct(max_steps=4)`, `ReSpAct(policies=…)`.
@@ -81,8 +84,10 @@ def create_guided_agent(
             could be granted while the guidelines are matched, and after tools ran the reply is drafted during the
             re-match, and sent if that changes nothing that the reply's prompt shows.
         stream: Write the reply to `stream_mode="custom"` while it is written, as `ReplyDelta` events.
-        history_tokens: How long the history in a prompt may be, in tokens, about 4 characters each; 100 or more. A
-            longer one is cut to half of it.
+        history_tokens: How long the history in a prompt may be, in tokens, about 4 characters each; 100 or more. If it
+            is longer after a reply, it is condensed to half of that: a summary, and the last turns as they are.
+        summary: How it is summarised: `Summarizing(timeout=20)`. None: the oldest turns are left out of the prompts,
+            and a line says how many messages these are.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
@@ -104,8 +109,9 @@ def create_guided_agent(
     strategy_node = settings.make_node(models["strategy"], agent, reads=channels, draft=True, **shared)
     reviser = revising.make_node(models["message"], agent, **shared)
     tracker = _make_tracker(agent, milestones, judge)
+    summarizer = summary.make_node(models["summary"], agent, **shared) if summary else None
 
-    graph = TurnGraph(agent, options)
+    graph = TurnGraph(agent, options, summarizer)
     graph.add_reply(reviser)
     if not agent.toolbox and isinstance(settings, ToolCalling):
         graph.add_matching(matcher)
@@ -127,6 +133,7 @@ def create_tool_agent(
     strategy: StrategyName | StrategySettings = "react",
     mode: Mode | None = None,
     history_tokens: int = 16_000,
+    summary: Summarizing | None = Summarizing(),
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent of a strategy alone, without guidelines: what it writes is sent as it is.
@@ -135,8 +142,9 @@ def create_tool_agent(
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
         strategy: `pre-act`, `react` or `respact`, or settings: `PreAct(max_steps=4)`, `ReSpAct(environment=…)`.
-        mode: As for `create_guided_agent`, with `history_tokens` and `options`.
+        mode: As for `create_guided_agent`, with `history_tokens`, `summary` and `options`.
         history_tokens: See there.
+        summary: See there.
         **options: See there.
 
     Raises:
@@ -154,10 +162,10 @@ def create_tool_agent(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
     channels = collect_channels(options.get("state_schema", AgentState))
-    strategy_node = settings.make_node(
-        model, agent, mode=mode, reads=channels, draft=False, history_tokens=history_tokens
-    )
-    graph = TurnGraph(agent, options)
+    shared: dict[str, Any] = {"mode": mode, "history_tokens": history_tokens}
+    strategy_node = settings.make_node(model, agent, reads=channels, draft=False, **shared)
+    summarizer = summary.make_node(model, agent, **shared) if summary else None
+    graph = TurnGraph(agent, options, summarizer)
     if isinstance(settings, ReSpAct):
         graph.add_speaker(strategy_node, settings)
     else:
@@ -172,11 +180,18 @@ def create_preact_agent(
     strategy: PreAct = PreAct(),
     mode: Mode | None = None,
     history_tokens: int = 16_000,
+    summary: Summarizing | None = Summarizing(),
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that plans every step, without guidelines: `create_tool_agent` with the strategy `pre-act`."""
     return create_tool_agent(
-        model, agent, strategy=strategy, mode=mode, history_tokens=history_tokens, **options
+        model,
+        agent,
+        strategy=strategy,
+        mode=mode,
+        history_tokens=history_tokens,
+        summary=summary,
+        **options,
     )
 
 
@@ -187,6 +202,7 @@ def create_respact_agent(
     strategy: ReSpAct = ReSpAct(),
     mode: Mode | None = None,
     history_tokens: int = 16_000,
+    summary: Summarizing | None = Summarizing(),
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that thinks, speaks and acts, without guidelines: `create_tool_agent` with `respact`.
@@ -195,25 +211,33 @@ def create_respact_agent(
     messages: resume with `Command(resume="the answer")`.
     """
     return create_tool_agent(
-        model, agent, strategy=strategy, mode=mode, history_tokens=history_tokens, **options
+        model,
+        agent,
+        strategy=strategy,
+        mode=mode,
+        history_tokens=history_tokens,
+        summary=summary,
+        **options,
     )
 
 
 def models_by_step(
     model: ModelLike | Mapping[str, ModelLike], steps: Collection[str]
 ) -> Mapping[str, ModelLike]:
-    """Return the model of each step: the same for all, or those of a mapping.
+    """Return the model of each step and of the summary: the same for all, or those of a mapping.
+
+    If the mapping has none for `summary`, that of `message` is taken.
 
     Raises:
         InputError: The mapping lacks a step, or has another.
     """
     if not isinstance(model, Mapping):
-        return dict.fromkeys(steps, model)
-    if model.keys() != set(steps):
+        return dict.fromkeys({*steps, "summary"}, model)
+    if model.keys() - {"summary"} != set(steps):
         raise InputError(
             f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(steps)}"
         )
-    return model
+    return {"summary": model["message"], **model}
 
 
 def _choose_models(
@@ -223,7 +247,7 @@ def _choose_models(
         return models_by_step(model, _PAPER_MODELS)
     if preset != "paper":
         raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
-    return _PAPER_MODELS
+    return models_by_step(_PAPER_MODELS, _PAPER_MODELS)
 
 
 def _make_tracker(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args, get_type_hints
 
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
@@ -20,6 +20,7 @@ from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
 from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_unstored_questions
+from arq_graph.nodes.history_summarizer import HistorySummarizer
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import guarded_tools, route_calls
@@ -53,11 +54,15 @@ class TurnGraph:
     Args:
         agent: The specification.
         options: What belongs to LangGraph.
+        summarizer: Summarises a history that is too long after the reply; None: nothing does.
     """
 
-    def __init__(self, agent: Agent, options: GraphOptions) -> None:
+    def __init__(
+        self, agent: Agent, options: GraphOptions, summarizer: HistorySummarizer | None = None
+    ) -> None:
         self._agent = agent
         self._options = options
+        self._summarizer = summarizer
         state_schema = options.get("state_schema", AgentState)
         self._builder: StateGraph[Any, Any, Any, Any] = StateGraph(
             state_schema,
@@ -80,7 +85,7 @@ class TurnGraph:
     def add_reply(self, reviser: BlueprintNode[Any]) -> None:
         """End the turn with a revised reply."""
         self._builder.add_node("message", reviser)
-        self._builder.add_edge("message", END)
+        self._add_end("message")
 
     def add_matching(self, matcher: BlueprintNode[Any], next_node: str = "message") -> None:
         """Begin the turn by matching the guidelines."""
@@ -116,7 +121,7 @@ class TurnGraph:
         self._builder.add_conditional_edges("match_and_act", route_calls(self._agent))
         after_draft = "progress" if has_progress else END
         route = route_calls(self._agent, otherwise=after_draft)
-        self._builder.add_conditional_edges("match_and_act_again", route)
+        self._add_end("match_and_act_again", route, after_draft)
         self._add_tools(["match_and_act_again"])
 
     def add_actions(self, matcher: BlueprintNode[Any], name: str, strategy_node: Strategy) -> None:
@@ -133,7 +138,7 @@ class TurnGraph:
         """Take one action at a time, without guidelines; the last words are the reply."""
         self._builder.add_node(name, strategy_node)
         self._builder.add_edge(START, name)
-        self._builder.add_conditional_edges(name, route_calls(self._agent, otherwise=END))
+        self._add_end(name, route_calls(self._agent, otherwise=END))
         self._add_tools([name])
 
     def add_speaker(self, speaker: Strategy, settings: ReSpAct) -> None:
@@ -161,7 +166,7 @@ class TurnGraph:
             self._builder.add_node("listen", Listener())
             self._builder.add_edge("listen", "speak")
             destinations.append("listen")
-        self._builder.add_conditional_edges("speak", route_moves(self._agent, otherwise=END), destinations)
+        self._add_end("speak", route_moves(self._agent, otherwise=END), destinations=destinations)
 
     def add_progress(self, tracker: Node) -> None:
         """Track milestones beside the matching, so that a plan made after both sees them, and after the reply."""
@@ -170,6 +175,34 @@ class TurnGraph:
         if self._agent.toolbox:
             self._builder.add_edge("tools", "progress")
         self._builder.add_edge("message", "progress")
+
+    def _add_end(
+        self,
+        node: str,
+        route: Callable[[Any], Any] | None = None,
+        end: str = END,
+        destinations: Sequence[str] = (),
+    ) -> None:
+        """Add the edges of a node that may end the turn, in which case `route` leads to `end`.
+
+        If the history is too long then, they lead to the summarizer, too.
+        """
+        summarizer = self._summarizer
+        if route is not None:
+            destinations = destinations or get_args(route.__annotations__["return"])
+
+        def route_to_summary(state: Any) -> Any:
+            destination = route(state) if route else end
+            if destination != end or summarizer is None or not summarizer.should_run(state):
+                return destination
+            return "summarize" if end == END else [end, "summarize"]
+
+        names = list(destinations or [end])
+        if summarizer is not None:
+            names.append("summarize")
+            if "summarize" not in self._builder.nodes:
+                self._builder.add_node("summarize", summarizer)
+        self._builder.add_conditional_edges(node, route_to_summary, names)
 
     def _add_tools(self, next_nodes: list[str]) -> None:
         """Add the node that runs calls, and the one that asks an operator about them, if the agent needs them."""

@@ -1,4 +1,4 @@
-"""Settings of an agent's steps: one object for matching, one for revising, and one for each strategy.
+"""Settings of an agent's steps: one object for matching, revising and summarising, and one for each strategy.
 
 The fields of a settings object are parameters of the node that it makes. A further strategy is one file with its node
 (a subclass of `Strategy`) and one class here, whose name goes into `STRATEGIES`.
@@ -100,6 +100,13 @@ class Revising(StepSettings):
     extra_revisions: int = 1
     on_unsatisfied: OnUnsatisfied = "send_last"
     stream: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summarizing(StepSettings):
+    """Settings of the history summarizer, whose usual temperature is 0.1."""
+
+    node_class: ClassVar[str] = "arq_graph.nodes.history_summarizer:HistorySummarizer"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ def turns(
         # The records of a customer's agreement are not in a recorded conversation: each call that needs an agreement
         # would be a question once more.
         spec = Agent.from_yaml(agent).replace(confirm={})
-        subject = create_guided_agent(subject, spec, mode=mode)
+        subject = create_guided_agent(subject, spec, mode=mode, summary=None)
         known_tools = None  # the agent has its own
         name = f"{agent} ({mode}), {model_choice.name}"
         agent_version = f"{fingerprint(agent)}, {mode}"

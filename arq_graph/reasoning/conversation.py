@@ -6,6 +6,7 @@ line that names them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +15,25 @@ from langchain_core.messages import BaseMessage
 from arq_graph.reasoning.endpoints import Block
 from arq_graph.reasoning.history import History, Line, Speaker
 from arq_graph.reasoning.sections import as_json
+from arq_graph.reasoning.values import collect_values
 
 _CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
 _TOKENS_PER_IMAGE = 1_000  # about what providers count for one of ordinary size
+
+
+@dataclass(frozen=True)
+class ShownSummary:
+    """A prompt's section with the summary of a history's first lines.
+
+    Args:
+        text: The section.
+        line_count: How many lines it covers; these are not shown.
+        cited_ids: Those of the covered lines that it names, so that an answer may cite them.
+    """
+
+    text: str
+    line_count: int
+    cited_ids: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -25,13 +42,16 @@ class Conversation:
 
     Args:
         history: The messages, as numbered lines.
-        max_tokens: Over it, the prompt shows only the last turns, up to half as many tokens.
+        max_tokens: If the history is longer where a turn begins, the prompt shows only the last turns before it, up to
+            half as many tokens.
         shows_images: Whether the model takes images.
+        summary: What stands in the place of the first lines, if these are summarised.
     """
 
     history: History
     max_tokens: int = 16_000
     shows_images: bool = True
+    summary: ShownSummary | None = None
 
     @property
     def messages(self) -> tuple[BaseMessage, ...]:
@@ -49,38 +69,77 @@ class Conversation:
         return self.history.render(self.max_tokens, shows_images=self.shows_images)
 
     @cached_property
-    def first_shown(self) -> int:
-        """The index of the first line that the prompt shows; a turn is shown whole or not at all."""
+    def token_counts(self) -> list[int]:
+        """The tokens of each line, counted roughly."""
         counts: list[int] = []
         for line, text in zip(self.lines, self.texts, strict=True):
-            tokens = -(-len(text) // _CHARACTERS_PER_TOKEN)  # rounded up
-            if line.attachments:
-                tokens += _TOKENS_PER_IMAGE * len(self._list_images(line))
-            counts.append(tokens)
-        start = shown_tokens = 0
+            counts.append(_count_tokens(text) + _TOKENS_PER_IMAGE * len(self._list_images(line)))
+        return counts
+
+    @property
+    def token_count(self) -> int:
+        """The tokens of the summary and of all lines after those that it covers."""
+        return self._summary_tokens + sum(self.token_counts[self._covered_count :])
+
+    @cached_property
+    def first_shown(self) -> int:
+        """The index of the first line that the prompt shows; a turn is shown whole or not at all.
+
+        It changes only where a turn begins: a history that is too long by then is cut to half of `max_tokens`.
+        """
+        start, shown_tokens = self._covered_count, self._summary_tokens
         later_turns: list[int] = []
-        for index, line in enumerate(self.lines):
-            shown_tokens += counts[index]
-            if line.speaker == "customer" and index:
+        for index in range(start, len(self.lines)):
+            if self.lines[index].speaker == "customer" and index > start:
                 later_turns.append(index)
-            if shown_tokens > self.max_tokens:
-                while later_turns and shown_tokens > self.max_tokens // 2:
-                    shown_tokens -= sum(counts[start : later_turns[0]])
-                    start = later_turns.pop(0)
+                if shown_tokens > self.max_tokens:
+                    while later_turns and shown_tokens > self.max_tokens // 2:
+                        shown_tokens -= sum(self.token_counts[start : later_turns[0]])
+                        start = later_turns.pop(0)
+            shown_tokens += self.token_counts[index]
         return start
+
+    @property
+    def _covered_count(self) -> int:
+        return self.summary.line_count if self.summary else 0
+
+    @property
+    def _summary_tokens(self) -> int:
+        return _count_tokens(self.summary.text) if self.summary else 0
+
+    @cached_property
+    def _shown_indices(self) -> list[int]:
+        """The indices of the lines that the prompt shows.
+
+        The agent's message that the customer answers is always one of them: it may ask for a yes.
+        """
+        indices = list(range(self.first_shown, len(self.lines)))
+        reply_index = self._find_last("agent", before=self._last_customer_index)
+        if reply_index is not None and reply_index < self.first_shown:
+            indices.insert(0, reply_index)
+        return indices
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The lines that the prompt shows, after a note if earlier ones are left out, and images behind their lines.
+        """The lines that the prompt shows, after a note if earlier ones are neither shown nor summarised."""
+        hidden = self.lines[self._covered_count : self.first_shown]
+        if not hidden:
+            return self.render(self._shown_indices)
+        note = {
+            "note": "the conversation is long: earlier messages are not shown",
+            "not_shown": len(hidden),
+            "up_to": hidden[-1].id,
+            "values_mentioned": collect_values(hidden, self.max_tokens // 4),
+        }
+        return self.render(self._shown_indices, as_json(note))
+
+    def render(self, indices: Iterable[int], text: str = "") -> list[Block]:
+        """Return lines in blocks after a text, with images behind their lines.
 
         A text block ends with a customer's line, up to which earlier calls were made, or where an image follows.
         """
         blocks: list[Block] = []
-        text = ""
-        if self.first_shown:
-            last = self.lines[self.first_shown - 1].id
-            text = as_json({"note": f"everything up to {last} is left out: the conversation is long"})
-        for index in range(self.first_shown, len(self.lines)):
+        for index in indices:
             line = self.lines[index]
             if text or blocks:
                 text += "\n"
@@ -99,8 +158,12 @@ class Conversation:
 
     @cached_property
     def lines_by_id(self) -> dict[str, Line]:
-        """The lines that the prompt shows, by id."""
-        return {line.id: line for line in self.lines[self.first_shown :]}
+        """The lines that the prompt shows or its summary cites, by id."""
+        lines = [self.lines[index] for index in self._shown_indices]
+        if self.summary:
+            covered = self.lines[: self.summary.line_count]
+            lines += [line for line in covered if line.id in self.summary.cited_ids]
+        return {line.id: line for line in lines}
 
     def find_line_id(self, message_id: str | None) -> str | None:
         """Return the line id of a message; None if the prompt doesn't show it."""
@@ -152,3 +215,7 @@ class Conversation:
             if self.lines[index].speaker == speaker:
                 return index
         return None
+
+
+def _count_tokens(text: str) -> int:
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)  # rounded up

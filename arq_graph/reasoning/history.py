@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
+from hashlib import blake2b
 from operator import is_
 from typing import Any, Literal, NamedTuple
 
@@ -76,6 +77,7 @@ class History:
         self._unanswered: UnansweredCalls[ToolCall] = UnansweredCalls()
         self._message_count = self._result_count = self._image_count = 0
         self._texts: dict[tuple[int, bool], tuple[str, ...]] = {}
+        self._hashes: dict[int, str] = {}
         self._read(messages)
 
     def extend(self, messages: Sequence[BaseMessage]) -> History | None:
@@ -91,6 +93,7 @@ class History:
         extended._contents = self._contents.copy()
         extended._unanswered = self._unanswered.copy()
         extended._texts = self._texts.copy()
+        extended._hashes = self._hashes.copy()
         extended._read(messages[count:])
         return extended
 
@@ -108,6 +111,16 @@ class History:
             texts += tuple(_render_line(line, max_length, shows_images) for line in new_lines)
             self._texts[key] = texts
         return texts
+
+    def hash_lines(self, count: int) -> str:
+        """Return a hash of the speakers and words of the first lines, whatever ids their messages have."""
+        if count not in self._hashes:
+            digest = blake2b(digest_size=16)
+            for line in self.lines[:count]:
+                words = f"{line.speaker} {line.message.text}\0"
+                digest.update(words.encode(errors="surrogatepass"))
+            self._hashes[count] = digest.hexdigest()
+        return self._hashes[count]
 
     def _read(self, messages: Sequence[BaseMessage]) -> None:
         lines: list[Line] = []

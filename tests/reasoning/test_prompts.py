@@ -190,10 +190,10 @@ def test_an_attachment_that_cannot_be_shown_is_refused_in_its_turn_and_later_onl
 
 @pytest.mark.parametrize(
     ("content", "budget", "ids"),
-    [("x" * 400, 1000, ["M7", "M8", "M9", "M10"]), ([PNG], 6000, ["M9", "M10"])],
+    [("x" * 400, 1000, ["M7", "M8", "M9", "M10", "M11"]), ([PNG], 6000, ["M9", "M10", "M11"])],
 )
 def test_a_history_over_the_budget_is_cut_to_half_of_it_counting_images(content, budget, ids):
-    talk = [HumanMessage(content) for _ in range(10)]
+    talk = [HumanMessage(content) for _ in range(11)]
     assert get_ids(get_lines(talk, history_tokens=budget)) == ids
 
 
@@ -232,19 +232,34 @@ def talks(draw):
 
 @settings(max_examples=8)
 @given(talks())
-def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_the_next(messages):
+def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_a_turn_begins(messages):
     previous: list[dict] = []
     all_ids = get_ids(get_lines(messages))
     for end in range(1, len(messages) + 1):
         shown = get_lines(messages[:end], history_tokens=BUDGET)
+        start = 0
+        if "note" in shown[0]:
+            start = all_ids.index(shown[0]["up_to"]) + 1
+            assert shown[0]["not_shown"] == start
         ids = get_ids(shown)
-        start = all_ids.index(ids[0])
+        if ids[0] not in all_ids[start:]:  # the message that is answered now stays, whatever its turn
+            assert shown[1]["from"] == "agent"
+            assert not any(line.get("from") == "agent" for line in shown[2:-1])
+            ids = ids[1:]
         assert ids == all_ids[start : start + len(ids)]
         last_turn = max(index for index, line in enumerate(shown) if line.get("from") == "customer")
-        assert sum(len(json.dumps(line)) for line in shown[:last_turn] if "id" in line) <= 4 * BUDGET + 400
-        if "note" in shown[0]:
-            assert f"everything up to {all_ids[start - 1]} is left out" in shown[0]["note"]
-            assert shown[1]["from"] == "customer"
-        if previous and get_ids(previous)[0] == ids[0]:
+        earlier = [line for line in shown[:last_turn] if line.get("id") in ids]
+        assert sum(len(json.dumps(line)) for line in earlier) <= 4 * BUDGET + 400
+        if start:
+            assert shown[len(shown) - len(ids)]["from"] == "customer"
+        if previous and not isinstance(messages[end - 1], HumanMessage):
             assert shown[: len(previous)] == previous
         previous = shown
+
+
+def test_what_is_not_shown_is_counted_and_its_values_are_told():
+    talk = [HumanMessage("My order is ORD-77, for 2 (ann@x.org)."), AIMessage("It costs €19.90.")]
+    talk += [HumanMessage("x" * 400) for _ in range(11)]
+    note = get_lines(talk, history_tokens=1000)[0]
+    assert (note["not_shown"], note["up_to"]) == (7, "M7")
+    assert note["values_mentioned"] == {"M1": ["ORD-77", "ann@x.org"], "M2": ["€19.90"]}

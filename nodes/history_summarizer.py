@@ -1,0 +1,274 @@
+"""History summary: condensing the beginning of a conversation that has become too long for a prompt."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import HistorySummary, SummaryPoint
+from arq_graph.errors import ReasoningError, describe_error
+from arq_graph.nodes.agent_node import AgentNode, NodeSettings
+from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
+from arq_graph.nodes.channels import StateView
+from arq_graph.nodes.confirmation import QUESTION_ID, has_no_checkpointer
+from arq_graph.nodes.events import HistorySummarized
+from arq_graph.nodes.messages import read_note
+from arq_graph.nodes.shown_summary import show_summary
+from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
+from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.reasoner import ModelLike
+from arq_graph.reasoning.sections import as_json
+from arq_graph.reasoning.values import collect_values, find_values
+
+MAX_CALLS = 4
+"""How many summaries one turn may ask for; more than one only if a long history comes all at once."""
+
+_SIGNS_AROUND = re.compile(r"^\W+|\W+$")
+
+
+class Point(ARQ, defer_build=True):
+    """One thing to remember."""
+
+    text: str = respond("In one sentence, with every name, id, number and date exactly as given.")
+    sources: list[str] = respond("The ids of the messages and results that say it, M… and T….")
+
+
+class Summary(ARQ):
+    """Condense the beginning of the conversation into points."""
+
+    earlier_points: str | None = reinstate(
+        "What <summary> holds that still counts, and what of it has changed. Null: there is none."
+    )
+    about_the_customer: str = query(
+        "What did the customer tell of themselves, their wishes and their limits?"
+    )
+    requests_and_outcomes: str = query("What did they ask for, and what came of each request?")
+    promises_and_open_matters: str = query("What did the agent promise or refuse, and what is still open?")
+    points: list[Point] = respond("What a later reply may need; the most likely first.")
+    says_only_what_its_sources_say: bool = verify(
+        "Does every point say no more than its sources?", must_be=True
+    )
+    is_anything_needed_missing: bool = verify(
+        "Is anything missing that a later reply may well need?", must_be=False
+    )
+
+
+class HistorySummarizer(AgentNode[Summary]):
+    """Summarise the beginning of a conversation once it is longer than `history_tokens`; write `summaries`.
+
+    It belongs after the reply. A conversation that isn't too long asks no model. Otherwise the summary and the last
+    turns, which stay as they are, together take half of `history_tokens`. Every prompt of the agent then shows the
+    summary, which stays the same until the conversation is too long again. The messages of the thread stay, too.
+
+    A point whose sources don't exist, or with a value that no message has, is asked for again once, and then left out.
+    If no summary comes, a warning and the event `HistorySummarized` say why, and the next turn tries again.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        agent: The specification.
+        **settings: `template`, `temperature` (0.1), `history_tokens` and the others of `BlueprintNode`.
+
+    Raises:
+        InputError: A setting is out of its range.
+    """
+
+    module = "summary"
+    prompt_name = "history_summarizer"
+    default_temperature = 0.1
+
+    def __init__(self, model: ModelLike, agent: Agent, **settings: Unpack[NodeSettings]) -> None:
+        super().__init__(model, agent, Summary, **settings)
+        self.head = self.render_head()
+
+    @staticmethod
+    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
+        """Return the blueprint of a worked example, which doesn't depend on tools."""
+        return Summary
+
+    def should_run(self, state: Any) -> bool:
+        """Return whether a state's history is too long, or its summary is of another history."""
+        return self._is_due(self.view_state(state))
+
+    def _is_due(self, state: StateView) -> bool:
+        is_outdated = state.summary is None and bool(state.read_records("summaries", HistorySummary))
+        return is_outdated or state.conversation.token_count > self._history_tokens
+
+    def steps(self, state: StateView) -> NodeSteps:
+        """Summarise what the prompts will no longer show."""
+        if not self._is_due(state):
+            return {}
+        if has_no_checkpointer():
+            _warn_of_lost_summary(self.agent)
+        conversation, summary = state.conversation, state.summary
+        kept_from = _find_last_turns(conversation, self._history_tokens // 4)
+        for _ in range(MAX_CALLS):
+            start = summary.line_count if summary else 0
+            if start >= kept_from:
+                break
+            end = _find_end(conversation, start, kept_from, 2 * self._history_tokens)
+            review = _SummaryReview(conversation, summary, end, max_characters=self._history_tokens // 2)
+            now = {"up_to": conversation.lines[end - 1].id, "max_characters": review.max_characters}
+            prompt = self.build_prompt(
+                conversation, {"now": now, "has_summary": summary is not None}, shown=range(start, end)
+            )
+            question = Question(Summary, prompt, review.check, max_candidates=2)
+            # Not by `ask_questions`, which raises an error: without a summary, the turn still succeeds.
+            (answer,) = yield QuestionBatch([question])
+            failure = _find_failure(answer, review)
+            if failure:
+                _warn_of_failure(self.agent, failure)
+                state.emit(HistorySummarized(up_to=now["up_to"], failure=failure))
+                break
+            points = review.select_points(answer.value)
+            state.emit(HistorySummarized(up_to=now["up_to"], points=tuple(points)))
+            summary = self._make_summary(state, points, end)
+            conversation = replace(conversation, summary=show_summary(summary, conversation))
+        records = [summary] if summary else []
+        return {"summaries": state.replace_records("summaries", records)}
+
+    def _make_summary(self, state: StateView, points: Sequence[SummaryPoint], end: int) -> HistorySummary:
+        conversation = state.conversation
+        covered = conversation.lines[:end]
+        cited_ids: set[str] = set()
+        for point in points:
+            cited_ids.update(point.sources)
+        max_characters = self._history_tokens // 4
+        values = collect_values(covered, max_characters)
+        return HistorySummary(
+            turn=state.turn_id,
+            line_count=end,
+            history_hash=conversation.history.hash_lines(end),
+            points=tuple(points),
+            kept_lines=tuple(_choose_kept_lines(conversation, end, cited_ids, max_characters)),
+            values={id: tuple(found) for id, found in values.items()},
+        )
+
+
+class _SummaryReview:
+    """The review of answers that summarise a conversation up to the line `end`."""
+
+    def __init__(
+        self, conversation: Conversation, previous: HistorySummary | None, end: int, *, max_characters: int
+    ) -> None:
+        self.max_characters = max_characters
+        self._had_points = bool(previous and previous.points)
+        self._citable_ids = {line.id for line in conversation.lines[:end]}
+        self._text = "\n".join(conversation.texts[:end]).casefold()
+
+    def check(self, answer: Summary) -> list[Complaint]:
+        """Return the complaints about an answer."""
+        complaints: list[Complaint] = []
+        characters = 0
+        for number, point in enumerate(answer.points):
+            characters += len(point.text)
+            if problem := self._find_problem(point):
+                complaints.append(Complaint("Summary", f"points[{number}]", problem))
+        if characters > self.max_characters:
+            problem = f"the points have {characters} characters, but at most {self.max_characters} are shown"
+            complaints.append(Complaint("Summary", "points", problem))
+        if not answer.points and self._had_points:
+            complaints.append(Complaint("Summary", "points", "nothing is left of <summary>"))
+        return complaints
+
+    def select_points(self, answer: Summary) -> list[SummaryPoint]:
+        """Return the points without a problem, as many as there is room for."""
+        points: list[SummaryPoint] = []
+        characters = 0
+        for point in answer.points:
+            characters += len(point.text)
+            if characters > self.max_characters:
+                break
+            if not self._find_problem(point):
+                points.append(SummaryPoint(text=point.text, sources=tuple(point.sources)))
+        return points
+
+    def _find_problem(self, point: Point) -> str | None:
+        unknown_ids = [id for id in point.sources if id not in self._citable_ids]
+        if unknown_ids or not point.sources:
+            return f"its sources must be ids of messages and results, not {as_json(unknown_ids)}"
+        for value in find_values(point.text):
+            if _SIGNS_AROUND.sub("", value).casefold() not in self._text:
+                return f"{as_json(value)} stands in no message: give values exactly as they were given"
+        return None
+
+
+def _find_last_turns(conversation: Conversation, max_tokens: int) -> int:
+    """Return the index at which the last turns begin: as many as have so few tokens together, or the last alone."""
+    start: int | None = None
+    tokens = 0
+    for index in range(len(conversation.lines) - 1, -1, -1):
+        tokens += conversation.token_counts[index]
+        if start is not None and tokens > max_tokens:
+            break
+        if conversation.lines[index].speaker == "customer":
+            start = index
+    return start or 0
+
+
+def _find_end(conversation: Conversation, start: int, stop: int, max_tokens: int) -> int:
+    """Return the index behind the lines that one prompt can hold: those from `start`, at most up to `stop`."""
+    tokens = 0
+    for index in range(start, stop):
+        tokens += conversation.token_counts[index]
+        if tokens > max_tokens and index > start:
+            return index
+    return stop
+
+
+def _find_failure(answer: Answer[Summary] | ReasoningError, review: _SummaryReview) -> str:
+    """Return why there is no new summary; "" if there is one."""
+    if isinstance(answer, ReasoningError):
+        return describe_error(answer)
+    is_empty = not review.select_points(answer.value)
+    if is_empty and answer.complaints:
+        return f"no point of the answer could be used: {answer.complaints[0]}"
+    return ""
+
+
+def _choose_kept_lines(
+    conversation: Conversation, end: int, cited_ids: Container[str], max_characters: int
+) -> list[str]:
+    """Return the ids of covered lines that prompts show word for word: as many as there is room for, in their order.
+
+    Confirmation questions with the answers to them come first, then the results that points cite, the newest of each.
+    """
+    answered: list[int] = []
+    results: list[int] = []
+    is_question_open = False
+    for index, line in enumerate(conversation.lines[:end]):
+        if line.speaker == "agent":
+            is_question_open = bool(read_note(line.message, QUESTION_ID))
+        if line.speaker in ("agent", "customer") and is_question_open:
+            answered.append(index)
+        elif line.speaker == "tool" and line.id in cited_ids:
+            results.append(index)
+    kept: list[int] = []
+    for index in answered[::-1] + results[::-1]:
+        length = len(conversation.texts[index])
+        if length <= max_characters:
+            kept.append(index)
+            max_characters -= length
+    return [conversation.lines[index].id for index in sorted(kept)]
+
+
+def _warn_of_failure(agent: Agent, failure: str) -> None:
+    warnings.warn(
+        f"the long history of agent {agent.name!r} could not be summarised, so prompts leave out the oldest turns "
+        f"until a later turn succeeds: {failure}",
+        stacklevel=1,
+    )
+
+
+def _warn_of_lost_summary(agent: Agent) -> None:
+    warnings.warn(
+        f"the history of agent {agent.name!r} is summarised because it is long, but nothing keeps the summary for the "
+        "next turn. Compile the graph with a checkpointer and run each conversation under a thread_id of its own, or "
+        "set summary=None",
+        stacklevel=1,  # one place, so that Python warns once and not in every turn
+    )

@@ -1,0 +1,53 @@
+"""The summary of a long history, as a prompt shows it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from arq_graph.agent.state import HistorySummary
+from arq_graph.reasoning.conversation import Conversation, ShownSummary
+from arq_graph.reasoning.sections import section
+
+
+def find_current_summary(
+    summaries: Sequence[HistorySummary], conversation: Conversation
+) -> HistorySummary | None:
+    """Return the newest of an agent's summaries; None if there is none, or if it is of another history."""
+    if not summaries:
+        return None
+    summary = summaries[-1]
+    has_lines = summary.line_count <= len(conversation.lines)
+    if has_lines and conversation.history.hash_lines(summary.line_count) == summary.history_hash:
+        return summary
+    warnings.warn(
+        f"the summary of the first {summary.line_count} lines of the history is dropped, since the history doesn't "
+        "begin with them any more. Only add messages to a long thread: if something replaces, trims or summarises "
+        "them itself, set summary=None",
+        stacklevel=1,  # one place, so that Python warns once and not in every step
+    )
+    return None
+
+
+def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSummary:
+    """Return the section that stands in the place of the covered lines, with the ids that it cites."""
+    points: list[dict[str, Any]] = []
+    cited_ids = {*summary.kept_lines, *summary.values}
+    for point in summary.points:
+        points.append({"text": point.text, "sources": point.sources})
+        cited_ids.update(point.sources)
+    kept_lines: list[Any] = []
+    for line, text in zip(conversation.lines[: summary.line_count], conversation.texts, strict=False):
+        if line.id in summary.kept_lines:
+            kept_lines.append(json.loads(text))
+    content: dict[str, Any] = {
+        "in_place_of": f"everything up to {conversation.lines[summary.line_count - 1].id}",
+        "points": points,
+    }
+    if kept_lines:
+        content["kept_word_for_word"] = kept_lines
+    if summary.values:
+        content["values_mentioned"] = summary.values
+    return ShownSummary(section(content, "summary"), summary.line_count, frozenset(cited_ids))
