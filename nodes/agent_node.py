@@ -88,10 +88,9 @@ class AgentNode(BlueprintNode[B]):
     def describe_turn(
         self, state: StateView, values: Mapping[str, Any], optional: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the sections of a prompt's tail that every step has.
+        """Return the sections that every step has in its prompt's tail: `variables` and `now`.
 
-        They are `variables`, and `now` with the line that began the turn, the values, and what isn't empty in
-        `optional`.
+        `now` has the line that began the turn, the `values`, and those `optional` values that aren't empty.
         """
         line = state.conversation.last_customer_line
         now: dict[str, Any] = {"turn": line.id if line else None}

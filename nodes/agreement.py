@@ -70,16 +70,16 @@ def find_answered_question(state: StateView) -> AnsweredQuestion | None:
         _warn_of_lost_question(state)
         return None
     answers: list[BaseMessage] = []
-    said_by_others: AIMessage | None = None
+    other_message: AIMessage | None = None
     for message in state.messages[position + 1 :]:
         if isinstance(message, HumanMessage):
-            if said_by_others is not None:
-                _warn_of_closed_question(state.agent, said_by_others)
+            if other_message is not None:
+                _warn_of_closed_question(state.agent, other_message)
                 return None
             answers.append(message)
         elif isinstance(message, AIMessage) and _is_utterance(message):
             if message.name not in (None, format_message_name(state.agent)):
-                said_by_others = message  # it closes nothing if the customer has answered and writes no more
+                other_message = message  # closes the question if the customer writes after it
                 continue
             if not answers:
                 _warn_of_closed_question(state.agent, message)

@@ -27,7 +27,7 @@ from arq_graph.reasoning.templates import PromptTemplate
 PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
 _UNSUPPORTED = (
-    "nodes send a model text, and images unless its profile says that it takes none. Replace the block with text "
+    "nodes send a model text, and images unless its profile excludes them. Replace the block with text "
     "before this step, or use a model that reads images. In later turns the block is left out, and its kind is named"
 )
 

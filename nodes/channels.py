@@ -253,7 +253,7 @@ class StateView:
 
 
 def view_state(agent: Agent | None, state: Any, messages_key: str = "messages") -> StateView:
-    """Return an agent's view of a state; that of no agent if there is none."""
+    """Return a view of a state for the records of an agent; None: for the records that name no agent."""
     if agent is None:
         return StateView(state, messages_key)
     return StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
@@ -273,7 +273,7 @@ def _make_list_adapter(record_type: type[R]) -> TypeAdapter[list[R]]:
 
 
 def make_channel_error(channel: str, expected: str) -> StateError:
-    """Return the error that a channel holds something else than `expected`."""
+    """Return the error about a channel whose value isn't what is `expected`."""
     return StateError(
         f"channel {channel!r} must hold {expected}. If the channel is your graph's own, rename it: arq_graph uses "
         "this name. If another version of arq_graph saved this thread, it can't be resumed."
@@ -296,9 +296,9 @@ def read_current_draft(state: StateView) -> str | None:
 
 
 def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:
-    """Return what the last reply asked the customer for, an argument or a confirmation, which this turn may answer.
+    """Return the arguments and confirmations that the last reply asked for, which this turn may answer.
 
-    The one exception to the rule that records of other turns are ignored. Requests of earlier turns have expired.
+    All other records of earlier turns are ignored, among them the requests of earlier replies.
     """
     verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.conversation.answered_turn_id)
     return select_verdicts(verdicts, "missing", "invalid", "confirm")
@@ -310,7 +310,7 @@ def select_verdicts(verdicts: Iterable[ToolVerdict], *kinds: VerdictKind) -> lis
 
 
 def make_calling_message(state: StateView, calls: Sequence[ToolCall]) -> AIMessage:
-    """Make a message of the agent that calls tools, by which `count_tool_rounds` knows it."""
+    """Make the agent's message that calls tools, with the note that `count_tool_rounds` looks for."""
     note = {CALLED_BY: {state.agent: state.specification}}
     return make_agent_message(state.agent, tool_calls=list(calls), response_metadata=note)
 

@@ -135,7 +135,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         for number, group in enumerate(groups, start=1):
             batch = Batch(f"batch-{number}", group, judgement, render_head, has_tools=bool(agent.toolbox))
             self.batches.append(batch)
-            # With a preselection, a batch is prepared when it is first asked; the first one shows that it can be.
+            # With a preselection, a batch is prepared when it is first asked, except the first, which shows errors now.
             if self._preselection is None or number == 1:
                 batch.prepare()
 

@@ -96,7 +96,7 @@ def make_call_options(
 ) -> dict[str, tuple[type[ARQ], str]]:
     """Return the options to call a tool, by the properties used for the tools, which aren't `reserved`.
 
-    `basis` is asked before each value of an argument, `fields` besides the arguments of each call.
+    `basis` is asked before the value of each argument, `fields` after the arguments of each call.
     """
     options: dict[str, tuple[type[ARQ], str]] = {}
     for property_name, tool in map_properties(tools, reserved).items():

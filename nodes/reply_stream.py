@@ -26,7 +26,7 @@ class ReplyStream:
     """Writes a partial answer's last revision to `stream_mode="custom"` as it grows.
 
     Once a revision has something that must not show, the rest of it is withheld. The text may be incomplete when it is
-    checked. An empty content stands for the draft.
+    checked. Empty content means the draft.
     """
 
     state: StateView
@@ -38,7 +38,7 @@ class ReplyStream:
     _revision_id: int = field(default=0, init=False)
 
     def __call__(self, answer: Mapping[str, Any]) -> None:
-        """Write what is new in a partial answer; an empty answer starts again."""
+        """Write the new part of a partial answer; an empty answer starts the reply again."""
         revisions = answer.get("revisions")
         if not isinstance(revisions, list):
             revisions = []

@@ -21,9 +21,9 @@ _MAX_ENTRIES = 16
 
 
 class RunCache:
-    """What was computed in one run of a graph; a result counts for equal inputs only, so that no node sees a stale one.
+    """The results computed in one run of a graph; each is used for equal inputs only, so that no node gets a stale one.
 
-    Threads may use it at the same time: at worst two of them compute the same.
+    Threads may use it at the same time: at worst, two of them compute the same result.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class RunCache:
         self._parsed: deque[tuple[Any, list[Any], Any]] = deque(maxlen=_MAX_ENTRIES)
 
     def number(self, messages: Sequence[BaseMessage]) -> History:
-        """Return messages as a history, in which only those are numbered that the run's newest history doesn't have."""
+        """Return messages as a history; only those that no earlier history of the run has are numbered anew."""
         for history in list(self._histories):
             if extended := history.extend(messages):
                 if extended is not history:
@@ -42,7 +42,7 @@ class RunCache:
         return history
 
     def parse(self, key: object, rows: Sequence[Any], parse: Callable[[Sequence[Any]], R]) -> R:
-        """Return what `parse` makes of rows; `key` tells apart what is made of the same rows."""
+        """Return the result of `parse` for rows; `key` distinguishes different results for the same rows."""
         result: R
         for parsed_key, parsed_rows, result in list(self._parsed):
             if parsed_key == key and parsed_rows == rows:

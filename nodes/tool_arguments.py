@@ -136,7 +136,7 @@ class ToolSchema:
         return arguments, list(problems.values())
 
     def rename(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments under the tool's input names; LangChain shows a model the names of the fields."""
+        """Return arguments under the tool's input names, since a chat model may know them by the fields' names."""
         return self._model.rename(arguments) if self._model else dict(arguments)
 
     def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:

@@ -110,7 +110,7 @@ def find_reservation(
 
 
 def read_plain_text(answers: Iterable[BaseMessage]) -> str | None:
-    """Return the text of messages, a line for each; None if one holds something else, such as an image."""
+    """Return the text of messages, a line for each; None if one has other content, such as an image."""
     for message in answers:
         blocks = [] if isinstance(message.content, str) else message.content
         if not all(isinstance(block, str) or block.get("type") == "text" for block in blocks):

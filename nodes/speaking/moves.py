@@ -268,10 +268,10 @@ def _find_text_refusal(context: SpeakingContext, text: str, *, waits_for_answer:
 def _is_invented(
     context: SpeakingContext, tool: ToolSchema, argument: Argument, value: Any, basis: str
 ) -> bool:
-    """Return True if nobody gave a value, and it isn't a default of the tool's either.
+    """Return True if a value is in no customer message and no tool result, and isn't a default of the tool.
 
-    A text of several words without a digit may combine words that were given separately. Where the customer does
-    not care, a value may be the tool's own: one of its choices, or a word of its description.
+    A text of several words without a digit may combine words from several places. Where the customer doesn't care, the
+    value may come from the tool: one of its choices, or a word of its description.
     """
     if argument.name in tool.defaults and tool.defaults[argument.name] == value:
         return False

@@ -1,8 +1,8 @@
 """Policies: rules of asking, confirming and declining, each of which can be switched on (ReSpAct, Appendix E.2).
 
-The prompt states a rule for the model to follow, and the model answers with its move what needs language. Code checks
-every move for what it can see: too many results or none, values that nobody gave, facts and promises without a source,
-tools that a state requires or forbids.
+The prompt states the rules, and the model answers with each move what needs an understanding of language. Code checks
+every move for the rest: too many results or none, values that nobody gave, facts and promises without a source, tools
+that a state requires or forbids.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ByState = Callable[[Any], Iterable[str] | Awaitable[Iterable[str]]]
 class Policy(Part):
     """A rule of speaking and acting.
 
-    It never opens the gate: a tool that it requires still needs what every call needs.
+    It never bypasses the gate: a call of a required tool is checked like any other.
 
     Args:
         name: Its name.

@@ -44,15 +44,16 @@ DEFAULT_MAX_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
 class Speaker(Strategy):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
 
-    Thoughts change nothing outside and are part of the run that they lead to. Code enforces for all moves:
+    Thoughts change nothing outside the agent; they are made in the same run as the move that follows them. Code
+    enforces for all moves:
 
     - A call that the customer has to agree to runs only after the generated confirmation question and their yes. So
       does a call with a value that neither a customer message nor a tool gave.
     - There are at most `max_questions` other questions with nothing done in between.
     - Nothing is said twice in a row.
 
-    A refused move is asked for again within the reasoner's `max_candidates`; after that, code says the agent's
-    `fallback`. One run asks the model for at most two thoughts and a move.
+    A refused move is asked for again within the reasoner's `max_candidates`; after that, the agent says its `fallback`.
+    One run asks the model for at most two thoughts and a move.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -67,8 +68,7 @@ class Speaker(Strategy):
         max_questions: How many questions may follow each other with nothing done in between; in a task, how many
             utterances that wait for an answer: with 0 nothing is said before the report that ends it.
         inner_monologue: True if a thought comes before every call and action.
-        draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
-            a chat.
+        draft: Leave an utterance in `moves`, as the draft of `MessageReviser`, instead of sending it; only in a chat.
         **settings: `reads` for the channels that policies look at; `agrees`, `template`, `temperature` (0.05) and the
             others, as for `ToolCaller`.
 
@@ -148,9 +148,9 @@ class Speaker(Strategy):
         forbidden: dict[str, Policy] = {}
         required: dict[str, Policy] = {}
         for policy in self.rules.policies.values():
-            forbidden_tools = yield from self._name_tools(policy, policy.forbids, callback_state)
+            forbidden_tools = yield from self._call_rule(policy, policy.forbids, callback_state)
             forbidden.update(dict.fromkeys(forbidden_tools, policy))
-            required_tools = yield from self._name_tools(policy, policy.requires, callback_state)
+            required_tools = yield from self._call_rule(policy, policy.requires, callback_state)
             required.update(dict.fromkeys(required_tools, policy))
         called: set[str] = set()
         for message in find_task_messages(state.messages):
@@ -161,9 +161,10 @@ class Speaker(Strategy):
         required = {tool: policy for tool, policy in required.items() if tool in callable_now}
         return Gate(self.agent, state, self.tools, ToolRules(forbidden, required))
 
-    def _name_tools(
+    def _call_rule(
         self, policy: Policy, function: ByState | None, state: Any
     ) -> Generator[Callback, Any, list[str]]:
+        """Return the tools that a policy's function names for this state."""
         if function is None:
             return []
         tools = list((yield partial(function, state)))

@@ -40,7 +40,7 @@ def classify_speech(speech: Any, *, asks: bool, confirms: bool) -> SpeechCategor
     """Return the category of an utterance; where several fit, the first (ReSpAct, Table 5).
 
     `speech` holds the model's answers about the utterance, None for a text that no model wrote; `confirms` is True if
-    the generated confirmation question stands below it.
+    the generated confirmation question follows it.
     """
     if speech is None:
         return "assumption_verification" if confirms else "alternative_suggestion"
