@@ -194,7 +194,7 @@ def _compare_with_tools(graph: MilestoneGraph, schemas: Schemas) -> Iterator[Fin
         if isinstance(milestone.check, PatternCheck) and milestone.check.tool is not None:
             for _, message in find_tool_mismatches(schemas, milestone.check.tool, ()):
                 yield _make_finding("error", milestone, f"`check`: {message}")
-        if milestone.type != "FC":
+        if milestone.type != "FC" or milestone.by == "user":
             continue
         for place, message in find_tool_mismatches(schemas, milestone.tool_name, milestone.arguments):
             is_explained = place or "?" in message

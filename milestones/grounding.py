@@ -90,7 +90,9 @@ def find_invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]
     invented_arguments: dict[int, tuple[str, ...]] = {}
     for number, event in transcript.enumerate_events():
         grounding.add_event(event)
-        if isinstance(event, Call) and (paths := grounding.find_invented_arguments(event)):
+        if not isinstance(event, Call) or event.by != "agent":
+            continue
+        if paths := grounding.find_invented_arguments(event):
             invented_arguments[number] = paths
     return invented_arguments
 

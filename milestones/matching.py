@@ -87,7 +87,7 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
         len(transcript),
         tuple(observer.rules.undecided),
         tuple(observer.forbidden),
-        tuple(observer.unanswered_calls),
+        tuple(number for number, call in observer.unanswered_calls.items() if call.by == "agent"),
     )
 
 
@@ -135,7 +135,8 @@ class _Observer:
         self.unanswered_calls[self._number] = call
         if call.tool in self.rules.tools:
             self._calls.append((self._number, call))
-        if self._grounding is not None and self._grounding.find_invented_arguments(call):
+        is_of_agent = call.by == "agent"
+        if self._grounding is not None and is_of_agent and self._grounding.find_invented_arguments(call):
             self._ungrounded_calls.add(self._number)
 
     def _search_patterns(self, patterns: Iterable[tuple[Milestone | Forbidden, Pattern]], text: str) -> None:
@@ -163,19 +164,26 @@ class _Observer:
         for number, call in self._calls:
             self._number = number
             self._references.before = number
-            for rule in self.rules.forbidden_by_tool.get(call.tool, ()):
-                # Malformed arguments are unknown, so none of them counts as absent.
-                is_known = not rule.arguments or call.malformed is None
-                is_spared = rule.failed == "ignore" and number in self._failed_calls
-                if is_known and not is_spared:
-                    self._apply(rule, number, self._is_forbidden, rule, call)
+            if call.by == "agent":
+                self._forbid(number, call)
             milestones = self.rules.milestones_by_tool.get(call.tool)
             if milestones and self._is_genuine(number, call):
                 for milestone in milestones:
-                    self._apply(milestone, number, all_hold, milestone.arguments, call.arguments, find_values)
+                    if milestone.by == call.by:
+                        self._apply(
+                            milestone, number, all_hold, milestone.arguments, call.arguments, find_values
+                        )
                     if self.rules.has_references and number in self.observed.get(milestone.name, ()):
                         self._references.add_call(number, milestone.name, call)
         self.forbidden.sort(key=attrgetter("event"))
+
+    def _forbid(self, number: int, call: Call) -> None:
+        for rule in self.rules.forbidden_by_tool.get(call.tool, ()):
+            # Malformed arguments are unknown, so none of them counts as absent.
+            is_known = not rule.arguments or call.malformed is None
+            is_spared = rule.failed == "ignore" and number in self._failed_calls
+            if is_known and not is_spared:
+                self._apply(rule, number, self._is_forbidden, rule, call)
 
     def _is_forbidden(self, rule: Forbidden, call: Call) -> bool:
         find_values = self._references.find_values

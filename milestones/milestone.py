@@ -21,13 +21,14 @@ from pydantic import (
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.patterns import PatternText
 from arq_graph.milestones.constraints import Constraint
+from arq_graph.milestones.transcript import Caller
 
 START = "Start"
 END = "End"
 
 # One of the authors' published files spells it "Aggrigator".
 _TYPES = {"fc": "FC", "nfc": "NFC", "aggregator": "Aggregator", "aggrigator": "Aggregator"}
-_TYPE_OF_KEY = {"tool": "FC", "arguments": "FC", "check": "NFC", "holds": "NFC"}
+_TYPE_OF_KEY = {"tool": "FC", "arguments": "FC", "by": "FC", "check": "NFC", "holds": "NFC"}
 _REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 MilestoneType = Literal["FC", "NFC", "Aggregator"]
@@ -189,6 +190,7 @@ class Milestone(Entry):
         weight: How much of the way it is, above 0. Joins and Start are not steps and have none.
         tool: For an FC, the tool's name where it differs from the milestone's.
         arguments: For an FC, constraints on the call's arguments, by name.
+        by: For an FC, who calls the tool: the agent, or a user who has tools.
         check: For an NFC, how code observes it; None: only a judge can decide it.
         holds: For an NFC, a state: once observed, it stays observed.
         optional: It may be skipped: what depends on it may follow once its own dependencies are reached. Where it is
@@ -200,6 +202,7 @@ class Milestone(Entry):
     description: Annotated[str, _default_for_null("")] = ""
     tool: Text | None = None
     arguments: Arguments = Field({})
+    by: Caller = "agent"
     check: Check | None = None
     holds: bool = False
     optional: bool = False
@@ -211,9 +214,10 @@ class Milestone(Entry):
 
     @model_validator(mode="after")
     def _refuse_keys_of_other_types(self) -> Self:
-        for key, type in _TYPE_OF_KEY.items():
-            if self.type != type and getattr(self, key):
-                raise ValueError(f"`{key}` is a key of an {type}, and {self.name!r} is an {self.type}")
+        for key, key_type in _TYPE_OF_KEY.items():
+            default = type(self).model_fields[key].default
+            if self.type != key_type and getattr(self, key) != default:
+                raise ValueError(f"`{key}` is a key of an {key_type}, and {self.name!r} is an {self.type}")
         if self.optional and self.is_derived:
             raise ValueError(f"`optional` is a key of what is observed, and {self.name!r} never is")
         return self

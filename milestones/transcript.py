@@ -10,6 +10,7 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.values import as_text
 
 Speaker = Literal["user", "agent", "system"]
+Caller = Literal["user", "agent"]
 
 MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "judge": "the judge"}
 """The models that may take part in a conversation, as errors and reports name them, by the argument of `evaluate`."""
@@ -26,7 +27,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call that the agent made.
+    """A tool call of the agent, or of a user who has tools.
 
     Args:
         tool: The tool's name.
@@ -34,6 +35,7 @@ class Call:
         id: The provider's id of the call, if the record has one.
         malformed: The raw text of arguments that are not a JSON object; such a call never counts.
         step: Its position in the record.
+        by: The caller.
     """
 
     tool: str
@@ -41,6 +43,7 @@ class Call:
     id: str | None = None
     malformed: str | None = None
     step: int | str | None = None
+    by: Caller = "agent"
 
     @property
     def arguments_text(self) -> str:
@@ -130,7 +133,7 @@ class Transcript:
         return enumerate(self.events, start=1)
 
     def enumerate_calls(self) -> Iterator[tuple[int, Call]]:
-        """Yield every tool call with its event number."""
+        """Yield every tool call of the agent with its event number."""
         for number, event in self.enumerate_events():
-            if isinstance(event, Call):
+            if isinstance(event, Call) and event.by == "agent":
                 yield number, event

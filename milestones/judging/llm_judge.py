@@ -213,7 +213,7 @@ def _describe_step(number: int, event: Event) -> dict[str, Any]:
     if isinstance(event, Result):
         step = {"step": number, "from": "tool", "tool": event.tool, "result": event.text}
         return step | _drop_empty({"of_step": event.call, "failed": event.failed})
-    step = {"step": number, "from": "agent", "calls": event.tool}
+    step = {"step": number, "from": event.by, "calls": event.tool}
     if event.malformed is not None:
         return step | {"malformed_arguments": event.malformed}
     return step | {"arguments": dict(event.arguments)}
@@ -227,6 +227,7 @@ def _describe_milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, 
         kind = "call"
     details = {
         "description": milestone.description,
+        "called_by": milestone.by if milestone.by == "user" else None,
         "tool": milestone.tool_name if milestone.type == "FC" else None,
         "arguments": milestone.model_dump(mode="json")["arguments"],
         "dependencies": [ids.get(name, name) for name in milestone.dependencies],

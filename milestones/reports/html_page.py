@@ -317,6 +317,8 @@ def _describe_event(event: Event) -> dict[str, Any]:
         if value is not None and field.name not in ("id", "step"):
             described[field.name] = value
     if isinstance(event, Call):
+        if event.by == "agent":
+            del described["by"]
         described["arguments"] = [[name, _format_json(value)] for name, value in event.arguments.items()]
     if isinstance(event, Result):
         with suppress(ValueError, RecursionError):

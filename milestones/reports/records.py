@@ -231,7 +231,7 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
     turns = calls = 0
     for event in transcript.measured_events:
         turns += isinstance(event, Message) and event.speaker == "user"
-        calls += isinstance(event, Call)
+        calls += isinstance(event, Call) and event.by == "agent"
     reward = transcript.extra.get("reward")
     if not isinstance(reward, int | float) or not isfinite(reward):
         reward = None

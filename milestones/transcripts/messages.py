@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcript import Call, Event, Message, Result
+from arq_graph.milestones.transcript import Call, Caller, Event, Message, Result
 from arq_graph.milestones.transcripts.parts import (
     MISSING,
     CallPart,
@@ -147,16 +147,15 @@ class _Parser:
             if isinstance(part, str):
                 texts.append(part)
             else:
-                calls.append(_parse_call(part, step))
-        if speaker != "agent":
-            # Not the agent's calls: simulated users may have tools of their own.
+                calls.append(_parse_call(part, step, "user" if speaker == "user" else "agent"))
+        if speaker not in ("agent", "user"):
             texts.extend(call.text for call in calls)
         text = "\n".join(filter(None, texts))
         if text:
             self.events.append(Message(speaker, text, step))
         for call in calls:
             number = None
-            if speaker == "agent":
+            if speaker in ("agent", "user"):
                 self.events.append(call)
                 number = len(self.events)
             self._unanswered.add((number, call.tool), self._index, call.id or "", call.tool)
@@ -311,7 +310,7 @@ def _describe_unknown_block(block: Any) -> str:
     return f"a content block {description} isn't known and may hold a tool call. Remove it if it holds none"
 
 
-def _parse_call(part: CallPart, step: Any) -> Call:
+def _parse_call(part: CallPart, step: Any, by: Caller) -> Call:
     tool, arguments = part.tool, part.arguments
     if not isinstance(tool, str) or not tool:
         raise InputError(f"message {step}: a tool call without a name")
@@ -324,8 +323,8 @@ def _parse_call(part: CallPart, step: Any) -> Call:
             # Several providers write nothing at all for a tool without arguments.
             parsed = json.loads(arguments) if arguments.strip() else {}
     if isinstance(parsed, Mapping):
-        return Call(tool, parsed, id, step=step)
-    return Call(tool, {}, id, malformed=str(arguments), step=step)
+        return Call(tool, parsed, id, step=step, by=by)
+    return Call(tool, {}, id, malformed=str(arguments), step=step, by=by)
 
 
 def read_text(content: Any) -> str:

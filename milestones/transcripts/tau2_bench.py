@@ -1,7 +1,7 @@
 """Simulations of tau2-bench, each with its task, reward and gold actions; a results file holds many of them.
 
 The result of a tool names its call by `id`, and results may come in another order than their calls. The simulated user
-has tools, too: its calls are no calls of the agent.
+has tools, too: its calls are marked as the user's.
 """
 
 from __future__ import annotations

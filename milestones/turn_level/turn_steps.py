@@ -115,6 +115,7 @@ def convert_events_to_messages(events: Sequence[Event]) -> Iterator[BaseMessage]
             yield HumanMessage(event.text)
         elif isinstance(event, Message):
             yield SystemMessage(event.text)
+        # The calls of a user's own tools, and their results, are seen by the user alone.
         elif isinstance(event, Result) and event.call is None:
             unpaired_result = {"tool": event.tool, "result": event.text}
             yield SystemMessage(section(unpaired_result, "result_of_a_call_that_was_not_recorded"))
@@ -144,7 +145,9 @@ def _make_message(first: int, events: Sequence[Event]) -> AIMessage:
 
 
 def _is_by_agent(event: Event) -> bool:
-    return isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent")
+    if isinstance(event, Call):
+        return event.by == "agent"
+    return isinstance(event, Message) and event.speaker == "agent"
 
 
 def _group_by_message(events: Iterable[Event]) -> list[tuple[int, list[Event]]]:
@@ -155,7 +158,7 @@ def _group_by_message(events: Iterable[Event]) -> list[tuple[int, list[Event]]]:
     """
     groups: list[tuple[int, list[Event]]] = []
     for number, event in enumerate(events, start=1):
-        if groups and isinstance(event, Call):
+        if groups and isinstance(event, Call) and event.by == "agent":
             last_group = groups[-1][1]
             if _is_by_agent(last_group[-1]) and event.step == last_group[-1].step:
                 last_group.append(event)

@@ -39,7 +39,7 @@ class Rules:
     def observes_call(self, name: str, number: int) -> bool:
         milestone, call = self.graph.get_milestone(name), self.events[number]
         is_call = isinstance(call, Call) and call.tool == milestone.tool_name and call.malformed is None
-        if not is_call or self.get_outcome(number) != "succeeded":
+        if not is_call or call.by != milestone.by or self.get_outcome(number) != "succeeded":
             return False
         return self.all_hold(milestone.arguments, number)
 
@@ -95,7 +95,7 @@ class Rules:
             speaker = "tool" if isinstance(event, Result) else getattr(event, "speaker", "system")
             is_read = speaker != "system" and rule.said_by in (None, speaker)
             return is_read and rule.pattern.search(event.text)
-        if not isinstance(event, Call) or event.tool != rule.tool:
+        if not isinstance(event, Call) or event.tool != rule.tool or event.by == "user":
             return False
         if rule.failed == "ignore" and self.get_outcome(number) == "failed":
             return False

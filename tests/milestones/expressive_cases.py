@@ -35,6 +35,8 @@ def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
     for number, milestone in enumerate(calls):
         if chance.random() < 0.5:
             milestone["arguments"] = {"id": _make_reference(chance, calls[:number])}
+        if chance.random() < 0.3:
+            milestone["by"] = "user"
     for milestone in data["milestones"][1:-1]:
         if milestone["type"] != "Aggregator":
             milestone["optional"] = chance.random() < 0.3
@@ -42,6 +44,8 @@ def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
             milestone["check"] |= {"said_by": "tool", "tool": chance.choice(TOOLS)}
     data["forbidden"] = [_make_rule(chance, data["milestones"], calls) for _ in range(chance.randint(0, 3))]
     for message in messages:
+        if "tool_calls" in message and chance.random() < 0.3:
+            message["role"] = "user"
         if message["role"] == "tool" and chance.random() < 0.7:
             message["content"] = chance.choice(RESULTS)
     graph = parse_milestones(json.dumps(data))

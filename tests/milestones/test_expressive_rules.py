@@ -73,7 +73,7 @@ def check_that_progress_never_falls(graph: MilestoneGraph, definition: Definitio
 
 def test_random_graphs_with_every_rule_equal_the_definition():
     seen = check_seeds(range(60))
-    assert min(seen.values()) > 2, seen
+    assert min(seen.values()) > 1, seen
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from arq_graph.milestones import (
     Result,
     Transcript,
     gold_graph,
+    parse_milestones,
     read_transcript,
     read_transcripts,
     score,
@@ -252,21 +253,23 @@ def test_ids_that_repeat_are_paired_by_message_and_position():
     assert get_results([ask(call(None, "A")), reply("r7", "a", name="get_order")]) == [(0, "a", "done")]
 
 
-def test_a_simulated_users_own_calls_are_not_the_agents():
+def test_a_simulated_users_own_calls_count_for_milestones_of_the_user():
     user_call = {"id": "u1", "name": "restart_phone", "arguments": {}, "requestor": "user"}
     results = [
         {"role": "tool", "id": "u1", "content": "restarted", "requestor": "user"},
         {"role": "tool", "id": "c1", "content": "late", "requestor": "assistant"},
     ]
     ask, act = TAU2["messages"][1], {"role": "user", "content": None, "tool_calls": [user_call]}
-    lines = describe(
-        read_transcript(TAU2 | {"messages": [ask, act, {"role": "tool", "tool_messages": results}]})
-    )
-    assert lines[2:] == ["user: restart_phone({})", (None, "restarted", "done"), (0, "late", "done")]
-    assert (
-        score(make_chain("restart_phone"), read_transcript(TAU2 | {"messages": [act]})).goal_completed
-        is False
-    )
+    transcript = read_transcript(TAU2 | {"messages": [ask, act, {"role": "tool", "tool_messages": results}]})
+    calls = [event for event in transcript.events if isinstance(event, Call)]
+    assert [(call.tool, call.by) for call in calls] == [("get_order", "agent"), ("restart_phone", "user")]
+    assert [(event.call, event.text) for event in transcript.events[-2:]] == [(3, "restarted"), (2, "late")]
+    record = score_transcripts(make_chain("restart_phone"), [transcript]).report().conversations[0]
+    assert (record.goal_completed, record.calls, record.wasted_calls) == (False, 1, (2,))
+    by_user = {"name": "restart_phone", "type": "FC", "by": "user"}
+    graph = [{"name": "Start", "type": "NFC"}, by_user]
+    graph.append({"name": "End", "type": "NFC", "dependencies": ["restart_phone"]})
+    assert score(parse_milestones(json.dumps(graph)), transcript).goal_completed
 
 
 def test_files_of_tau2_bench_and_inspect_ai_hold_many_conversations(tmp_path):

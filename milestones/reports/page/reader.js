@@ -60,7 +60,7 @@ function resultBody({ text }) {
 function eventParts(event, row, step) {
   if (event.speaker) return { kind: event.speaker, head: event.speaker, body: [prose(event.text, "said")] };
   if (event.arguments) {
-    return { kind: "call", head: ["calls ", el("code", {}, bdi(event.tool))], body: callBody(event, row, step) };
+    return { kind: "call", head: [event.by === "user" ? "user calls " : "calls ", el("code", {}, bdi(event.tool))], body: callBody(event, row, step) };
   }
   const of = event.call ? button({ class: "link", onclick: () => goToEvent(event.call) }, `of call ${event.call}`) : "of a call that is not recorded";
   return {
