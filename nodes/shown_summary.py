@@ -11,6 +11,12 @@ from arq_graph.agent.state import HistorySummary
 from arq_graph.reasoning.conversation import Conversation, ShownSummary
 from arq_graph.reasoning.sections import section
 
+_NOTE = (
+    "stands for everything up to {last_id}, which is no longer shown; its ids are cited like those of shown messages. "
+    "kept_word_for_word: messages and results of it. values_mentioned: numbers, dates and ids in it, by the message "
+    "that first has them"
+)
+
 
 def find_current_summary(
     summaries: Sequence[HistorySummary], conversation: Conversation
@@ -42,10 +48,8 @@ def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSu
     for line, text in zip(conversation.lines[: summary.line_count], conversation.texts, strict=False):
         if line.id in summary.kept_lines:
             kept_lines.append(json.loads(text))
-    content: dict[str, Any] = {
-        "in_place_of": f"everything up to {conversation.lines[summary.line_count - 1].id}",
-        "points": points,
-    }
+    last_id = conversation.lines[summary.line_count - 1].id
+    content: dict[str, Any] = {"note": _NOTE.format(last_id=last_id), "points": points}
     if kept_lines:
         content["kept_word_for_word"] = kept_lines
     if summary.values:
