@@ -12,8 +12,15 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, ScriptedChatModel, create_guided_agent, errors
-from arq_graph import create_preact_agent as create_planner
+from arq_graph import (
+    Agent,
+    AgentState,
+    Guideline,
+    ScriptedChatModel,
+    create_guided_agent,
+    create_preact_agent,
+    errors,
+)
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import GuidelineMatcher, HistorySummarizer, MessageReviser
 from arq_graph.nodes.events import HistorySummarized
@@ -109,16 +116,22 @@ def test_what_was_said_in_the_first_turns_is_in_every_prompt_of_two_hundred():
     assert 2 <= rewritten == len(get_prompts(talk.model, "summary")) <= 20
 
 
-OPTIONS: list[dict[str, Any]] = [
-    *({"strategy": strategy} for strategy in ("tools", "pre-act", "react", "respact")),
-    {"eager": True},
-    {"mode": "arq"},
-    {"mode": "cot"},
-    {"create": create_planner, "agent": Agent("Desk", "You help.", tools=[get_order])},
-]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "tools": {"strategy": "tools"},
+    "pre-act": {"strategy": "pre-act"},
+    "react": {"strategy": "react"},
+    "respact": {"strategy": "respact"},
+    "eager": {"eager": True},
+    "arq": {"mode": "arq"},
+    "cot": {"mode": "cot"},
+    "without guidelines": {
+        "create": create_preact_agent,
+        "agent": Agent("Desk", "You help.", tools=[get_order]),
+    },
+}
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("runs", ["async"], indirect=True)
 def test_every_strategy_and_mode_is_shown_the_summary(options, runs):
     talk = Talk(runs, **options)
@@ -152,7 +165,9 @@ def test_a_reply_may_cite_messages_that_only_the_summary_shows_and_no_others():
         assert len(talk.reply_prompts) - before == revisions
 
 
-@pytest.mark.parametrize("failure", [errors.ModelUnavailableError("down"), "not a list of points"])
+@pytest.mark.parametrize(
+    "failure", [errors.ModelUnavailableError("down"), "not a list of points"], ids=["out of reach", "invalid"]
+)
 def test_a_turn_succeeds_without_its_summary_and_the_next_one_tries_again(failure):
     talk = Talk(summary=failure)
     talk.say(*OPENING)
