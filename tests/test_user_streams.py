@@ -130,29 +130,19 @@ def join_texts(parts: list[Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", APPS)
 def test_the_messages_of_a_stream_are_those_of_the_thread(kind, runs):
-    for settings in ({}, {"version": "v2"}):
-        app = APPS[kind]()
-        stream = runs.stream(app, QUESTION, make_thread(), stream_mode="messages", **settings)
-        parts = [part["data"] for part in stream] if settings else stream
-        _, *sent = app.get_state(make_thread()).values["messages"]
-        assert join_texts(parts) == {message.id: message.text for message in sent}
-        assert len(sent) == 3
+    app = APPS[kind]()
+    parts = runs.stream(app, QUESTION, make_thread(), stream_mode="messages")
+    _, *sent = app.get_state(make_thread()).values["messages"]
+    assert join_texts(parts) == {message.id: message.text for message in sent}
+    assert len(sent) == 3
 
 
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 @pytest.mark.parametrize("kind", APPS)
-def test_a_stream_of_the_third_version_shows_the_same(kind, runs):
+async def test_a_stream_of_the_third_version_shows_the_same(kind):
     app = APPS[kind]()
-
-    async def stream() -> Any:
-        run = await app.astream_events(QUESTION, make_thread(), version="v3")
-        return [await message.output async for message in run.messages]
-
-    def stream_sync() -> Any:
-        run = app.stream_events(QUESTION, make_thread(), version="v3")
-        return [message.output for message in run.messages]
-
-    shown = runs.call(stream_sync, stream)
+    run = await app.astream_events(QUESTION, make_thread(), version="v3")
+    shown = [await message.output async for message in run.messages]
     _, *sent = app.get_state(make_thread()).values["messages"]
     expected = [(message.id, message.text) for message in sent if message.type == "ai"]
     assert [(message.id, message.text) for message in shown] == expected

@@ -75,6 +75,7 @@ class Desk:
         self.app: Any = self._compiled_app
         self.app.checkpointer.delete_thread("1")
         self.ran.clear()
+        self.model.calls.clear()
         self.is_killed_by_call = False
         self.moves = list(moves)
         self.decisions = 0

@@ -11,13 +11,12 @@ from arq_graph.agent.spec import Confirmation
 from arq_graph.errors import SpecError
 from tests.agreement.desk import CANCEL, CANCELLED, QUESTION, THREAD, Desk
 from tests.brain import act
-from tests.prompts import Prompt
 
 CONSENT = "Yes, please proceed with the cancellation. Thank you!"
 
 
 def count_consent_prompts(desk: Desk) -> int:
-    return sum("agreeing_words" in Prompt(call).schema["properties"] for call in desk.model.calls)
+    return sum("agreeing_words" in call.schema["properties"] for call in desk.model.calls)
 
 
 def test_consent_in_other_words_runs_the_call_if_the_model_agrees(desk):
@@ -91,9 +90,8 @@ VETOED = [
 def test_codes_key_is_a_veto_and_spares_the_model(tools_desk, answer):
     tools_desk.reset(consent=True)
     tools_desk.request()
-    before = count_consent_prompts(tools_desk)
     tools_desk.send(answer)
-    assert (tools_desk.ran, count_consent_prompts(tools_desk)) == ([], before)
+    assert (tools_desk.ran, count_consent_prompts(tools_desk)) == ([], 0)
 
 
 YES_BY_LANGUAGE = {
@@ -112,9 +110,8 @@ YES_BY_LANGUAGE = {
 @pytest.mark.parametrize("answer", YES_BY_LANGUAGE.values(), ids=YES_BY_LANGUAGE)
 def test_a_listed_yes_counts_in_a_dozen_languages_without_a_model(tools_desk, answer):
     tools_desk.request()
-    before = count_consent_prompts(tools_desk)
     tools_desk.send(answer)
-    assert (tools_desk.ran, count_consent_prompts(tools_desk)) == (CANCELLED, before)
+    assert (tools_desk.ran, count_consent_prompts(tools_desk)) == (CANCELLED, 0)
 
 
 def test_a_designer_adds_phrases_and_may_switch_free_words_off():

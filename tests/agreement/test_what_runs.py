@@ -36,7 +36,6 @@ from arq_graph.middleware import GuidelineMiddleware
 from tests.brain import act, brain, say
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
-STRATEGIES = ["tools", "react", "respact"]
 
 
 class Shop:
@@ -185,12 +184,11 @@ CASES: list[tuple[Any, dict[str, Any], str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("args_schema", "proposed", "question", "runs"), CASES)
 def test_the_question_shows_the_values_that_the_tool_makes_and_these_run(
-    args_schema, proposed, question, runs, strategy
+    args_schema, proposed, question, runs
 ):
-    shop = Shop(args_schema, proposed, strategy=strategy)
+    shop = Shop(args_schema, proposed)
     assert shop.ask() == question
     assert shop.ran == []
     shop.say("yes")

@@ -218,18 +218,18 @@ def test_a_worker_without_the_modules_says_so(pool: Executor, tmp_path: Path):
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", [{"max_calls": 60}, {"max_cost": 60.0, "prices": {"m": (1_000, 0)}}])
+@pytest.mark.parametrize("limit", [{"max_calls": 30}, {"max_cost": 30.0, "prices": {"m": (1_000, 0)}}])
 def test_no_conversation_begins_once_workers_have_reached_a_limit(
     pool: Executor, tmp_path: Path, limit: dict[str, Any]
 ):
-    settings: dict[str, Any] = {"runs": 40, "concurrency": 2, "results": tmp_path / "results.jsonl"}
+    settings: dict[str, Any] = {"runs": 20, "concurrency": 2, "results": tmp_path / "results.jsonl"}
     report = evaluate(suite(), {"app": Asks()}, executor=pool, **settings, **limit)
     assert str(report.stopped).startswith(next(iter(limit)))
-    assert report.missing == 40 - len(report.conversations) > 0
+    assert report.missing == 20 - len(report.conversations) > 0
     assert not report.broken, "conversations that have begun are finished"
     calls_of_a_conversation, conversations_at_once = 4, 2 * 2
     calls = CALLS.total()
-    assert 60 <= calls < 60 + calls_of_a_conversation * conversations_at_once
+    assert 30 <= calls < 30 + calls_of_a_conversation * conversations_at_once
     report = evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings, **limit)
     assert (CALLS.total(), bool(report.missing)) == (calls, True), "earlier calls count"
     assert not evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings).missing

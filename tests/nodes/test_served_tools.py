@@ -139,8 +139,12 @@ def test_what_cannot_be_checked_is_a_warning_and_left_to_the_tool(schema, flaw):
     assert served.ran == [{"a": "x"}]
 
 
-@pytest.mark.parametrize("name", ["copy", "json", "tool_json", "_hidden", "a/b", "n" * 128])
-@pytest.mark.parametrize("strategy", ["tools", "react", "respact"])
+NAMES = ["copy", "json", "tool_json", "_hidden", "a/b", "n" * 128]
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy"), [*((name, "tools") for name in NAMES), ("copy", "react"), ("a/b", "respact")]
+)
 def test_a_tool_may_have_any_name_that_mcp_allows(name, strategy):
     served = Served({"type": "object", "properties": {"a": TEXT}}, {"a": "x"}, name=name, strategy=strategy)
     served.say("Do it, please.")
