@@ -1,7 +1,7 @@
-"""Limit how long and how much an HTTP client reads of a response.
+"""Close a connection when the time of its call is up.
 
-httpx limits each read alone. A response that never ends would be read, and kept, in a thread that nobody waits for any
-more. So requests go through a client around the model's own one, whose settings and connections stay in use.
+httpx limits each read alone. A sync call that nobody waits for any more would read on for as long as bytes come. So
+requests go through a client around the model's own one, whose settings and connections stay in use.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from arq_graph.reasoning.replies import AnswerTooLongError
-
-_MAX_BYTES = 100_000_000  # a streamed answer of full length, in small pieces with all that belongs to each
 _MODULES = ("httpx", "httpx2")  # the second is what newer clients of OpenAI use
 
 
@@ -25,9 +22,8 @@ def limit_http_client(client: Any, seconds: float) -> Any:
             break
     else:
         return None
-    transport = _LimitedTransport(client, sys.modules[module_name], seconds)
     return cls(
-        transport=transport,
+        transport=_make_transport(client, sys.modules[module_name], seconds),
         base_url=client.base_url,
         headers=client.headers,
         params=client.params,
@@ -36,61 +32,48 @@ def limit_http_client(client: Any, seconds: float) -> Any:
     )
 
 
-class _LimitedTransport:
-    """Sends requests through a client, sync or async."""
+def _make_transport(client: Any, httpx: Any, seconds: float) -> Any:
+    """Return a transport that sends requests through a client, sync or async, and never closes it."""
 
-    def __init__(self, client: Any, module: Any, seconds: float) -> None:
-        self._client = client
-        self._module = module
-        self._seconds = seconds
-        bases = (_LimitedStream, module.SyncByteStream, module.AsyncByteStream)
-        self._stream_class = type("LimitedStream", bases, {})
+    class LimitedStream(_LimitedStream, httpx.SyncByteStream, httpx.AsyncByteStream):  # type: ignore[misc]
+        pass
 
-    def handle_request(self, request: Any) -> Any:
-        return self._limit(self._client.send(request, stream=True))
-
-    async def handle_async_request(self, request: Any) -> Any:
-        return self._limit(await self._client.send(request, stream=True))
-
-    def _limit(self, response: Any) -> Any:
-        return self._module.Response(
+    def limit(response: Any) -> Any:
+        return httpx.Response(
             response.status_code,
             headers=response.headers,
-            stream=self._stream_class(response.stream, self._seconds),
+            stream=LimitedStream(response.stream, seconds),
             extensions=response.extensions,
         )
 
-    # The client belongs to the model.
-    def close(self) -> None: ...
-    async def aclose(self) -> None: ...
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
-    async def __aenter__(self) -> None: ...
-    async def __aexit__(self, *_: object) -> None: ...
+    class Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):  # type: ignore[misc]
+        def handle_request(self, request: Any) -> Any:
+            return limit(client.send(request, stream=True))
+
+        async def handle_async_request(self, request: Any) -> Any:
+            return limit(await client.send(request, stream=True))
+
+    return Transport()
 
 
 class _LimitedStream:
-    """The bytes of a response, until there are too many or its time is up."""
+    """The bytes of a response, until its time is up."""
 
     def __init__(self, stream: Any, seconds: float) -> None:
         self._stream = stream
         self._end = time.monotonic() + seconds
-        self._bytes_left = _MAX_BYTES
 
     def __iter__(self) -> Iterator[bytes]:
         for piece in self._stream:
-            self._count(piece)
+            self._require_time()
             yield piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._stream:
-            self._count(piece)
+            self._require_time()
             yield piece
 
-    def _count(self, piece: bytes) -> None:
-        self._bytes_left -= len(piece)
-        if self._bytes_left < 0:
-            raise AnswerTooLongError("")
+    def _require_time(self) -> None:
         if time.monotonic() > self._end:
             raise TimeoutError("the response was still being sent")
 

@@ -29,7 +29,7 @@ from langchain_core.runnables import RunnableBinding, RunnableConfig
 from arq_graph.models.resolve import BoundModel, ModelRunnable, get_model_name
 from arq_graph.reasoning.deadlines import CancellationWatch, DeadlineThreads, TimedCall
 from arq_graph.reasoning.endpoints import Method, Schema, get_endpoint
-from arq_graph.reasoning.failures import classify_failure, list_causes_and_contexts
+from arq_graph.reasoning.failures import classify_failure
 from arq_graph.reasoning.http_limits import limit_http_client
 from arq_graph.reasoning.replies import (
     AnswerTooLongError,
@@ -223,10 +223,9 @@ class Transport:
                     self.endpoint.threads,
                     on_partial,
                 )
+            except AnswerTooLongError:
+                raise
             except Exception as error:
-                for cause in list_causes_and_contexts(error):
-                    if isinstance(cause, AnswerTooLongError):  # an SDK takes it for a lost connection
-                        raise cause from None
                 failure = classify_failure(error, model)
                 if failure.maybe_unsupported and not is_settled:
                     doubtful_failures += 1

@@ -65,8 +65,7 @@ class Reply:
 
     `of_tool`: if a tool is forced, the message's content is sent as its arguments. `breaks`: what is sent in the middle
     of a streamed answer before it ends: an error, or a loss of the connection. `drips`: many blanks come before the
-    answer, one at a time. `floods`: the body is blank and never ends. `repeats`: this delta of a streamed answer comes
-    again and again, without an end.
+    answer, one at a time. `repeats`: this delta of a streamed answer comes again and again, without an end.
     """
 
     message: dict[str, Any] | None = None
@@ -77,7 +76,6 @@ class Reply:
     hangs: bool = False
     breaks: str = ""
     drips: bool = False
-    floods: bool = False
     repeats: dict[str, Any] | None = None
 
 
@@ -126,11 +124,6 @@ def hang() -> Reply:
 def drip(answer: Any) -> Reply:
     """Return an answer before which blanks come, one at a time, for longer than a test waits."""
     return replace(ok(answer), drips=True)
-
-
-def flood() -> Reply:
-    """Return a body that never ends, and is no completion."""
-    return Reply(floods=True)
 
 
 def endless(delta: dict[str, Any]) -> Reply:
@@ -188,8 +181,6 @@ class Endpoint:
         if reply.hangs:
             self._closing.wait()
         request.answered = monotonic()
-        if reply.floods:
-            return reply.status, self._flood(), {"Content-Type": "application/json"}
         if not reply.message:
             return reply.status, reply.body.encode(), {}
         completion = _complete(reply, request)
@@ -227,10 +218,6 @@ class Endpoint:
             yield data
         finally:
             self.has_lost_client.set()
-
-    def _flood(self) -> Iterator[bytes]:
-        while not self._closing.is_set():
-            yield b" " * 1_000_000
 
     def _repeat(self, completion: dict[str, Any], delta: dict[str, Any]) -> Iterator[bytes]:
         choice = {"index": 0, "delta": delta, "finish_reason": None}

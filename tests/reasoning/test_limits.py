@@ -14,7 +14,7 @@ from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 from arq_graph import Question, errors, track_usage
 from arq_graph.reasoning.deadlines import MAX_ABANDONED
 from tests.reasoning.cases import GOOD, PROMPT, Verdict, make_reasoner, script_model
-from tests.reasoning.endpoint import Endpoint, drip, endless, flood, ok, status, text, tool_call
+from tests.reasoning.endpoint import Endpoint, drip, endless, ok, status, text, tool_call
 from tests.running import Runs
 
 SYNC = Runs(None)
@@ -140,14 +140,6 @@ def test_an_answer_that_is_too_long_is_an_error_without_streaming_too(runs, repl
         answer = ask(endpoint.chat_model(), runs)
     assert isinstance(answer, errors.BlueprintError)
     assert "set max_tokens on the model" in str(answer)
-
-
-@pytest.mark.slow
-def test_a_body_without_an_end_is_not_kept(runs):
-    with Endpoint(lambda request: flood()) as endpoint:
-        answer = ask(endpoint.chat_model(), runs)
-    assert endpoint.calls == 1
-    assert "longer than 400,000 characters" in str(answer)
 
 
 @pytest.mark.parametrize("on_partial", [None, ignore], ids=["whole", "streamed"])
