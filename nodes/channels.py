@@ -28,7 +28,12 @@ from arq_graph.agent.state import (
 )
 from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
-from arq_graph.nodes.messages import iterate_back_to_customer, make_agent_message, read_note
+from arq_graph.nodes.messages import (
+    format_message_name,
+    iterate_back_to_customer,
+    make_agent_message,
+    read_note,
+)
 from arq_graph.nodes.run_cache import RunCache, get_run_cache
 from arq_graph.nodes.shown_summary import find_current_summary, show_summary
 from arq_graph.reasoning.conversation import Conversation
@@ -316,11 +321,16 @@ def make_calling_message(state: StateView, calls: Sequence[ToolCall]) -> AIMessa
 
 
 def count_tool_rounds(state: StateView) -> int:
-    """Return how many times the agent has called tools since the customer last spoke; other agents don't count."""
+    """Return how many times the agent has called tools since the customer last spoke; other agents don't count.
+
+    A message without a note of its specification, as in a history written by hand, counts by its name.
+    """
+    name = format_message_name(state.agent)
     rounds = 0
     for message in iterate_back_to_customer(state.messages):
-        if read_note(message, CALLED_BY).get(state.agent) == state.specification:
-            rounds += 1
+        if isinstance(message, AIMessage) and message.tool_calls and message.name == name:
+            specification = read_note(message, CALLED_BY).get(state.agent, state.specification)
+            rounds += specification == state.specification
     return rounds
 
 
