@@ -111,7 +111,7 @@ def _find_wrong_milestones(graph: MilestoneGraph) -> Iterator[Finding]:
         if name == START and milestone.dependencies:
             message = "Start depends on other milestones; it is reached before anything happens"
             yield _make_finding("error", milestone, message)
-        if name in (START, END) and (milestone.type == "FC" or milestone.check is not None):
+        if name in (START, END) and (milestone.type == "FC" or milestone.check or milestone.state):
             message = (
                 "is never observed by itself: make it an NFC, and put its check in a milestone before it"
             )

@@ -82,7 +82,8 @@ def select_milestones_to_judge(graph: MilestoneGraph, observations: Observations
     milestones = []
     for milestone in graph.milestones:
         may_be_vetoed = milestone.type == "FC" and graph.vetoes
-        is_in_question = may_be_vetoed or milestone.name in observations.undecided
+        is_undecided = milestone.is_decided_by_judge and milestone.name in observations.undecided
+        is_in_question = may_be_vetoed or is_undecided
         if is_in_question and milestone.name in reachable:
             milestones.append(milestone)
     return tuple(milestones)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from arq_graph.agent.modules import load_object
 from arq_graph.agent.patterns import Pattern
@@ -19,6 +19,11 @@ from arq_graph.milestones.milestone import Forbidden, Milestone, PatternCheck
 from arq_graph.milestones.references import References, split_reference
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
+
+T = TypeVar("T")
+
+StateCheck = Callable[[Transcript], bool | None]
+"""Called once, with the whole conversation; None: it can't tell."""
 
 EventCheck = Callable[[Event, Sequence[Event]], bool]
 """Called at every event, with all events before it; must depend on nothing else."""
@@ -60,7 +65,8 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     An FC is observed at each genuine call of its tool: its result is there, isn't an error and doesn't match
     `failed_if`; it gives every argument that the tool's schema requires, in its type, where the schema is
     known; `arguments:` holds; and, under `grounded: strict`, it has no value that nobody gave before. An NFC
-    is observed at each event where its `check:` holds; one without a check is undecided. Pre-Act 4.3 and
+    is observed at each event where its `check:` holds, or after the last one if its `state:` does; one with neither is
+    undecided. Pre-Act 4.3 and
     Appendix H. Cost O(events + observations), and the searches for the patterns.
 
     Args:
@@ -82,10 +88,11 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     for event in transcript.events:
         observer.process(event)
     observer.process_calls()
+    observer.process_states()
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
         len(transcript),
-        tuple(observer.rules.undecided),
+        tuple(observer.undecided),
         tuple(observer.forbidden),
         tuple(number for number, call in observer.unanswered_calls.items() if call.by == "agent"),
     )
@@ -98,6 +105,7 @@ class _Observer:
         self.rules = load_rules(graph)
         self.observed: dict[str, set[int]] = defaultdict(set)
         self.forbidden: list[ForbiddenEvent] = []
+        self.undecided = list(self.rules.undecided)
         self.unanswered_calls: dict[int, Call] = {}
         self._graph = graph
         self._transcript = transcript
@@ -177,6 +185,19 @@ class _Observer:
                         self._references.add_call(number, milestone.name, call)
         self.forbidden.sort(key=attrgetter("event"))
 
+    def process_states(self) -> None:
+        """Ask each function of the end state; a state is observed after the last event."""
+        self._number = len(self._transcript) + 1
+        for milestone, function in self.rules.states:
+            is_reached = self._run_check(milestone, function, self._transcript)
+            if is_reached is None:
+                self.undecided.append(milestone.name)
+            elif is_reached:
+                self.observed[milestone.name].add(self._number)
+        if self.rules.states:
+            names = list(self._graph)
+            self.undecided.sort(key=names.index)
+
     def _forbid(self, number: int, call: Call) -> None:
         for rule in self.rules.forbidden_by_tool.get(call.tool, ()):
             # Malformed arguments are unknown, so none of them counts as absent.
@@ -214,14 +235,14 @@ class _Observer:
         else:
             self.observed[rule.name].add(number)
 
-    def _run_check(
-        self, rule: Milestone | Forbidden | None, check: Callable[..., bool], *arguments: Any
-    ) -> bool:
+    def _run_check(self, rule: Milestone | Forbidden | None, check: Callable[..., T], *arguments: Any) -> T:
         """Return what a check returns; `rule` is None for `failed_if`."""
         try:
             return check(*arguments)
         except Exception as error:  # a pattern that doesn't finish, or whatever a function raises
             place = f"event {self._number}"
+            if self._number > len(self._transcript):
+                place = "the end"
             if self._transcript.id:
                 place += f" of conversation {self._transcript.id}"
             problem = str(error)
@@ -250,6 +271,7 @@ class ObservationRules:
         result_references: What `equals_result_of` names.
         has_references: True if there is one of these, or an `equals_argument_of`.
         functions: NFCs with the functions that check them at every event.
+        states: NFCs with the functions that check them after the conversation.
         undecided: Names of the NFCs that only a judge can decide.
     """
 
@@ -259,6 +281,7 @@ class ObservationRules:
         self.patterns_by_speaker: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = defaultdict(list)
         self.patterns_by_tool: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = defaultdict(list)
         self.functions: list[tuple[Milestone, EventCheck]] = []
+        self.states: list[tuple[Milestone, StateCheck]] = []
         self.undecided: list[str] = []
         for rule in graph.forbidden:
             if rule.tool is not None:
@@ -283,6 +306,9 @@ class ObservationRules:
     def _add_milestone(self, graph: MilestoneGraph, milestone: Milestone) -> None:
         if milestone.type == "FC":
             self.milestones_by_tool[milestone.tool_name].append(milestone)
+        elif milestone.state is not None:
+            function = _load_function("state", milestone.state, file=graph.file, line=milestone.line)
+            self.states.append((milestone, function))
         elif milestone.check is None:
             self.undecided.append(milestone.name)
         elif isinstance(milestone.check, PatternCheck):
@@ -292,7 +318,7 @@ class ObservationRules:
             else:
                 self._add_pattern(milestone, check.pattern, check.said_by)
         else:
-            function = _load_check(milestone.check, file=graph.file, line=milestone.line)
+            function = _load_function("check", milestone.check, file=graph.file, line=milestone.line)
             self.functions.append((milestone, function))
 
     def _add_pattern(self, rule: Milestone | Forbidden, pattern: Pattern, said_by: str | None) -> None:
@@ -307,15 +333,15 @@ def load_rules(graph: MilestoneGraph) -> ObservationRules:
     return graph.compute_once(ObservationRules)
 
 
-def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
-    """Import the function that a check names; a module beside the file is preferred to an installed one."""
+def _load_function(key: str, name: str, *, file: str | None, line: int | None) -> Callable[..., Any]:
+    """Import the function that a key names; a module beside the file is preferred to an installed one."""
     try:
         function = load_object(name, Path(file).resolve().parent if file else None)
     except SpecError as error:
-        raise SpecError(f"`check` {error}", file=file, line=line) from error.__cause__
+        raise SpecError(f"`{key}` {error}", file=file, line=line) from error.__cause__
     if not callable(function):
-        raise SpecError(f"`check` names {name!r}, which isn't a function", file=file, line=line)
-    return cast(EventCheck, function)
+        raise SpecError(f"`{key}` names {name!r}, which isn't a function", file=file, line=line)
+    return function
 
 
 def _as_displayed(text: str) -> str:

@@ -38,7 +38,13 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
     """
     indexed = require_measurable(graph)
     observed = {indexed.numbers[name]: events for name, events in observations.events.items()}
-    undecided = [indexed.numbers[name] for name in observations.undecided if optimistic]
+    undecided_names = observations.undecided if optimistic else ()
+    undecided = []
+    for name in undecided_names:
+        if graph.get_milestone(name).state is None:
+            undecided.append(indexed.numbers[name])
+        else:
+            observed[indexed.numbers[name]] = (observations.length + 1,)
     reach_events = find_reach_events(indexed, observed, observations.length, undecided)
     order = sorted((event, number) for number, event in enumerate(reach_events) if event < NEVER)
     return {indexed.names[number]: int(event) for event, number in order}

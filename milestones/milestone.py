@@ -28,7 +28,7 @@ END = "End"
 
 # One of the authors' published files spells it "Aggrigator".
 _TYPES = {"fc": "FC", "nfc": "NFC", "aggregator": "Aggregator", "aggrigator": "Aggregator"}
-_TYPE_OF_KEY = {"tool": "FC", "arguments": "FC", "by": "FC", "check": "NFC", "holds": "NFC"}
+_TYPE_OF_KEY = {"tool": "FC", "arguments": "FC", "by": "FC", "check": "NFC", "state": "NFC", "holds": "NFC"}
 _REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 MilestoneType = Literal["FC", "NFC", "Aggregator"]
@@ -38,6 +38,12 @@ SaidBy = Literal["user", "agent", "tool"]
 def _require_reference(text: str) -> str:
     if not _REFERENCE.fullmatch(text):
         raise ValueError(f"must be `module:function` or {{said_by: agent, pattern: …}}, but is {text!r}")
+    return text
+
+
+def _require_function(text: str) -> str:
+    if not _REFERENCE.fullmatch(text):
+        raise ValueError(f"must be `module:function`, but is {text!r}")
     return text
 
 
@@ -176,6 +182,13 @@ sequence of all events before it, and must depend on nothing else. Scoring with 
 that it names; reading, checking and drawing it does not.
 """
 
+StateReference = Annotated[str, AfterValidator(_require_function)]
+"""A function `(transcript) -> bool | None` of the end state of a conversation, named and run as that of a check.
+
+It finds the world in `transcript.world`, if the conversation was run by an evaluation whose scenario has one; else it
+replays the calls, or reads what the record says. None: it can't tell.
+"""
+
 
 class Milestone(Entry):
     """A mission-critical step toward the goal (Pre-Act, 4.3 and Appendix F).
@@ -192,6 +205,7 @@ class Milestone(Entry):
         arguments: For an FC, constraints on the call's arguments, by name.
         by: For an FC, who calls the tool: the agent, or a user who has tools.
         check: For an NFC, how code observes it; None: only a judge can decide it.
+        state: For an NFC, a function of the end state, in place of a check.
         holds: For an NFC, a state: once observed, it stays observed.
         optional: It may be skipped: what depends on it may follow once its own dependencies are reached. Where it is
             reached it counts as progress.
@@ -204,6 +218,7 @@ class Milestone(Entry):
     arguments: Arguments = Field({})
     by: Caller = "agent"
     check: Check | None = None
+    state: StateReference | None = None
     holds: bool = False
     optional: bool = False
     requires: Literal["any", "all"] = Field(
@@ -218,6 +233,10 @@ class Milestone(Entry):
             default = type(self).model_fields[key].default
             if self.type != key_type and getattr(self, key) != default:
                 raise ValueError(f"`{key}` is a key of an {key_type}, and {self.name!r} is an {self.type}")
+        if self.state is not None and (self.check is not None or self.holds):
+            raise ValueError(
+                "has `state`, which is asked once, after the conversation: leave out `check` and `holds`"
+            )
         if self.optional and self.is_derived:
             raise ValueError(f"`optional` is a key of what is observed, and {self.name!r} never is")
         return self
@@ -235,7 +254,8 @@ class Milestone(Entry):
     @property
     def is_decided_by_judge(self) -> bool:
         """True for an NFC that code cannot observe."""
-        return self.type == "NFC" and self.check is None and not self.is_derived
+        is_decided_by_code = self.check is not None or self.state is not None
+        return self.type == "NFC" and not is_decided_by_code and not self.is_derived
 
     @property
     def length(self) -> float:

@@ -17,7 +17,7 @@ from arq_graph.milestones.judge import (
     call_judge,
     select_milestones_to_judge,
 )
-from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
+from arq_graph.milestones.matching import ForbiddenEvent, Observations, load_rules, observe
 from arq_graph.milestones.measure import (
     compute_progress_rate,
     find_passed,
@@ -196,8 +196,8 @@ async def ascore(
     import asyncio  # scoring in a sync program does not need it
 
     observe_events = partial(observe, graph, transcript, tools=tools)
-    has_functions = any(isinstance(milestone.check, str) for milestone in graph.milestones)
-    if has_functions:
+    rules = load_rules(graph)
+    if rules.functions or rules.states:
         observations = await asyncio.to_thread(observe_events)
     else:
         observations = observe_events()

@@ -98,6 +98,7 @@ class Transcript:
         history_length: How many events, from the first, came before the part that is measured: in them nothing is
             reached, and nothing forbidden.
         stand_ins: What a stand-in did in it in place of a model, as in `Report.stand_ins`, if the record tells.
+        world: The world after the conversation, if it was run in one and not read from a record.
         source: The file that it was read from, if any; `record` is its position there, from 0.
 
     Raises:
@@ -113,6 +114,7 @@ class Transcript:
     extra: Mapping[str, Any] = field(default_factory=dict)
     history_length: int = 0
     stand_ins: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    world: Any = field(default=None, repr=False, compare=False)
     source: str | None = field(default=None, repr=False, compare=False)
     record: int | None = field(default=None, repr=False, compare=False)
 

@@ -85,8 +85,9 @@ def find_objection(
         return Objection("step", "it follows from its dependencies: no judge decides it")
     if milestone.type == "FC":
         return _find_objection_to_call(transcript, verdict, calls)
-    if milestone.check is not None:
-        return Objection("step", "its `check:` decides it: no judge does")
+    if not milestone.is_decided_by_judge:
+        key = "check" if milestone.state is None else "state"
+        return Objection("step", f"its `{key}:` decides it: no judge does")
     if verdict.achieved is False:
         return None
     return _find_objection_to_evidence(transcript, verdict)

@@ -208,7 +208,7 @@ class ConversationRunner:
         trials: int,
     ) -> ConversationRecord:
         scenario = planned.scenario
-        transcript = build_transcript(planned, conversation.messages, prepared.agent)
+        transcript = build_transcript(planned, conversation.messages, prepared.agent, prepared.world)
         tools = transcript.tools or None
         score = await ascore(scenario.measured_graph, transcript, tools=tools, judge=self.judge)
         tokens = conversation.app_usage.total

@@ -113,9 +113,9 @@ def dump_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 
 def build_transcript(
-    planned: PlannedConversation, messages: Sequence[BaseMessage], agent: Agent | None
+    planned: PlannedConversation, messages: Sequence[BaseMessage], agent: Agent | None, world: Any = None
 ) -> Transcript:
-    """Return the transcript that is measured: what `read_transcripts` would return, with the agent's tools."""
+    """Return the transcript that is measured: what `read_transcripts` would return, with the tools and the world."""
     scenario = planned.scenario
     history_events, _ = parse_messages(messages[: len(scenario.history_messages)])
     events, instructions = parse_messages(messages)
@@ -132,6 +132,7 @@ def build_transcript(
         tools=tools,
         extra=_describe_conversation(planned),
         history_length=len(history_events),
+        world=world,
     )
 
 

@@ -47,7 +47,8 @@ def fingerprint_graphs(source: GraphSource) -> str:
         return fingerprint(source)
     parts: list[object] = []
     for name, graph in _get_graphs_by_name(source).items():
-        checks = [fingerprint(function) for _, function in load_rules(graph).functions]
+        loaded = load_rules(graph)
+        checks = [fingerprint(function) for _, function in (*loaded.functions, *loaded.states)]
         rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
         parts.append((name, rules, *checks))
     return fingerprint(*parts)

@@ -42,7 +42,7 @@ class Definition:
         events |= {name: set(range(1, length + 1)) for name in always}
         times = {"Start": 0}
         passed = {"Start": 0}
-        for event in range(length + 1):
+        for event in range(length + 2):
             while self._reach_at(event, events, times, passed):
                 pass
         return times

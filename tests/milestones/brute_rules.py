@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript
+from tests.milestones import end_states
 
 
 class Rules:
     def __init__(self, graph: MilestoneGraph, transcript: Transcript) -> None:
         self.graph = graph
+        self.transcript = transcript
         self.events = dict(enumerate(transcript.events, start=1))
 
     def observe(self) -> dict[str, tuple[int, ...]]:
@@ -23,9 +25,18 @@ class Rules:
         for milestone in self.graph.milestones:
             is_observed = self.observes_call if milestone.type == "FC" else self.observes_words
             numbers = tuple(number for number in self.events if is_observed(milestone.name, number))
+            if milestone.state is not None and _ask_state(milestone.state, self.transcript):
+                numbers = (len(self.transcript) + 1,)
             if numbers and not milestone.is_derived:
                 observed[milestone.name] = numbers
         return observed
+
+    def find_undecided_states(self) -> list[str]:
+        names = []
+        for milestone in self.graph.milestones:
+            if milestone.state is not None and _ask_state(milestone.state, self.transcript) is None:
+                names.append(milestone.name)
+        return names
 
     def observes_words(self, name: str, number: int) -> bool:
         check, event = self.graph.get_milestone(name).check, self.events[number]
@@ -101,6 +112,10 @@ class Rules:
             return False
         is_known = not rule.arguments or event.malformed is None
         return is_known and self.all_hold(rule.arguments, number)
+
+
+def _ask_state(reference: str, transcript: Transcript) -> bool | None:
+    return getattr(end_states, reference.partition(":")[2])(transcript)
 
 
 def _parse(text: str) -> Any:

@@ -42,7 +42,13 @@ def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
             milestone["optional"] = chance.random() < 0.3
         if "check" in milestone and chance.random() < 0.5:
             milestone["check"] |= {"said_by": "tool", "tool": chance.choice(TOOLS)}
-    data["forbidden"] = [_make_rule(chance, data["milestones"], calls) for _ in range(chance.randint(0, 3))]
+        is_judged = milestone["type"] == "NFC" and "check" not in milestone
+        if is_judged and chance.random() < 0.5:
+            milestone["holds"] = False
+            milestone["state"] = (
+                f"tests.milestones.end_states:{chance.choice(('was_paid', 'has_even_length'))}"
+            )
+    data["forbidden"] = [_make_rule(chance, data["milestones"], calls) for _ in range(chance.randint(1, 4))]
     for message in messages:
         if "tool_calls" in message and chance.random() < 0.3:
             message["role"] = "user"
@@ -70,6 +76,6 @@ def _make_rule(
             rule["arguments"] = {"id": chance.choice(("A-1", _make_reference(chance, calls)))}
         if chance.random() < 0.5:
             rule["unless"] = [{"id": chance.choice(("A-1", 2, _make_reference(chance, calls)))}]
-    if chance.random() < 0.6:
+    if chance.random() < 0.8:
         rule["before"] = chance.choice(milestones[1:])["name"]
     return rule

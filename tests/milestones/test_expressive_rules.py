@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +13,7 @@ from arq_graph.milestones import (
     MilestoneGraph,
     Score,
     Transcript,
+    Verdict,
     check_milestones,
     parse_milestones,
     score,
@@ -38,7 +41,9 @@ def check_seeds(seeds: range) -> dict[str, int]:
         observed = rules.observe()
         undecided = [milestone.name for milestone in graph.milestones if milestone.is_decided_by_judge]
         reached = definition.reach(observed, len(transcript))
-        possibly = definition.reach(observed, len(transcript), undecided)
+        at_end = dict.fromkeys(rules.find_undecided_states(), (len(transcript) + 1,))
+        possibly = definition.reach(observed | at_end, len(transcript), undecided)
+        assert set(result.undecided) == {*undecided, *at_end}, seed
         assert dict(result.observations.events) == observed, seed
         assert (result.reached, result.possibly_reached) == (reached, possibly), seed
         forbidden, at_least = rules.forbid(reached), rules.forbid(possibly)
@@ -228,6 +233,33 @@ def test_a_pattern_is_searched_in_the_results_of_one_tool():
     assert score(graph, conversation(called("other"), called("get_status"))).reached["done"] == 4
 
 
+def make_state_graph(function: str) -> MilestoneGraph:
+    return make_graph(
+        "name: pay, type: FC",
+        f'name: Right, type: NFC, state: "tests.milestones.end_states:{function}", dependencies: [pay]',
+        "name: End, type: NFC, dependencies: [Right]",
+    )
+
+
+def test_an_end_state_is_asked_once_after_the_conversation():
+    paid = conversation(called("pay"))
+    done = score(make_state_graph("was_paid"), paid)
+    assert (done.goal_completed, done.reached["Right"]) == (True, 3)
+    assert score(make_state_graph("was_paid"), conversation(user("hi"))).goal_completed is False
+    # Where the function can't tell, here without a world, the measure is a range. No judge decides it.
+    graph = make_state_graph("is_world_tidy")
+    open_result = score(graph, paid, judge=lambda *_: [Verdict("Right", True, 2, "ok")])
+    assert (open_result.goal_completed, open_result.progress_range) == (None, (1 / 3, 1))
+    assert open_result.undecided == ("Right",)
+    tidy = replace(paid, world=SimpleNamespace(tidy=True))
+    assert score(graph, tidy).goal_completed is True
+
+
+def test_an_end_state_that_raises_is_named_with_its_line():
+    with pytest.raises(SpecError, match="line 6: the check of milestone 'Right' fails at the end: KeyError"):
+        score(make_state_graph("fail"), conversation(called("pay")))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -264,6 +296,7 @@ def test_a_wrong_rule_is_an_error_with_its_line(line, message):
             "arguments: {id: {equals_argument_of: pay.id}}",
             "'pay' can never be observed: its arguments refer to",
         ),
+        ("state: 'a:b'", "`state` is a key of an NFC, and 'pay' is an FC"),
         ("arguments: {id: {equals_result_of: a, equals_argument_of: b.c}}", "give one of them"),
     ],
 )
@@ -276,6 +309,20 @@ def test_a_check_of_one_tool_is_said_by_it():
     check_mistake(
         "- {name: a, type: NFC, check: {tool: t, pattern: x}}", 1, "write `said_by: tool` beside it"
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("type: NFC, state: paid", "must be `module:function`, but is 'paid'"),
+        ("type: NFC, state: 'a:b', holds: true", "leave out `check` and `holds`"),
+        ("type: FC, by: usr", "did you mean `user`?"),
+        ("type: NFC, by: user", "`by` is a key of an FC, and 'a' is an NFC"),
+        ("type: Aggregator, optional: true", "`optional` is a key of what is observed, and 'a' never is"),
+    ],
+)
+def test_a_wrong_key_is_an_error_with_its_line(fields, message):
+    check_mistake(f"- {{name: Start, type: NFC}}\n- {{name: a, {fields}}}\n", 2, message)
 
 
 def check_mistake(text: str, line: int, message: str) -> None:

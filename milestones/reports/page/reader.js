@@ -102,8 +102,8 @@ function milestoneSection(row) {
   const stop = row.stopped_at;
   return el("div", { class: "milestones" },
     el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(({ name, step }) => button({
-      class: "badge", onclick: () => goToEvent(step), title: `Go to event ${step}`,
-    }, el("b", {}, step), " ", bdi(name))) : "nothing but the start"),
+      class: "badge", onclick: () => goToEvent(Math.min(step, row.events)), title: step > row.events ? "After the conversation" : `Go to event ${step}`,
+    }, el("b", {}, step > row.events ? "end" : step), " ", bdi(name))) : "nothing but the start"),
     stop === "End" ? el("p", { class: "bad" }, `It reached the end, but ${row.forbidden ? "something forbidden happened" : "the world says that it was no success"}.`)
       : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(stop, "stopping")),
     row.status === "missed" ? nameList("Could have come next", row.frontier) : null,
