@@ -71,9 +71,10 @@ class Conversation:
     @cached_property
     def token_counts(self) -> list[int]:
         """The tokens of each line, counted roughly."""
-        counts: list[int] = []
-        for line, text in zip(self.lines, self.texts, strict=True):
-            counts.append(_count_tokens(text) + _TOKENS_PER_IMAGE * len(self._list_images(line)))
+        counts = [_count_tokens(text) for text in self.texts]
+        for index, line in enumerate(self.lines):
+            if line.attachments:
+                counts[index] += _TOKENS_PER_IMAGE * len(self._list_images(line))
         return counts
 
     @property
@@ -154,7 +155,7 @@ class Conversation:
         return blocks
 
     def _list_images(self, line: Line) -> list[Block]:
-        return line.list_images() if self.shows_images else []
+        return line.list_images() if self.shows_images and line.attachments else []
 
     @cached_property
     def lines_by_id(self) -> dict[str, Line]:
