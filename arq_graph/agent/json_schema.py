@@ -72,16 +72,21 @@ def _merge_choices(choices: list[dict[str, Any]]) -> dict[str, Any]:
 
 def find_definition(root: Mapping[str, Any], reference: Any) -> Any:
     """Return the part of a schema that a reference such as `#/$defs/Order` leads to; None if it leads nowhere."""
-    pointer = str(reference)
-    if not pointer.startswith("#"):
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    try:
+        # With an empty registry, a reference to a web address is never fetched.
+        return Registry().resolver_with_root(_make_resource(root)).lookup(reference).contents
+    except (Unresolvable, AttributeError):  # the second if it isn't text
         return None
-    part: Any = root
-    for token in pointer.split("/")[1:]:
-        name = token.replace("~1", "/").replace("~0", "~")
-        if not isinstance(part, Mapping) or name not in part:
-            return None
-        part = part[name]
-    return part
+
+
+def _make_resource(schema: Mapping[str, Any]) -> Any:
+    from referencing.jsonschema import DRAFT202012, specification_with
+
+    dialect = specification_with(str(schema.get("$schema", "")), default=DRAFT202012)
+    return dialect.create_resource(schema)
 
 
 def inline_references(schema: Any, root: Mapping[str, Any], parents: tuple[str, ...] = ()) -> Any:
@@ -130,7 +135,6 @@ def find_schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) 
         return
     own_schema = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
     try:
-        # With an empty registry, a reference to a web address is never fetched.
         checker = validator_class.FORMAT_CHECKER
         validator = validator_class(own_schema, registry=Registry(), format_checker=checker)
         for error in validator.iter_errors(arguments):
@@ -146,37 +150,36 @@ def find_schema_errors(schema: Mapping[str, Any], arguments: Mapping[str, Any]) 
 
 def find_schema_flaw(schema: Mapping[str, Any]) -> str | None:
     """Return why a schema, or a part of it, cannot be checked here; None if all of it can."""
+    from referencing import Registry
+
     _, flaw = _choose_dialect(json.dumps(schema, default=str))
     if flaw:
         return flaw
-    keywords = list(_iterate_keywords(schema))
-    has_names = any(keyword in ("$id", "id", "$anchor") for keyword, _ in keywords)
-    for keyword, value in keywords:
-        if keyword == "$ref" and not has_names and find_definition(schema, value) is None:
-            return f"the reference {value!r} leads nowhere"
-        patterns = [value] if keyword == "pattern" else []
-        if keyword == "patternProperties":
-            patterns = list(value)
+    resource = _make_resource(schema)
+    return _find_flaw(resource, Registry().resolver_with_root(resource))
+
+
+def _find_flaw(resource: Any, resolver: Any) -> str | None:
+    """Return what cannot be checked in a part of a schema, or in the parts inside it."""
+    from referencing.exceptions import Unresolvable
+
+    part = resource.contents
+    if isinstance(part, Mapping):
+        patterns = list(part.get("patternProperties", ()))
+        if "pattern" in part:
+            patterns.append(part["pattern"])
         for pattern in patterns:
             if _compile_pattern(pattern) is None:
                 return f"{pattern!r} is not a pattern that is understood here"
+        try:
+            if "$ref" in part:
+                resolver.lookup(part["$ref"])
+        except Unresolvable:
+            return f"the reference {part['$ref']!r} leads nowhere"
+    for inner in resource.subresources():
+        if flaw := _find_flaw(inner, resolver.in_subresource(inner)):
+            return flaw
     return None
-
-
-def _iterate_keywords(schema: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the keywords of a schema at any depth, each with its value."""
-    if isinstance(schema, list):
-        for item in schema:
-            yield from _iterate_keywords(item)
-    if not isinstance(schema, Mapping):
-        return
-    for keyword, value in schema.items():
-        if keyword in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-            yield keyword, value
-            yield from _iterate_keywords(list(value.values()))
-        elif keyword not in ("enum", "const", "default", "examples", "example"):
-            yield keyword, value
-            yield from _iterate_keywords(value)
 
 
 @lru_cache(maxsize=256)
