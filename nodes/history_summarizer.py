@@ -66,7 +66,7 @@ class HistorySummarizer(AgentNode[Summary]):
     turns, which stay as they are, together take half of `history_tokens`. Every prompt of the agent then shows the
     summary, which stays the same until the conversation is too long again. The messages of the thread stay, too.
 
-    A point whose sources don't exist, or with a value that no message has, is asked for again once, and then left out.
+    A point whose sources don't exist, or with a value that none of them has, is asked for again once, then left out.
     If no summary comes, a warning and the event `HistorySummarized` say why, and the next turn tries again.
 
     Args:
@@ -158,8 +158,9 @@ class _SummaryReview:
     ) -> None:
         self.max_characters = max_characters
         self._had_points = bool(previous and previous.points)
-        self._citable_ids = {line.id for line in conversation.lines[:end]}
-        self._text = "\n".join(conversation.texts[:end]).casefold()
+        self._texts: dict[str, str] = {}
+        for line, text in zip(conversation.lines[:end], conversation.texts, strict=False):
+            self._texts[line.id] = text.casefold()
 
     def check(self, answer: Summary) -> list[Complaint]:
         """Return the complaints about an answer."""
@@ -189,12 +190,13 @@ class _SummaryReview:
         return points
 
     def _find_problem(self, point: Point) -> str | None:
-        unknown_ids = [id for id in point.sources if id not in self._citable_ids]
+        unknown_ids = [id for id in point.sources if id not in self._texts]
         if unknown_ids or not point.sources:
             return f"its sources must be ids of messages and results, not {as_json(unknown_ids)}"
+        source_texts = "\n".join(self._texts[id] for id in point.sources)
         for value in find_values(point.text):
-            if _SIGNS_AROUND.sub("", value).casefold() not in self._text:
-                return f"{as_json(value)} stands in no message: give values exactly as they were given"
+            if _SIGNS_AROUND.sub("", value).casefold() not in source_texts:
+                return f"{as_json(value)} stands in none of its sources: write it as a message has it, and cite that"
         return None
 
 

@@ -39,15 +39,19 @@ def find_current_summary(
 
 def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSummary:
     """Return the section that stands in the place of the covered lines, with the ids that it cites."""
-    points: list[dict[str, Any]] = []
-    cited_ids = {*summary.kept_lines, *summary.values}
-    for point in summary.points:
-        points.append({"text": point.text, "sources": point.sources})
-        cited_ids.update(point.sources)
+    speakers: dict[str, str] = {}
     kept_lines: list[Any] = []
     for line, text in zip(conversation.lines[: summary.line_count], conversation.texts, strict=False):
+        speakers[line.id] = line.speaker
         if line.id in summary.kept_lines:
             kept_lines.append(json.loads(text))
+    points: list[dict[str, Any]] = []
+    cited_ids = set(summary.kept_lines).union(summary.values)
+    for point in summary.points:
+        # Whoever wrote the text, code tells whose words it rests on.
+        said_by = dict.fromkeys(speakers[id] for id in point.sources if id in speakers)
+        points.append({"from": list(said_by), "text": point.text, "sources": point.sources})
+        cited_ids.update(point.sources)
     last_id = conversation.lines[summary.line_count - 1].id
     content: dict[str, Any] = {"note": _NOTE.format(last_id=last_id), "points": points}
     if kept_lines:
