@@ -259,7 +259,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
             "unfinished": [id for id in ids if id in inputs.awaiting_answer],
         }
         sections = self.describe_turn(inputs.state, {"judge": ids}, optional)
-        sections["is_whole_batch"] = len(ids) == len(batch.guidelines)
         prompt = self.build_prompt(conversation, sections, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
