@@ -49,7 +49,7 @@ def make_airline_tables(file: Path) -> Iterator[Table | Text]:
         yield Text(make_printable(f"left out: {broken.error}"))
     task_count = len({run.transcript.task for run in runs})
     yield _make_figures_table(
-        runs, f"{len(runs)} conversations on {task_count} tasks (95% intervals, drawn by task)"
+        runs, f"{len(runs)} conversations on {task_count} tasks (95% intervals, over tasks)"
     )
     yield _make_agreement_table(runs)
     empty_count = sum(not run.actions for run in runs)

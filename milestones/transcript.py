@@ -89,7 +89,7 @@ class Transcript:
 
     Args:
         events: The messages, calls and results, in order; never empty.
-        id: The conversation's id; unique within a file if the reader made it up.
+        id: The conversation's id; its position in the file if the record has none (`has_own_id` is then False).
         task: The task it was a run of, if one task was run several times.
         use_case: The kind of conversation, as reports group them.
         instructions: The instructions that the agent had before the conversation (the system prompt).
@@ -114,6 +114,7 @@ class Transcript:
     extra: Mapping[str, Any] = field(default_factory=dict)
     history_length: int = 0
     stand_ins: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    has_own_id: bool = field(default=True, repr=False, compare=False)
     world: Any = field(default=None, repr=False, compare=False)
     source: str | None = field(default=None, repr=False, compare=False)
     record: int | None = field(default=None, repr=False, compare=False)

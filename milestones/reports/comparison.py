@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import fsum
 from typing import Literal, NamedTuple, TypeVar
 
 from arq_graph.milestones.reports.records import ConversationRecord, Record, group_by
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.statistics import (
-    bootstrap_interval,
     clipped_mean,
+    difference_interval,
     holm_correction,
     mcnemar_p,
     sign_flip_p,
-    wilson_interval,
 )
 from arq_graph.milestones.reports.summary import Fourfold
 
@@ -35,8 +34,8 @@ class Difference(Record):
             pairs themselves if each task was tried once.
         a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None if there
             are no pairs.
-        low: Of the difference's 95% bootstrap interval to `high`; None if there are fewer than two tasks. If all tasks
-            are alike, it is as wide as the share of tasks that may differ, by Wilson.
+        low: Of the difference's 95% interval over tasks to `high`; None if there are fewer than two tasks. If all tasks
+            are alike, it is as wide as the share of tasks that may differ (`statistics.difference_interval`).
         p: The probability of so large a difference by chance alone, two-sided; among use cases, corrected for their
             number. None if there are no pairs.
         verdict: `a better` or `b better` if p is below 0.05 and the interval leaves 0 out.
@@ -92,22 +91,6 @@ class Comparison(Record):
     stand_ins: tuple[str, ...] = ()
 
 
-class _Run(NamedTuple):
-    """The nth run, from 1, of a task or of a conversation without one, in its use case."""
-
-    use_case: str | None
-    name: str
-    number: int
-
-    def __str__(self) -> str:
-        text = self.name
-        if self.use_case is not None:
-            text = f"{self.use_case}: {text}"
-        if self.number > 1:
-            text += f" (run {self.number})"
-        return text
-
-
 class Pair(NamedTuple):
     """Two conversations about the same thing; pairs of one `cluster` are of one task, and depend on each other."""
 
@@ -120,27 +103,31 @@ def compare(a: Report, b: Report) -> Comparison:
     """Compare two reports over the same conversations.
 
     The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of the
-    same id; both within a use case. If each task has one pair, yes-or-no figures are tested by McNemar's exact test
-    and PR by flipping signs (`sign_flip_p`). Several runs of one task depend on each other, as do those with several
-    kinds of users: then whole tasks are drawn for the intervals, and the signs of whole tasks are flipped. Among use
-    cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
+    same id; both within a use case. Where records have no ids, conversations of the same content are pairs, and of the
+    others those that the user opens in the same words, if there are as many in A as in B. If each task has one pair,
+    yes-or-no figures are tested by McNemar's exact test and PR by flipping signs (`sign_flip_p`). Several runs of one
+    task depend on each other, as do those with several kinds of users: intervals are over tasks, and the signs of whole
+    tasks are flipped. Among use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
 
     Args:
         a: The report that the differences are taken from: each is B's figure minus A's.
         b: The other one, of the same conversations; what only one of them has is left out.
     """
-    runs_a, runs_b = _number_runs(a.conversations), _number_runs(b.conversations)
+    partners = _find_partners(a.conversations, b.conversations)
+    names_a, names_b = _name_runs(a.conversations), _name_runs(b.conversations)
     pairs, only_a = [], []
-    for run, record in runs_a.items():
-        if run in runs_b:
-            pairs.append(Pair(record.independent_task or (run.use_case, run.name), record, runs_b[run]))
+    for index, record in enumerate(a.conversations):
+        if index in partners:
+            cluster = record.independent_task or (record.use_case, _get_name(record))
+            pairs.append(Pair(cluster, record, b.conversations[partners[index]]))
         else:
-            only_a.append(str(run))
+            only_a.append(names_a[index])
+    paired_b = set(partners.values())
     return Comparison(
         conversations_a=len(a.conversations),
         conversations_b=len(b.conversations),
         only_a=tuple(only_a),
-        only_b=tuple(str(run) for run in runs_b if run not in runs_a),
+        only_b=tuple(name for index, name in enumerate(names_b) if index not in paired_b),
         broken_a=len(a.failed),
         broken_b=len(b.failed),
         different_graphs=_find_different_graphs(a, b, pairs),
@@ -150,16 +137,61 @@ def compare(a: Report, b: Report) -> Comparison:
     )
 
 
-def _number_runs(records: Sequence[ConversationRecord]) -> dict[_Run, ConversationRecord]:
-    counts: Counter[tuple[str | None, str]] = Counter()
-    runs: dict[_Run, ConversationRecord] = {}
+def _find_partners(a: Sequence[ConversationRecord], b: Sequence[ConversationRecord]) -> dict[int, int]:
+    """Return the index in B of the counterpart of each conversation of A that has one, by the index in A."""
+    partners: dict[int, int] = {}
+    for get_key in (_get_own_name, _get_content, _get_opening):
+        paired_b = set(partners.values())
+        indexes_a = _index_by_key([index for index in range(len(a)) if index not in partners], a, get_key)
+        indexes_b = _index_by_key([index for index in range(len(b)) if index not in paired_b], b, get_key)
+        for key, indexes in indexes_a.items():
+            candidates = indexes_b.get(key, [])
+            # Which of several with the same opening is missing, nobody knows.
+            if get_key is not _get_opening or len(indexes) == len(candidates):
+                partners.update(zip(indexes, candidates, strict=False))
+    return partners
+
+
+def _index_by_key(
+    indexes: Iterable[int], records: Sequence[ConversationRecord], get_key: Callable[..., str | None]
+) -> dict[Hashable, list[int]]:
+    by_key: dict[Hashable, list[int]] = {}
+    for index in indexes:
+        key = get_key(records[index])
+        if key is not None:
+            by_key.setdefault((records[index].use_case, key), []).append(index)
+    return by_key
+
+
+def _get_own_name(record: ConversationRecord) -> str | None:
+    return _get_name(record) if record.content is None else None
+
+
+def _get_content(record: ConversationRecord) -> str | None:
+    return record.content
+
+
+def _get_opening(record: ConversationRecord) -> str | None:
+    return record.opening
+
+
+def _get_name(record: ConversationRecord) -> str:
+    if record.task is None:
+        return f"conversation {record.id}"
+    return f"task {record.task or record.id}"
+
+
+def _name_runs(records: Sequence[ConversationRecord]) -> list[str]:
+    """Return a name of each conversation, with the number of the run if it is not the first of its name."""
+    counts: Counter[str] = Counter()
+    names = []
     for record in records:
-        name = f"conversation {record.id}"
-        if record.task is not None:
-            name = f"task {record.task or record.id}"
-        counts[record.use_case, name] += 1
-        runs[_Run(record.use_case, name, counts[record.use_case, name])] = record
-    return runs
+        name = _get_name(record)
+        if record.use_case is not None:
+            name = f"{record.use_case}: {name}"
+        counts[name] += 1
+        names.append(name if counts[name] == 1 else f"{name} (run {counts[name]})")
+    return names
 
 
 def _find_different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
@@ -257,7 +289,7 @@ def _compute_difference(pairs: Sequence[Pair], figure: str) -> Difference:
     test = "McNemar" if figure != "progress_rate" and tasks == n else "sign flip"
     if not n:
         return Difference(pairs=0, left_out=len(pairs), tasks=0, test=test)
-    low, high = _compute_interval(differences, clusters)
+    low, high = difference_interval(differences, clusters) or (None, None)
     if test == "McNemar":
         p = mcnemar_p(differences.count(-1), differences.count(1))
     else:
@@ -275,20 +307,6 @@ def _compute_difference(pairs: Sequence[Pair], figure: str) -> Difference:
         test=test,
         verdict=_decide(low, high, p),
     )
-
-
-def _compute_interval(
-    differences: Sequence[float], clusters: Sequence[Hashable]
-) -> tuple[float, float] | tuple[None, None]:
-    interval = bootstrap_interval(differences, clusters)
-    if interval is None:
-        return None, None
-    low, high = interval
-    if low == high:
-        # Resamples of tasks that are all alike do not vary. A share of other tasks, up to -1 and 1, is still possible.
-        _, other_tasks = wilson_interval(0, len(set(clusters)))
-        return low - other_tasks * (1 + low), high + other_tasks * (1 - high)
-    return low, high
 
 
 def _decide(low: float | None, high: float | None, p: float) -> Decision:

@@ -36,7 +36,7 @@ MAX_CHARACTERS = 4_000
 
 _SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
 _MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", "weight", "optional"}
-_OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds"}
+_OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds", "content", "opening"}
 
 # Characters that could end a script element or begin another, and line ends that older JavaScript refuses in a text.
 _SCRIPT_ESCAPES = str.maketrans(

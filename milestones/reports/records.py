@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
@@ -71,6 +72,8 @@ class ConversationRecord(Record):
     Args:
         source: The file that it was read from; `record` is its position there, from 0.
         task: The task that it is a run of, if one task was run several times.
+        content: A digest of all that was said and done, if the record has neither an id nor a task.
+        opening: A digest of the user's first message, then.
         goal_completed: Goal completion; None if it is undecided, or if there is nothing to measure: End needs no
             milestone and nothing is forbidden. False if the world says that it was not a `success`.
         progress_rate: The progress rate, 0 to 1; None if it is a range, or if there is nothing to measure.
@@ -112,6 +115,8 @@ class ConversationRecord(Record):
     record: int | None = None
     use_case: str | None = None
     task: str | None = None
+    content: str | None = None
+    opening: str | None = None
     graph: str = ""
     goal_completed: bool | None
     progress_rate: float | None
@@ -228,6 +233,8 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
     values |= fields
     if values.get("outcome", {}).get("success") is False:  # the world sees what milestones cannot
         values["goal_completed"] = False
+    if transcript.task is None and not transcript.has_own_id:
+        values["content"], values["opening"] = _digest_content(transcript)
     turns = calls = 0
     for event in transcript.measured_events:
         turns += isinstance(event, Message) and event.speaker == "user"
@@ -251,6 +258,18 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
         reward=reward,
         **values,
     )
+
+
+def _digest_content(transcript: Transcript) -> tuple[str, str | None]:
+    """Return digests of all events, and of the first message of the user, if there is one."""
+    events = []
+    opening = None
+    for event in transcript.events:
+        speaker = getattr(event, "speaker", None)
+        if opening is None and speaker == "user":
+            opening = fingerprint(event.text)
+        events.append((type(event).__name__, speaker, event.text))
+    return fingerprint(*events), opening
 
 
 def _read_evaluation_fields(transcript: Transcript) -> dict[str, Any]:

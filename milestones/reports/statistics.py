@@ -1,14 +1,14 @@
 """Statistics over many conversations: intervals, pass^k, and the p values of differences.
 
-The bootstrap and the sign test distribute more than 256 values over 256 groups at random and resample the groups: the
-sums vary as much, the width of an interval is known to 1 / sqrt(512), 4%, and the cost is bounded. The same values give
-the same figures.
+The sign test distributes more than 256 values over 256 groups at random and flips the groups: the sums vary as much,
+and the cost is bounded. The same values give the same figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import comb, fsum, sqrt
+from functools import cache
+from math import atan2, comb, cos, fsum, pi, sin, sqrt
 from operator import mul
 from random import Random
 from statistics import NormalDist
@@ -17,8 +17,10 @@ from typing import Any, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 _Z = NormalDist().inv_cdf(0.975)
+# Student's t with so many degrees of freedom is within a hundredth of the normal quantile.
+_MAX_DEGREES = 256
+_NO_VARIANCE = 1e-15
 _MAX_GROUPS = 256
-_RESAMPLES = 1_000
 # Up to so many differences all ways to flip the signs are counted (2^14 sums); above, a sample of them.
 _MAX_COUNTED = 14
 _SAMPLED_FLIPS = 10_000
@@ -27,22 +29,93 @@ _Group = tuple[float, int]
 """The sum of some values, and their number."""
 
 
-def wilson_interval(count: float, n: int) -> tuple[float, float]:
-    """Return the 95% score interval of a share: the shares p for which count / n is within z standard errors of p.
+def share_interval(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, float]:
+    """Return the 95% interval of the mean of at least one value from 0 to 1.
 
-    Wilson, "Probable inference, the law of succession, and statistical inference", 1927. `count` is 0 to n, and n 1 or
-    more. A sum of values from 0 to 1 is a `count`, too: they vary at most as much as yes and no with the same mean.
+    Wilson's score interval ("Probable inference, the law of succession, and statistical inference", 1927), corrected
+    for values that depend on each other and for few clusters, as Korn and Graubard ("Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data", 1998) correct another one:
+
+    - With the mean m and its cluster-robust variance v = k / (k - 1) * sum over k clusters of (the sum of a cluster's
+      deviations from m)^2 / n^2, the n values are worth m (1 - m) / v independent ones. Where all clusters have the
+      same mean, v is 0, and they count as k.
+    - As v is estimated from k clusters, the quantile of Student's t with k - 1 degrees of freedom takes the place of
+      the normal one.
+
+    Cost O(n).
+
+    Args:
+        values: The values of the mean.
+        clusters: The cluster of each value; values of one cluster depend on each other, as the runs of one task do.
     """
-    center = count + _Z * _Z / 2
-    half_width = _Z * sqrt(count * (n - count) / n + _Z * _Z / 4)
-    low = (center - half_width) / (n + _Z * _Z)
-    high = (center + half_width) / (n + _Z * _Z)
+    n, mean = len(values), clipped_mean(values)
+    groups = _sum_by_cluster(values, clusters)
+    k = len(groups)
+    if k == 1:
+        return _wilson_interval(mean, 1, _Z)
+    squares = fsum((total - size * mean) ** 2 for total, size in groups)
+    variance = k / (k - 1) * squares / n**2
+    worth = mean * (1 - mean) / variance if variance > _NO_VARIANCE else k
+    return _wilson_interval(mean, worth, _t_quantile(min(k - 1, _MAX_DEGREES)))
+
+
+def difference_interval(
+    differences: Sequence[float], clusters: Sequence[Hashable]
+) -> tuple[float, float] | None:
+    """Return the 95% interval of a mean difference from -1 to 1: that of a share, stretched to this range.
+
+    If all differences are equal, it is as wide as the share of clusters that may differ. A single cluster says nothing
+    of the spread: None.
+    """
+    distinct_clusters = list(dict.fromkeys(clusters))
+    if len(distinct_clusters) < 2:
+        return None
+    smallest, largest = min(differences), max(differences)
+    if smallest == largest:
+        _, others = share_interval([0.0] * len(distinct_clusters), distinct_clusters)
+        return smallest - others * (1 + smallest), largest + others * (1 - largest)
+    low, high = share_interval([(1 + difference) / 2 for difference in differences], clusters)
+    return 2 * low - 1, 2 * high - 1
+
+
+def _wilson_interval(share: float, n: float, z: float) -> tuple[float, float]:
+    """Return the shares p from which `share`, of n, is at most z standard errors of p away."""
+    center = share * n + z * z / 2
+    half_width = z * sqrt(share * (1 - share) * n + z * z / 4)
+    low = (center - half_width) / (n + z * z)
+    high = (center + half_width) / (n + z * z)
     # Rounding must not take 0 and 1 out of the interval.
-    if count == 0:
+    if share == 0:
         low = 0.0
-    if count == n:
+    if share == 1:
         high = 1.0
     return low, high
+
+
+@cache
+def _t_quantile(degrees: int) -> float:
+    """Return the t with P(-t < T < t) = 95% for Student's T with so many degrees of freedom, by bisection."""
+    low, high = _Z, 13.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _compute_t_probability(middle, degrees) < 0.95:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _compute_t_probability(t: float, degrees: int) -> float:
+    """Return P(-t < T < t); Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4."""
+    angle = atan2(t, sqrt(degrees))
+    is_odd = degrees % 2
+    term = cos(angle) if is_odd else 1.0
+    total = 0.0
+    for i in range(1 + is_odd, degrees, 2):
+        total += term
+        term *= cos(angle) ** 2 * i / (i + 1)
+    probability = sin(angle) * total
+    return 2 / pi * (angle + probability) if is_odd else probability
 
 
 def mcnemar_p(only_a: int, only_b: int) -> float:
@@ -98,49 +171,6 @@ def clipped_mean(values: Sequence[float]) -> float:
     return min(max(fsum(values) / len(values), min(values)), max(values))
 
 
-def bootstrap_interval(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, float] | None:
-    """Return the 95% percentile bootstrap interval of a mean: where the means of resamples lie.
-
-    Efron, "Bootstrap methods: another look at the jackknife", 1979. If it would leave the mean itself out (because the
-    values lie very unevenly, or equal ones are rounded), it reaches to the mean. Over the differences of pairs it
-    is the paired bootstrap. Fewer than two values or clusters say nothing of their spread: None. Cost O(n), and
-    256,000 draws at most.
-
-    Args:
-        values: The values of the mean.
-        clusters: The cluster of each value; values of one cluster depend on each other, as the runs of one task do,
-            and are drawn together.
-    """
-    chance = Random(0)
-    groups = _limit_groups(_sum_by_cluster(values, clusters), chance)
-    if len(groups) < 2:
-        return None
-    mean, smallest, largest = clipped_mean(values), min(values), max(values)
-    if smallest == largest:
-        return smallest, largest  # as every resample would say
-    means = []
-    for _ in range(_RESAMPLES):
-        totals, sizes = zip(*chance.choices(groups, k=len(groups)), strict=True)
-        means.append(sum(totals) / sum(sizes))
-    means.sort()
-    outside = _RESAMPLES // 40
-    low = min(mean, means[outside])
-    high = max(mean, means[-1 - outside])
-    return max(smallest, low), min(largest, high)
-
-
-def share_interval(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, float]:
-    """Return the 95% interval of the mean of at least one value from 0 to 1: a bootstrap's, or Wilson's.
-
-    Wilson's, for as many clusters as there are, says how sure a mean is in which resamples show no spread.
-    """
-    interval = bootstrap_interval(values, clusters)
-    if interval and interval[0] < interval[1]:
-        return interval
-    cluster_count = len(set(clusters))
-    return wilson_interval(clipped_mean(values) * cluster_count, cluster_count)
-
-
 def sign_flip_p(differences: Sequence[float], clusters: Sequence[Hashable]) -> float:
     """Return the two-sided p of so large a sum of differences, in either direction, if A and B are alike.
 
@@ -152,7 +182,7 @@ def sign_flip_p(differences: Sequence[float], clusters: Sequence[Hashable]) -> f
 
     Args:
         differences: One a pair.
-        clusters: The cluster of each pair; see `bootstrap_interval`.
+        clusters: The cluster of each pair; see `share_interval`.
     """
     chance = Random(0)
     differing = [group for group in _sum_by_cluster(differences, clusters) if group[0]]

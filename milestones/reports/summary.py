@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
-from arq_graph.milestones.reports.statistics import clipped_mean, pass_hat_k, share_interval, wilson_interval
+from arq_graph.milestones.reports.statistics import clipped_mean, pass_hat_k, share_interval
 
 Records = Sequence[ConversationRecord]
 
@@ -17,7 +17,7 @@ _MAX_RUNS = 16
 
 
 class Rate(Record):
-    """A share of conversations, with its 95% interval: Wilson's, or a bootstrap's if tasks were tried repeatedly.
+    """A share of conversations, with its 95% interval over tasks (`statistics.share_interval`).
 
     `count` of the `n` in which it is known; `unknown` are in neither number. If n is 0, the rest is None.
     """
@@ -33,7 +33,7 @@ class Rate(Record):
 class Mean(Record):
     """A mean over the n conversations that have a value, and its 95% interval if values are from 0 to 1, not counts.
 
-    The interval is a bootstrap's, which draws whole tasks, or Wilson's if that finds no spread.
+    The interval is one over tasks (`statistics.share_interval`).
     """
 
     n: int
@@ -206,8 +206,7 @@ def compute_rate(records: Records, get_value: Callable[[ConversationRecord], boo
     n, count = len(values), int(sum(values))
     if not n:
         return Rate(count=0, n=0, unknown=len(records), rate=None, low=None, high=None)
-    has_repeated_tasks = len(set(tasks)) < n
-    low, high = share_interval(values, tasks) if has_repeated_tasks else wilson_interval(count, n)
+    low, high = share_interval(values, tasks)
     return Rate(count=count, n=n, unknown=len(records) - n, rate=count / n, low=low, high=high)
 
 

@@ -189,6 +189,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
     return Transcript(
         tuple(events),
         id=id if record_id is None else record_id,
+        has_own_id=record_id is not None,
         task=_get_text(fields, "task_id"),
         use_case=_get_text(fields, "use_case"),
         instructions=instructions or _get_instructions(fields),

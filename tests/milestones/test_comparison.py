@@ -85,6 +85,27 @@ def test_conversations_without_a_counterpart_are_counted_and_named():
     assert forward.only_b == backward.only_a == ("conversation c", "x: conversation a")
 
 
+def test_conversations_without_ids_are_paired_by_what_was_said():
+    openings = ("my mug broke", "hello", "hello", "hello", "where is my parcel")
+    chats = [[{"role": "user", "content": text}] for text in openings]
+    answers = [[*chat, {"role": "assistant", "content": f"answer {n}"}] for n, chat in enumerate(chats)]
+    all_of_them, without_first, without_second = (
+        score_transcripts(make_chain("find"), read_transcripts(records)).report()
+        for records in (answers, answers[1:], [answers[0], *answers[2:]])
+    )
+    first_missing = compare(all_of_them, without_first)
+    assert (first_missing.only_a, first_missing.only_b) == (("conversation 0",), ())
+    assert first_missing.overall.pairs == 4
+    assert compare(without_second, all_of_them).only_b == ("conversation 1",)
+    # Another agent: the openings are the same. Which of the three hellos is missing nobody knows.
+    others = [[*chat, {"role": "assistant", "content": "no"}] for chat in (*chats[2:], chats[0])]
+    other_agent = score_transcripts(make_chain("find"), read_transcripts(others)).report()
+    comparison = compare(all_of_them, other_agent)
+    assert comparison.only_a == ("conversation 1", "conversation 2", "conversation 3")
+    assert comparison.only_b == ("conversation 0", "conversation 1")
+    assert comparison.overall.pairs == 2
+
+
 def test_pairs_with_an_undecided_side_are_left_out():
     group = compare(report_goals(True, None, False, True), report_goals(True, True, None, False)).overall
     for difference in (group.goal_completion, group.progress_rate):
@@ -131,7 +152,9 @@ def test_kinds_of_users_of_one_task_are_not_independent():
 )
 def test_a_difference_that_is_equal_in_all_pairs_has_an_interval(a, b, verdict):
     progress = compare(report_progress(*[a] * 85), report_progress(*[b] * 85)).overall.progress_rate
-    other_pairs = 3.841459 / 88.841459  # z² / (n + z²): the share of pairs that may differ, from -1 to 1
+    other_pairs = (
+        3.954569 / 88.954569
+    )  # t² / (n + t²) of 84 degrees of freedom: the share of pairs that may differ, from -1 to 1
     difference = progress.difference
     interval = (difference - other_pairs * (difference + 1), difference + other_pairs * (1 - difference))
     assert (progress.low, progress.high) == pytest.approx(interval, abs=1e-6)

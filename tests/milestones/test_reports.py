@@ -58,15 +58,16 @@ def test_conversations_with_nothing_to_complete_are_in_neither_rate():
 @pytest.mark.parametrize(
     ("count", "n", "interval"),
     [
-        # z = 1.959964, z² = 3.841459: the middle is (8 + 1.920729) / 13.841459 = 0.716740, and half the width is
-        # 1.959964 sqrt(8 × 2 / 10 + 0.960365) / 13.841459 = 1.959964 × 1.600114 / 13.841459 = 0.226578.
-        (8, 10, (0.490162, 0.943318)),
-        # For 0 of n the upper end is z² / (n + z²) = 3.841459 / 13.841459.
-        (0, 10, (0.0, 0.277533)),
-        (10, 10, (1 - 0.277533, 1.0)),
+        # v = 10 / 9 × 1.6 / 100, so the ten are worth 0.16 / v = 9. Of 9 degrees t = 2.262157, t² = 5.117355:
+        # the middle is (7.2 + 2.558678) / 14.117355 = 0.691254, and half the width is
+        # 2.262157 sqrt(9 × 0.16 + 1.279339) / 14.117355 = 2.262157 × 1.649042 / 14.117355 = 0.264242.
+        (8, 10, (0.427012, 0.955495)),
+        # For 0 of n the upper end is t² / (n + t²) = 5.117355 / 15.117355.
+        (0, 10, (0.0, 0.338509)),
+        (10, 10, (1 - 0.338509, 1.0)),
     ],
 )
-def test_goal_completion_has_wilsons_interval(count, n, interval):
+def test_goal_completion_has_wilsons_interval_with_students_t(count, n, interval):
     goals = [True] * count + [False] * (n - count)
     goal = report_goals(*goals).summary.overall.goal_completion
     assert (goal.low, goal.high) == pytest.approx(interval, abs=1e-6)
@@ -93,7 +94,6 @@ def test_a_task_with_three_kinds_of_users_counts_as_one_task():
     single = report_on(*once).summary.overall.goal_completion
     goal = report_on(*threefold).summary.overall.goal_completion
     assert (goal.n, goal.low, goal.high) == pytest.approx((60, single.low, single.high), abs=0.05)
-    # For one kind of user there is one conversation a task, so that the interval is Wilson's.
     helpful = report_on(*threefold[::3]).summary.overall.goal_completion
     assert (helpful.low, helpful.high) == (single.low, single.high)
 
@@ -108,11 +108,11 @@ def test_pass_hat_k_counts_each_kind_of_user_as_a_scenario():
 @pytest.mark.parametrize(
     ("report", "mean", "interval"),
     [
-        # z² / (n + z²) = 3.841459 / 12.841459
-        (report_progress(*[0] * 9), 0, (0, 0.299145)),
-        # z = 1.959964: the middle is (n / 3 + z² / 2) / (n + z²) = (1.666667 + 1.920729) / 8.841459 = 0.405747, half
-        # the width z sqrt(5 × 1/3 × 2/3 + z² / 4) / (n + z²) = 1.959964 × 1.439262 / 8.841459 = 0.319054.
-        (report_goals(*[False] * 5), 1 / 3, (0.086693, 0.724801)),
+        # Of 8 degrees of freedom t = 2.306004: t² / (n + t²) = 5.317655 / 14.317655
+        (report_progress(*[0] * 9), 0, (0, 0.371405)),
+        # Of 4, t = 2.776445: the middle is (n / 3 + t² / 2) / (n + t²) = (1.666667 + 3.854324) / 12.708647 = 0.434428,
+        # half the width t sqrt(5 × 1/3 × 2/3 + t² / 4) / (n + t²) = 2.776445 × 1.743064 / 12.708647 = 0.380805.
+        (report_goals(*[False] * 5), 1 / 3, (0.053622, 0.815233)),
         # Five runs of one task count as one value: z² / (1 + z²) above 0.
         (report_on(*repeat_task("a", *[True] * 5)), 1, (1 - 0.793450, 1)),
     ],
@@ -122,7 +122,7 @@ def test_a_mean_of_equal_values_has_wilsons_interval_over_its_tasks(report, mean
     assert (progress.mean, progress.low, progress.high) == pytest.approx((mean, *interval), abs=1e-6)
 
 
-@pytest.mark.parametrize("n", [40, 300])  # above 256, values are merged into groups
+@pytest.mark.parametrize("n", [40, 300])
 def test_the_interval_of_a_mean_is_as_wide_as_theory_says(n):
     chance = Random(n)
     report = report_progress(*(chance.randrange(10) for _ in range(n)))
