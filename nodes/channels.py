@@ -37,6 +37,7 @@ from arq_graph.nodes.messages import (
 from arq_graph.nodes.run_cache import RunCache, get_run_cache
 from arq_graph.nodes.shown_summary import find_current_summary, show_summary
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.history import History
 
 R = TypeVar("R", bound=Record)
 Update: TypeAlias = dict[str, Any]
@@ -120,17 +121,28 @@ class StateView:
             )
 
     @cached_property
+    def history(self) -> History:
+        """The thread's messages as numbered lines."""
+        return self._run_cache.number(self.messages)
+
+    @cached_property
     def conversation(self) -> Conversation:
         """The thread's messages as numbered lines, the first of them summarised if the history is long."""
-        if self.summary is None:
+        summary = self.summary
+        if summary is None:
             return self._whole_conversation
-        shown_summary = show_summary(self.summary, self._whole_conversation)
-        return replace(self._whole_conversation, summary=shown_summary)
+
+        def summarize() -> Conversation:
+            return replace(self._whole_conversation, summary=show_summary(summary, self._whole_conversation))
+
+        return self._run_cache.derive("summarized", [self._whole_conversation, summary], summarize)
 
     @cached_property
     def _whole_conversation(self) -> Conversation:
-        history = self._run_cache.number(self.messages)
-        return Conversation(history, self.history_tokens, self.shows_images)
+        def show() -> Conversation:
+            return Conversation(self.history, self.history_tokens, self.shows_images)
+
+        return self._run_cache.derive((self.history_tokens, self.shows_images), [self.history], show)
 
     @cached_property
     def summary(self) -> HistorySummary | None:
@@ -149,7 +161,12 @@ class StateView:
     @cached_property
     def turn_id(self) -> str:
         """The id of the current turn, which its records carry."""
-        return self.conversation.turn_id
+        return self._whole_conversation.turn_id
+
+    @property
+    def answered_turn_id(self) -> str | None:
+        """The turn of the agent's last reply before the customer's last message."""
+        return self._whole_conversation.answered_turn_id
 
     @cached_property
     def current_turn_matches(self) -> list[GuidelineMatch]:
@@ -161,12 +178,13 @@ class StateView:
 
     def read_records(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the agent's own records in a channel."""
+        rows = self._rows(channel)
 
-        def parse(rows: Sequence[Mapping[str, Any]]) -> list[R]:
+        def parse() -> list[R]:
             return _parse_records(channel, record_type, [row for row in rows if self._is_own(row)])
 
         key = channel, record_type, self.agent, self.specification
-        return list(self._run_cache.parse(key, self._rows(channel), parse))
+        return list(self._run_cache.derive(key, list(rows), parse))
 
     def read_records_of_name(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the records of all agents that have this agent's name."""
@@ -222,7 +240,7 @@ class StateView:
             row["specification"] = record.specification or self.specification
             row["message_hash"] = record.message_hash or hashes[record.turn]
             own_rows.append(row)
-        recent_turns = (self.turn_id, self.conversation.answered_turn_id)
+        recent_turns = (self.turn_id, self.answered_turn_id)
         replaced_ids = {row.get("id", "") for row in own_rows}
         rows: list[dict[str, Any]] = []
         for other_row in self._rows(channel):
@@ -240,7 +258,7 @@ class StateView:
 
     def _message_hash(self, turn_id: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""
-        for line in reversed(self.conversation.lines):
+        for line in reversed(self.history.lines):
             if line.speaker == "customer" and line.turn_id == turn_id:
                 content = json.dumps(line.message.content, default=str)
                 return blake2b(content.encode(), digest_size=8).hexdigest()
@@ -305,7 +323,7 @@ def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:
 
     All other records of earlier turns are ignored, among them the requests of earlier replies.
     """
-    verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.conversation.answered_turn_id)
+    verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.answered_turn_id)
     return select_verdicts(verdicts, "missing", "invalid", "confirm")
 
 

@@ -147,7 +147,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
     def steps(self, state: StateView) -> NodeSteps:
         """Judge what is left to judge in this turn."""
         update: Update = {}
-        if messages := answer_abandoned_calls(state.messages, self.agent.toolbox):
+        if messages := answer_abandoned_calls(state.history, self.agent.toolbox):
             update[self.messages_key] = messages
         if state.conversation.unreadable_line:
             return update

@@ -20,7 +20,7 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from arq_graph.reasoning.history import Line
+from arq_graph.reasoning.history import History, Line
 from arq_graph.reasoning.tool_calls import PlacedCall, pair_calls
 
 ABANDONED = "abandoned: no result was recorded; the call may or may not have taken effect"
@@ -58,7 +58,7 @@ def read_note(message: BaseMessage, key: str) -> Mapping[str, Any]:
     return note if isinstance(note, Mapping) else {}
 
 
-def iterate_back_to_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+def iterate_back_to_customer(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
     """Iterate over the messages since the customer last spoke, the newest first."""
     return takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
 
@@ -70,22 +70,23 @@ def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[PlacedCall]:
     return [call for call in calls if call.message is calls[-1].message and call.result is None]
 
 
-def answer_abandoned_calls(
-    messages: Sequence[AnyMessage], current_turn_tools: Container[str] = ()
-) -> list[BaseMessage]:
+def answer_abandoned_calls(history: History, current_turn_tools: Container[str] = ()) -> list[BaseMessage]:
     """Give a result to every call of an unfinished earlier turn, and to every call without an id.
 
     A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call
     lacks a result, so each such call gets one, directly after the results that its message already has.
 
     Args:
-        messages: The history.
+        history: The history.
         current_turn_tools: Tools whose unanswered calls in this turn count as abandoned, too. Pass them from a node
             that runs before any call of this turn: such a call came with the input, or a crash has left it.
 
     Returns:
         The update that replaces the whole history; empty if no call is abandoned.
     """
+    if not history.has_unanswered_calls:
+        return []
+    messages = history.messages
     turn_start = len(messages) - len(list(iterate_back_to_customer(messages)))
     missing_results: dict[int, list[BaseMessage]] = {}
     for placed_call in pair_calls(messages):
@@ -95,16 +96,16 @@ def answer_abandoned_calls(
             missing_results.setdefault(index, []).append(make_tool_message(call, ABANDONED))
     if not missing_results:
         return []
-    history: list[BaseMessage] = [RemoveMessage(REMOVE_ALL_MESSAGES)]
+    replacement: list[BaseMessage] = [RemoveMessage(REMOVE_ALL_MESSAGES)]
     results_to_add: list[BaseMessage] = []
     for index, message in enumerate(messages):
         if not isinstance(message, ToolMessage):
-            history.extend(results_to_add)
+            replacement.extend(results_to_add)
             results_to_add = []
-        history.append(message)
+        replacement.append(message)
         results_to_add.extend(missing_results.get(index, ()))
-    history.extend(results_to_add)
-    return history
+    replacement.extend(results_to_add)
+    return replacement
 
 
 def list_ids(lines: Iterable[Line]) -> list[str]:

@@ -16,7 +16,7 @@ from arq_graph.reasoning.history import History
 
 R = TypeVar("R")
 
-_MAX_ENTRIES = 16
+_MAX_ENTRIES = 32
 """The state of a conversation changes a few times in a turn; a run may hold several conversations."""
 
 
@@ -28,7 +28,7 @@ class RunCache:
 
     def __init__(self) -> None:
         self._histories: deque[History] = deque(maxlen=_MAX_ENTRIES)
-        self._parsed: deque[tuple[Any, list[Any], Any]] = deque(maxlen=_MAX_ENTRIES)
+        self._derived: deque[tuple[Any, list[Any], Any]] = deque(maxlen=_MAX_ENTRIES)
 
     def number(self, messages: Sequence[BaseMessage]) -> History:
         """Return messages as a history; only those that no earlier history of the run has are numbered anew."""
@@ -41,14 +41,14 @@ class RunCache:
         self._histories.appendleft(history)
         return history
 
-    def parse(self, key: object, rows: Sequence[Any], parse: Callable[[Sequence[Any]], R]) -> R:
-        """Return the result of `parse` for rows; `key` distinguishes different results for the same rows."""
+    def derive(self, key: object, inputs: Sequence[Any], make: Callable[[], R]) -> R:
+        """Return the result of `make`, which depends on the inputs, and on what the key distinguishes."""
         result: R
-        for parsed_key, parsed_rows, result in list(self._parsed):
-            if parsed_key == key and parsed_rows == rows:
+        for stored_key, stored_inputs, result in list(self._derived):
+            if stored_key == key and stored_inputs == inputs:
                 return result
-        result = parse(rows)
-        self._parsed.appendleft((key, list(rows), result))
+        result = make()
+        self._derived.appendleft((key, list(inputs), result))
         return result
 
 

@@ -197,7 +197,7 @@ class Strategy(AgentNode[ARQ]):
         records = open_verdicts + run_verdicts + other_verdicts
 
         update: Update = {"tool_insights": gate.state.replace_records("tool_insights", records)}
-        all_messages = answer_abandoned_calls(gate.state.messages, self.tools)
+        all_messages = answer_abandoned_calls(gate.state.history, self.tools)
         all_messages.extend(messages)
         if all_messages:
             update[self.messages_key] = all_messages

@@ -6,6 +6,7 @@ line that names them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,16 +89,17 @@ class Conversation:
 
         It changes only where a turn begins: a history that is too long by then is cut to half of `max_tokens`.
         """
+        counts = self.token_counts
         start, shown_tokens = self._covered_count, self._summary_tokens
-        later_turns: list[int] = []
-        for index in range(start, len(self.lines)):
-            if self.lines[index].speaker == "customer" and index > start:
+        later_turns: deque[int] = deque()
+        for index, line in enumerate(self.lines[start:], start=start):
+            if line.speaker == "customer" and index > start:
                 later_turns.append(index)
                 if shown_tokens > self.max_tokens:
                     while later_turns and shown_tokens > self.max_tokens // 2:
-                        shown_tokens -= sum(self.token_counts[start : later_turns[0]])
-                        start = later_turns.pop(0)
-            shown_tokens += self.token_counts[index]
+                        shown_tokens -= sum(counts[start : later_turns[0]])
+                        start = later_turns.popleft()
+            shown_tokens += counts[index]
         return start
 
     @property
@@ -139,12 +141,13 @@ class Conversation:
 
         A text block ends with a customer's line, up to which earlier calls were made, or where an image follows.
         """
+        lines, texts = self.lines, self.texts
         blocks: list[Block] = []
         for index in indices:
-            line = self.lines[index]
+            line = lines[index]
             if text or blocks:
                 text += "\n"
-            text += self.texts[index]
+            text += texts[index]
             images = self._list_images(line)
             if line.speaker == "customer" or images:
                 blocks.append({"type": "text", "text": text})

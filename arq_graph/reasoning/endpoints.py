@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
@@ -202,10 +203,11 @@ def join_text_blocks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 def _join(content: list[Any]) -> str | list[Any]:
     blocks: list[Any] = []
-    for block in content:
-        if blocks and _is_text(block) and _is_text(blocks[-1]):
-            block = {"type": "text", "text": blocks.pop()["text"] + block["text"]}
-        blocks.append(block)
+    for is_text, group in groupby(content, _is_text):
+        if is_text:
+            blocks.append({"type": "text", "text": "".join(block["text"] for block in group)})
+        else:
+            blocks.extend(group)
     if len(blocks) == 1 and _is_text(blocks[0]):
         return str(blocks[0]["text"])
     return blocks

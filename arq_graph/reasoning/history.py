@@ -80,6 +80,11 @@ class History:
         self._hashes: dict[int, str] = {}
         self._read(messages)
 
+    @property
+    def has_unanswered_calls(self) -> bool:
+        """True if a tool call has no result."""
+        return len(self._unanswered) > 0
+
     def extend(self, messages: Sequence[BaseMessage]) -> History | None:
         """Return the history of messages that begin with these ones, numbering only the others; None if they don't."""
         count = len(self.messages)
@@ -153,7 +158,8 @@ class History:
             id = f"M{self._message_count}"
         attachments = _list_attachments(message)
         line = Line(id, speaker, message, call, attachments, self._image_count)
-        self._image_count += sum(isinstance(attachment, dict) for attachment in attachments)
+        if attachments:
+            self._image_count += len(line.list_images())
         return line
 
 

@@ -17,6 +17,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters, which could drive a terminal, and those that turn the direction of a line.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 _WORD = re.compile(r"[^\W_]+")
 
 INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
@@ -25,7 +26,7 @@ INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
 
 def clean(text: str) -> str:
     """Return `text` with lone surrogates replaced: they cannot be sent as UTF-8."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def visible(text: str) -> str:
@@ -51,7 +52,7 @@ def escaped(text: str) -> str:
 
 def as_json(value: Any) -> str:
     """Write `value` as one line of JSON that holds no angle bracket; what JSON cannot say becomes its `str`."""
-    return escaped(json.dumps(value, ensure_ascii=False, default=str))
+    return escaped(_ENCODER.encode(value))
 
 
 def section(value: Any, name: str) -> str:

@@ -26,6 +26,9 @@ class UnansweredCalls(Generic[T]):
         self._entries: dict[_Entry[T], None] = {}
         self._entries_by_id: dict[str, list[_Entry[T]]] = {}
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def copy(self) -> UnansweredCalls[T]:
         """Return a copy that changes by itself."""
         copied: UnansweredCalls[T] = UnansweredCalls()

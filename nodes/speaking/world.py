@@ -64,7 +64,7 @@ class WorldActor(Node):
         """Write the state of the world before the first move; actions in the input aren't taken."""
         state_view = view_state(self.agent, state)
         update = self._act(state_view, ())
-        if refused := answer_abandoned_calls(state_view.messages, (ACT,)):
+        if refused := answer_abandoned_calls(state_view.history, (ACT,)):
             update["messages"] = refused
         return update
 
