@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -25,7 +26,7 @@ from arq_graph.apps.settings import (
 )
 from arq_graph.errors import InputError
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import ModelLike
+from arq_graph.reasoning.reasoner import ModelLike, Reasoner
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
@@ -237,7 +238,16 @@ def models_by_step(
         raise InputError(
             f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(steps)}"
         )
-    return {"summary": model["message"], **model}
+    return {"summary": _drop_derivation(model["message"]), **model}
+
+
+def _drop_derivation(model: ModelLike) -> ModelLike:
+    """Return a model without a `derive`, which names queries of the step that it was made for."""
+    if not isinstance(model, Reasoner) or model.settings.derive is None:
+        return model
+    reasoner = copy(model)
+    reasoner.settings = replace(model.settings, derive=None)
+    return reasoner
 
 
 def _choose_models(
