@@ -76,7 +76,8 @@ def _make_model_predictor(model: BaseChatModel, tools: list[dict[str, Any]] | No
         name = f"conversation {step.conversation!r}, step {step.number}"
 
         def bind(model: BaseChatModel) -> Any:
-            return model.bind_tools(step_tools) if step_tools else model
+            runnable = model.bind_tools(step_tools) if step_tools else model
+            return runnable, {}
 
         requests = transport.call(name, step.build_history(), bind)
         return await aperform_steps(requests, lambda request: request.asend({}))
