@@ -23,7 +23,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from arq_graph.errors import ArqGraphError
-from benchmarks import counting, evaluation, import_time, many_guidelines, output_tokens, scoring, turn, waves
+from benchmarks import (
+    batch_sizes,
+    counting,
+    evaluation,
+    import_time,
+    many_guidelines,
+    output_tokens,
+    scoring,
+    turn,
+    waves,
+)
 from benchmarks.table import make_table
 
 PEER = "Parlant 3.3.2"
@@ -79,6 +89,7 @@ def _print_turns(console: Console) -> None:
     console.print(_make_storage_table())
     console.print(_make_growth_table())
     console.print(*_make_recall_tables(many_guidelines.LABELLED))
+    console.print(_make_batch_size_table())
     console.print(_make_prefix_table())
     console.print(_make_token_table())
     console.print(_make_import_table())
@@ -217,12 +228,41 @@ def _make_recall_tables(file: Path, *, with_missed: bool = False) -> list[Table]
     return [table]
 
 
-def _make_prefix_table() -> Table:
+def _make_batch_size_table() -> Table:
+    name, count_tokens = output_tokens.get_tokenizer()
     table = make_table(
-        "Share of a turn's prompt that the next turn's prompt begins with", "asked", "smallest", "mean"
-    )
-    for name, (smallest, mean) in turn.measure_stable_prefixes().items():
-        table.add_row(name, f"{smallest:.1%}", f"{mean:.1%}")
+        f"A matching pass by the size of its batches; tokens: {name}",
+        "guidelines", "batch size", "calls", "input tokens with schemas", "output tokens", "of the longest answer",
+    )  # fmt: skip
+    for cost in batch_sizes.measure_batch_sizes(count_tokens):
+        size = str(cost.batch_size)
+        if cost.is_default:
+            size += " (default)"
+        table.add_row(
+            str(cost.guideline_count),
+            size,
+            str(cost.calls),
+            f"{cost.input_tokens:,}",
+            f"{cost.output_tokens:,}",
+            f"{cost.longest_answer:,}",
+        )
+    return table
+
+
+def _make_prefix_table() -> Table:
+    name, count_tokens = output_tokens.get_tokenizer()
+    table = make_table(
+        f"Share of a turn's prompt that the next turn's prompt begins with; tokens: {name}",
+        "asked", "smallest", "mean", "tokens of the head", "of the schema",
+    )  # fmt: skip
+    for prefix in turn.measure_stable_prefixes(count_tokens):
+        table.add_row(
+            prefix.blueprint,
+            f"{prefix.smallest_share:.1%}",
+            f"{prefix.mean_share:.1%}",
+            f"{prefix.head_tokens:,}",
+            f"{prefix.schema_tokens:,}",
+        )
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import statistics
 import time
 from collections import defaultdict
@@ -19,6 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from arq_graph import Matching, create_guided_agent
 from benchmarks.floor import FloorGraph, TurnCalls, make_langchain_agent
 from benchmarks.in_process import make_agent, make_model
+from benchmarks.output_tokens import CountTokens
 
 TURN = {"messages": [("user", "Where is my order ORD-1001?")]}
 QUESTIONS = [
@@ -74,6 +76,25 @@ class Growth:
     last: float
     floor_first: float
     floor_last: float
+
+
+@dataclass(frozen=True)
+class StablePrefix:
+    """What stays the same in the prompts of a step.
+
+    Args:
+        blueprint: What the step asks.
+        smallest_share: The smallest share of a prompt that the next turn's prompt begins with.
+        mean_share: The mean of these shares.
+        head_tokens: Tokens of the system message, which is the same in every conversation; of several, the shortest.
+        schema_tokens: Tokens of the schema that goes with it.
+    """
+
+    blueprint: str
+    smallest_share: float
+    mean_share: float
+    head_tokens: int
+    schema_tokens: int
 
 
 def measure_turns(guideline_counts: Sequence[int] = (20, 200), runs: int = 30) -> Iterator[TurnTime]:
@@ -163,8 +184,8 @@ def _run_async_turn(runner: asyncio.Runner, app: Any) -> None:
     runner.run(app.ainvoke(TURN))
 
 
-def measure_stable_prefixes(guideline_count: int = 20) -> dict[str, tuple[float, float]]:
-    """Return by blueprint the smallest and the mean share of a prompt that the next turn's prompt begins with."""
+def measure_stable_prefixes(count_tokens: CountTokens, guideline_count: int = 20) -> Iterator[StablePrefix]:
+    """Compare the prompts of a conversation's turns with those of the turns before."""
     model = make_model()
     app = create_guided_agent(model, make_agent(guideline_count), checkpointer=InMemorySaver())
     prompts_by_turn: list[dict[tuple[str, str], str]] = []
@@ -182,7 +203,13 @@ def measure_stable_prefixes(guideline_count: int = 20) -> dict[str, tuple[float,
             if key in next_prompts:
                 blueprint, _ = key
                 shares[blueprint].append(_count_common(prompt, next_prompts[key]) / len(prompt))
-    return {blueprint: (min(values), statistics.mean(values)) for blueprint, values in shares.items()}
+    tokens = defaultdict(list)
+    for call in model.calls:
+        head_tokens = count_tokens(call.messages[0].text)
+        tokens[call.blueprint].append((head_tokens, count_tokens(json.dumps(call.schema))))
+    for blueprint, values in shares.items():
+        head_tokens, schema_tokens = min(tokens[blueprint], key=sum)
+        yield StablePrefix(blueprint, min(values), statistics.mean(values), head_tokens, schema_tokens)
 
 
 def _count_common(text: str, other_text: str) -> int:
