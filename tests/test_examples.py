@@ -11,7 +11,15 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, ScriptedChatModel, create_guided_agent
-from arq_graph.milestones import Suite, check_milestones, read_milestones, read_transcript, score
+from arq_graph.milestones import (
+    Suite,
+    Transcript,
+    check_milestones,
+    read_milestones,
+    read_transcript,
+    read_transcripts,
+    score,
+)
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -185,3 +193,32 @@ def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_ag
         values = app.get_state({"configurable": {"thread_id": "1"}}).values
         if "progress" in values:
             assert set(values["progress"][-1]["reached"]) == {"Start", "find_boat", "tow_boat", "End"}
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes"),
+    [
+        # The customer said all that would have been asked; another hotel was booked than the one that was checked.
+        ("hotel_booking", {"everything asked": True, "told at once": True, "another hotel": False}),
+        ("retail_policy", {"by the book": True, "identity checked late": False, "changed twice": False}),
+        # Other calls lead to the same files; moving the original does not.
+        ("file_archive", {"copied and renamed": True, "copied at once": True, "original moved": False}),
+    ],
+)
+def test_rules_of_others_can_be_expressed_and_tell_good_conversations_from_bad_ones(
+    name: str, outcomes: dict[str, bool]
+) -> None:
+    folder = EXAMPLES / "public_rules"
+    graph = read_milestones(folder / f"{name}.yaml")
+    assert not check_milestones(graph)
+    results = {}
+    for transcript in read_transcripts(folder / f"{name}.jsonl"):
+        assert isinstance(transcript, Transcript)
+        results[transcript.id] = score(graph, transcript)
+    assert {id: result.goal_completed for id, result in results.items()} == outcomes
+    if name == "retail_policy":
+        assert [event.event for event in results["identity checked late"].forbidden] == [2]
+        # The first attempt failed, the second is the one that is allowed.
+        assert [event.event for event in results["changed twice"].forbidden] == [9]
+    if name == "hotel_booking":
+        assert "Booked" in results["another hotel"].frontier
