@@ -239,7 +239,7 @@ def resolve_agreement(
     # A yes allows one round per call, so that the turn ends even if results are lost.
     has_used_all_rounds = count_tool_rounds(gate.state) >= len(agreement.calls)
     if has_failed or has_used_all_rounds:
-        return AgreementOutcome(verdicts=tuple(gate.recheck_pending_calls(pending)))
+        return AgreementOutcome(verdicts=gate.recheck_pending_calls(pending))
     fields = {"answer_message_id": answer_id, "answer_text": answer_text}
     return _make_first_call(gate, agreement.model_copy(update=fields), pending)
 
@@ -247,10 +247,9 @@ def resolve_agreement(
 def _make_first_call(gate: Gate, agreement: Agreement, pending: Sequence[PendingCall]) -> AgreementOutcome:
     """Make the first of the pending calls, if the gate still accepts it."""
     first_call, *other_calls = pending
-    verdicts = gate.check_agreed_call(first_call, gate.rules.find_refusal(first_call.tool))
-    if verdicts[0].kind != "run":
-        verdicts += gate.recheck_pending_calls(other_calls)
-        return AgreementOutcome(verdicts=tuple(verdicts))
+    check = gate.check_agreed_call(first_call)
+    if not check.is_accepted:
+        return AgreementOutcome(verdicts=check.verdicts + gate.recheck_pending_calls(other_calls))
     tool_call = make_tool_call(first_call.tool, first_call.arguments)
     message = make_calling_message(gate.state, [tool_call])
     calls: list[PendingCall] = []
@@ -260,8 +259,8 @@ def _make_first_call(gate: Gate, agreement: Agreement, pending: Sequence[Pending
             call = call.model_copy(update=made_as)
         calls.append(call)
     update = merge_agreements(gate.state, agreement.model_copy(update={"calls": tuple(calls)}))
-    verdict = verdicts[0].model_copy(update={"rationale": "the customer agreed to it"})
-    return AgreementOutcome(message, update, (verdict,))
+    verdicts = check.annotate(rationale="the customer agreed to it").verdicts
+    return AgreementOutcome(message, update, verdicts)
 
 
 def _adopt_agreement(gate: Gate, agreement: Agreement) -> Agreement:

@@ -14,7 +14,7 @@ from arq_graph.nodes.argument_decisions import Argument
 from arq_graph.nodes.channels import StateView, select_verdicts
 from arq_graph.nodes.grants import find_remaining_grants, get_granted_tools
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
-from arq_graph.nodes.speaking.policies import Policy
+from arq_graph.nodes.speaking.policies import ToolRules
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.reasoning.history import Line
 
@@ -22,38 +22,33 @@ NOT_AGREED = "it runs only once the customer says yes to it"
 
 
 @dataclass(frozen=True)
-class ToolRules:
-    """The rules of policies about tools at one point of a turn.
+class CallCheck:
+    """The gate's decision on one call.
 
     Args:
-        forbidden: The tools that may not be called now, each with the policy that forbids it.
-        required: The tools that must be called before anything else, each with its policy. A tool that can't be called
-            now, or was called in this turn or task, isn't among them.
+        verdicts: One verdict on the call, or one on each missing or invalid argument; never empty.
     """
 
-    forbidden: Mapping[str, Policy] = field(default_factory=dict)
-    required: Mapping[str, Policy] = field(default_factory=dict)
+    verdicts: tuple[ToolVerdict, ...]
 
-    def find_refusal(self, tool: str) -> str | None:
-        """Return why a tool may not be called now, with the rule; None if it may."""
-        if policy := self.forbidden.get(tool):
-            return f"the policy {policy.name} forbids {tool} now ({policy.rule})"
-        return None if tool in self.required else self.describe_required()
+    @property
+    def is_accepted(self) -> bool:
+        """True if the call may be made now. One that an operator has to approve then goes to the node that asks."""
+        return self.verdicts[0].kind == "run"
 
-    def describe_required(self) -> str | None:
-        """Return which tools must be called first, with the rules; None if there are none."""
-        reasons: list[str] = []
-        for tool, policy in self.required.items():
-            reasons.append(f"the policy {policy.name} requires {tool} first ({policy.rule})")
-        return "; ".join(reasons) or None
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as the tool completed them, without values that no checkpoint can hold."""
+        return self.verdicts[0].arguments
+
+    def annotate(self, **fields: Any) -> CallCheck:
+        """Return the check with these fields in each verdict, such as the model's `rationale`."""
+        return CallCheck(tuple(verdict.model_copy(update=fields) for verdict in self.verdicts))
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The check of calls at one point of a turn.
-
-    It returns verdicts: one on the call, or one on each missing or invalid argument.
-    """
+    """The check of calls at one point of a turn, under the policies' `rules` for tools."""
 
     agent: Agent
     state: StateView
@@ -66,8 +61,8 @@ class Gate:
         return get_granted_tools(self.agent, self.state)
 
     @cached_property
-    def previous_calls(self) -> tuple[ToolVerdict, ...]:
-        """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
+    def earlier_runs(self) -> tuple[ToolVerdict, ...]:
+        """The verdicts on this turn's calls so far, as they were proposed; an operator may have changed one since."""
         verdicts = self.state.read_turn_records("tool_insights", ToolVerdict, self.state.turn_id)
         return tuple(select_verdicts(verdicts, "run"))
 
@@ -92,10 +87,10 @@ class Gate:
         problems: Sequence[Problem] = (),
         *,
         repeat_is_justified: bool | None = None,
-        refusal: str | None = None,
+        limit_refusal: str | None = None,
         doubt: str = "",
-    ) -> list[ToolVerdict]:
-        """Return the verdicts on a proposed call; the first check that fails decides.
+    ) -> CallCheck:
+        """Check a proposed call; the first check that fails decides.
 
         If a person has to agree to the call, the tool itself completes its arguments first.
 
@@ -104,7 +99,7 @@ class Gate:
             arguments: The arguments of the call.
             problems: The missing and the invalid arguments.
             repeat_is_justified: The model's answer if there is a reason to repeat a call; None if it wasn't asked.
-            refusal: Why a policy or a limit forbids the call; None if nothing does.
+            limit_refusal: Why the strategy's limit of steps forbids the call; None if it doesn't.
             doubt: Why the customer has to confirm one of its values; empty if they don't.
         """
         if tool.name not in self.granted:
@@ -113,74 +108,83 @@ class Gate:
                 f"{tool.name} cannot be called now: no active guideline grants it; tools that can be called now: "
                 f"{candidates}"
             )
-            return [self.make_verdict(tool, "declined", arguments, reason)]
+            return self.make_check(tool, "declined", arguments, reason)
         if problems:
             return self.report_problems(tool, arguments, problems)
-        refusal = self._find_repetition_refusal(tool, arguments, repeat_is_justified) or refusal
+        refusal = (
+            self._find_repetition_refusal(tool, arguments, repeat_is_justified)
+            or limit_refusal
+            or self.rules.find_refusal(tool.name)
+        )
         if refusal:
-            return [self.make_verdict(tool, "declined", arguments, refusal)]
+            return self.make_check(tool, "declined", arguments, refusal)
         if tool.name in self.agent.confirm or doubt:
             arguments, problems = tool.complete(arguments)
             if problems:
                 return self.report_problems(tool, arguments, problems)
         if tool.name in self.agent.get_confirmed_tools("customer") or doubt:
-            return [self.make_verdict(tool, "confirm", arguments, doubt or NOT_AGREED)]
-        return [self.make_verdict(tool, "run", arguments)]
+            return self.make_check(tool, "confirm", arguments, doubt or NOT_AGREED)
+        return self.make_check(tool, "run", arguments)
 
-    def recheck_pending_calls(self, calls: Iterable[PendingCall]) -> list[ToolVerdict]:
+    def recheck_pending_calls(self, calls: Iterable[PendingCall]) -> tuple[ToolVerdict, ...]:
         """Return the verdicts on pending calls; those that could run are to be confirmed again."""
-        verdicts: list[ToolVerdict] = []
+        verdicts: tuple[ToolVerdict, ...] = ()
         for call in calls:
-            for verdict in self.check_agreed_call(call):
-                if verdict.kind == "run":
-                    verdict = verdict.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
-                verdicts.append(verdict)
+            check = self.check_agreed_call(call)
+            if check.is_accepted:
+                check = check.annotate(kind="confirm", problem=NOT_AGREED)
+            verdicts += check.verdicts
         return verdicts
 
-    def check_agreed_call(self, call: PendingCall, refusal: str | None = None) -> list[ToolVerdict]:
-        """Return the verdicts on a call that the customer has agreed to.
+    def check_agreed_call(self, call: PendingCall) -> CallCheck:
+        """Check a call that the customer has agreed to.
 
         The model's judgements from when the customer was asked still count. Conditions that are functions, overrides,
-        policies (in `refusal`) and the tool's own schema are checked again, since they may have changed.
+        policies and the tool's own schema are checked again, since they may have changed.
         """
         tool = self.tools[call.tool]
         granted_by = find_remaining_grants(self.agent, self.state, call.granted_by)
         if tool.name not in self.agent.always_available and not granted_by:
-            return [self.make_verdict(tool, "declined", call.arguments, "no guideline grants it now")]
+            return self.make_check(tool, "declined", call.arguments, "no guideline grants it now")
         arguments, problems = tool.complete(call.arguments)
         if problems:
             return self.report_problems(tool, call.arguments, problems)
-        if refusal:
-            return [self.make_verdict(tool, "declined", call.arguments, refusal, granted_by=granted_by)]
+        if refusal := self.rules.find_refusal(tool.name):
+            return self.make_check(tool, "declined", call.arguments, refusal, granted_by)
         if not are_same_values(arguments, call.arguments):  # the tool has changed since
-            return [self.make_verdict(tool, "confirm", arguments, NOT_AGREED, granted_by=granted_by)]
-        return [self.make_verdict(tool, "run", call.arguments, granted_by=granted_by)]
+            return self.make_check(tool, "confirm", arguments, NOT_AGREED, granted_by)
+        return self.make_check(tool, "run", call.arguments, granted_by=granted_by)
 
-    def report_problems(
-        self, tool: ToolSchema, arguments: Mapping[str, Any], problems: Iterable[Problem]
-    ) -> list[ToolVerdict]:
-        """Return the verdicts on the missing and invalid arguments of a call."""
-        verdicts: list[ToolVerdict] = []
-        for problem in problems:
-            verdict = self.make_verdict(tool, problem.kind, arguments, problem.message, problem.argument)
-            verdicts.append(verdict)
-        return verdicts
-
-    def make_verdict(
+    def make_check(
         self,
         tool: ToolSchema,
         kind: VerdictKind,
         arguments: Mapping[str, Any],
         problem: str = "",
-        argument: Argument | None = None,
-        *,
         granted_by: tuple[str, ...] | None = None,
-        rationale: str = "",
-    ) -> ToolVerdict:
-        """Return the verdict on a call, or on one of its arguments.
+    ) -> CallCheck:
+        """Return a decision on a call as a whole; `granted_by` is None for the guidelines that grant the tool now."""
+        return CallCheck((self._make_verdict(tool, kind, arguments, problem, granted_by=granted_by),))
 
-        If `granted_by` is None, the verdict names the guidelines that grant the tool now.
-        """
+    def report_problems(
+        self, tool: ToolSchema, arguments: Mapping[str, Any], problems: Iterable[Problem]
+    ) -> CallCheck:
+        """Return the decision on a call with missing or invalid arguments."""
+        verdicts: list[ToolVerdict] = []
+        for problem in problems:
+            verdict = self._make_verdict(tool, problem.kind, arguments, problem.message, problem.argument)
+            verdicts.append(verdict)
+        return CallCheck(tuple(verdicts))
+
+    def _make_verdict(
+        self,
+        tool: ToolSchema,
+        kind: VerdictKind,
+        arguments: Mapping[str, Any],
+        problem: str,
+        argument: Argument | None = None,
+        granted_by: tuple[str, ...] | None = None,
+    ) -> ToolVerdict:
         if granted_by is None:
             granted_by = self.granted.get(tool.name, ())
         name, description = None, tool.base_tool.description
@@ -195,39 +199,37 @@ class Gate:
             description=description,
             problem=problem,
             arguments=storable,
-            rationale=rationale,
             granted_by=granted_by,
         )
 
     def _find_repetition_refusal(
         self, tool: ToolSchema, arguments: Mapping[str, Any], is_justified: bool | None
     ) -> str | None:
-        """Return why a call must not repeat one of this turn; None if it doesn't, or if there is a reason to.
-
-        If the model wasn't asked for a reason, a failed call may be made once more, and any call again after another
-        one, which may have changed its result.
-        """
+        """Return why a call must not repeat one of this turn; None if it doesn't, or if there is a reason to."""
         if is_justified:
             return None
         same_results = self._find_same_results(tool, arguments)
         if not same_results:
             return self._find_replacement_refusal(tool, arguments)
         was_model_asked = is_justified is not None
+        if not was_model_asked and self._may_be_repeated(same_results):
+            return None
         last_result = same_results[-1]
         if last_result in self.failed_results:
-            is_first_retry = len(same_results) == 1
-            if is_first_retry and not was_model_asked:
-                return None
             return f"the same call has failed already in this turn ({last_result.id})"
-        was_another_call_made = last_result is not self.state.conversation.current_turn_results[-1]
-        if was_another_call_made and not was_model_asked:
-            return None
         return f"the same call was already made in this turn ({last_result.id})"
+
+    def _may_be_repeated(self, same_results: Sequence[Line]) -> bool:
+        """Return True if a call failed once, or if another one was made since, which may have changed its result."""
+        last_result = same_results[-1]
+        if last_result in self.failed_results:
+            return len(same_results) == 1
+        return last_result is not self.state.conversation.current_turn_results[-1]
 
     def _find_replacement_refusal(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> str | None:
         """Return a refusal if this turn proposed the same call and it has no result: an operator has edited it."""
-        for call in self.previous_calls:
-            if call.tool == tool.name and tool.is_repetition(arguments, call.arguments):
+        for verdict in self.earlier_runs:
+            if verdict.tool == tool.name and tool.is_repetition(arguments, verdict.arguments):
                 return (
                     "the same call was proposed already in this turn, and another one was made in its place"
                 )

@@ -37,6 +37,8 @@ from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
 from arq_graph.reasoning.sections import split_words
 
+NO_STEP_LEFT = "no step is left in this turn: give the final answer"
+
 
 class PlanningContext(DecisionContext[Proposal]):
     """The state that a planner's answers are checked against: this turn's plan so far, and the results.
@@ -125,7 +127,7 @@ class Planner(Strategy):
         self, action: Any, context: PlanningContext, still_wanted: Sequence[PendingCall]
     ) -> Proposal:
         state, text = context.gate.state, action.answer
-        to_confirm = context.find_calls_to_confirm(still_wanted)
+        to_confirm = context.find_verdicts_to_confirm(still_wanted)
         path = f"action.{FINAL_ANSWER}.answer"
         objections: list[Objection] = []
         if not text.strip() and not to_confirm:
@@ -138,26 +140,20 @@ class Planner(Strategy):
                 objections.append(Objection(path, leak))
             if violation := find_question_violation(text, to_confirm):
                 objections.append(Objection(path, violation))
-        return Proposal(
-            text,
-            objections=tuple(objections),
-            verdicts=tuple(find_requested_arguments(action.asks_for, context.gate)),
-        )
+        verdicts = find_requested_arguments(action.asks_for, context.gate)
+        verdicts += context.find_lost_calls(still_wanted)
+        return Proposal(text, objections=tuple(objections), verdicts=tuple(verdicts))
 
     def _review_call(self, property_name: str, action: Any, context: PlanningContext) -> Proposal:
         tool = self.tools_by_property[property_name]
         arguments, problems, doubts = parse_call(tool, action)
-        refusal: str | None = None
-        if not context.calls_left:
-            refusal = "no step is left in this turn: give the final answer"
-        verdicts = context.gate.check(
-            tool, arguments, problems, refusal=refusal, doubt="; ".join(doubts.values())
-        )
-        objections = explain_refusal(tool, verdicts, f"action.{property_name}", "the final answer")
+        limit_refusal = None if context.calls_left else NO_STEP_LEFT
+        doubt = "; ".join(doubts.values())
+        check = context.gate.check(tool, arguments, problems, limit_refusal=limit_refusal, doubt=doubt)
+        objections = explain_refusal(tool, check.verdicts, f"action.{property_name}", "the final answer")
         expected = str(getattr(action, "expected", ""))
-        call = PlannedCall(tool=tool.name, arguments=verdicts[0].arguments, expected=expected)
-        verdicts = [verdict.model_copy(update={"rationale": expected}) for verdict in verdicts]
-        return Proposal(call=call, objections=tuple(objections), verdicts=tuple(verdicts))
+        call = PlannedCall(tool=tool.name, arguments=check.arguments, expected=expected)
+        return Proposal(call=call, objections=tuple(objections), verdicts=check.verdicts)
 
     def _take_action(self, context: PlanningContext, answer: Answer[Any]) -> Update:
         """Return the update that carries out the last proposal.
@@ -185,7 +181,7 @@ class Planner(Strategy):
             made_calls = proposal.verdicts
         else:
             # The customer is asked once the turn ends, about the calls that are still proposed then.
-            to_confirm = context.find_calls_to_confirm(proposal.still_wanted)
+            to_confirm = context.find_verdicts_to_confirm(proposal.still_wanted)
         verdicts = merge_verdicts(
             context.agreement_outcome, context.proposed_verdicts, made_calls, to_confirm, asks=call is None
         )

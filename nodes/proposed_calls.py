@@ -167,7 +167,7 @@ def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolVe
         tool = gate.tools[request.tool]
         for argument in tool.arguments:
             if request.argument in (argument.name, argument.property_name):
-                verdicts += gate.report_problems(tool, {}, [Problem(argument, "missing")])
+                verdicts += gate.report_problems(tool, {}, [Problem(argument, "missing")]).verdicts
     return verdicts
 
 
@@ -257,8 +257,8 @@ class DecisionContext(Generic[P]):
             verdicts.extend(proposal.verdicts)
         return verdicts
 
-    def find_calls_to_confirm(self, still_wanted: Iterable[PendingCall]) -> list[ToolVerdict]:
-        """Return the calls that the generated confirmation question is about, as verdicts.
+    def find_verdicts_to_confirm(self, still_wanted: Iterable[PendingCall]) -> list[ToolVerdict]:
+        """Return the verdicts on the calls that the generated confirmation question is about.
 
         They are the pending calls that are still wanted, and the newest one that was proposed of each tool.
         """
@@ -268,6 +268,11 @@ class DecisionContext(Generic[P]):
         newest = {verdict.tool: verdict for verdict in select_verdicts(self.proposed_verdicts, "confirm")}
         to_confirm.extend(newest.values())
         return to_confirm
+
+    def find_lost_calls(self, still_wanted: Iterable[PendingCall]) -> list[ToolVerdict]:
+        """Return the verdicts on pending calls that are still wanted, but can't be made any more."""
+        rechecked = self.gate.recheck_pending_calls(still_wanted)
+        return select_verdicts(rechecked, "declined", "missing", "invalid")
 
 
 def merge_verdicts(

@@ -182,7 +182,7 @@ class Strategy(AgentNode[ARQ]):
                 # The customer is asked once about calls that do the same.
                 identity = self.tools[verdict.tool].make_call_identity(verdict.arguments)
             distinct.setdefault(identity, verdict)
-        run_verdicts = list(gate.previous_calls)
+        run_verdicts = list(gate.earlier_runs)
         other_verdicts: list[ToolVerdict] = []
         for verdict in distinct.values():
             if verdict.kind == "run":

@@ -233,24 +233,23 @@ def _check_candidate(gate: Gate, tool: ToolSchema, candidate: Any) -> list[ToolV
     calls = candidate.tool_calls_for_candidate_tool
     if not calls:
         reason = getattr(candidate, "subtleties_to_be_aware_of", "")
-        return [gate.make_verdict(tool, "declined", {}, "no call was proposed", rationale=reason)]
+        check = gate.make_check(tool, "declined", {}, "no call was proposed")
+        return list(check.annotate(rationale=reason).verdicts)
     verdicts: list[ToolVerdict] = []
     proposed_identities: set[str] = set()
     for call in calls:
         arguments, problems = tool.parse(getattr(call, "arguments", None))
         identity = tool.make_call_identity(arguments)
         if refusal := _find_model_refusal(gate, tool, call, has_problems=bool(problems)):
-            call_verdicts = [gate.make_verdict(tool, "declined", arguments, refusal)]
+            check = gate.make_check(tool, "declined", arguments, refusal)
         elif identity in proposed_identities:
-            reason = "the same call was proposed twice"
-            call_verdicts = [gate.make_verdict(tool, "declined", arguments, reason)]
+            check = gate.make_check(tool, "declined", arguments, "the same call was proposed twice")
         else:
             is_justified = call.repeat_is_justified
-            call_verdicts = gate.check(tool, arguments, problems, repeat_is_justified=is_justified)
+            check = gate.check(tool, arguments, problems, repeat_is_justified=is_justified)
         proposed_identities.add(identity)
-        judgement = {"score": call.score, "rationale": getattr(call, "applicability_rationale", "")}
-        for verdict in call_verdicts:
-            verdicts.append(verdict.model_copy(update=judgement))
+        rationale = getattr(call, "applicability_rationale", "")
+        verdicts += check.annotate(score=call.score, rationale=rationale).verdicts
     return verdicts
 
 

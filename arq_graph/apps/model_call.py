@@ -18,7 +18,7 @@ from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
-from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.gate import CallCheck, Gate
 from arq_graph.nodes.grants import get_active_scores
 from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.strategy import Strategy
@@ -210,17 +210,17 @@ class ModelCall(Strategy):
             pending = _find_pending_call(tool, arguments, agreement_outcome)
             if identity in checked_identities:
                 reason = "the same call was proposed twice"
-                verdicts = [gate.make_verdict(tool, "declined", arguments, reason)]
+                check = gate.make_check(tool, "declined", arguments, reason)
             elif pending:
-                verdicts = gate.recheck_pending_calls([pending])
+                check = CallCheck(gate.recheck_pending_calls([pending]))
             else:
-                verdicts = gate.check(tool, arguments, tool.validate(arguments))
+                check = gate.check(tool, arguments, tool.validate(arguments))
             checked_identities.add(identity)
-            checked.verdicts.extend(verdicts)
-            if verdicts[0].kind == "run":
-                checked.arguments[call["id"]] = verdicts[0].arguments
+            checked.verdicts.extend(check.verdicts)
+            if check.is_accepted:
+                checked.arguments[call["id"]] = check.arguments
             else:
-                checked.refusals[call["id"]] = _explain_refusal(verdicts)
+                checked.refusals[call["id"]] = _explain_refusal(check.verdicts)
         return checked
 
     def _merge_calls_to_confirm(

@@ -192,21 +192,19 @@ def check_call(
         if _is_invented(context, tool, argument, value, basis):
             doubt = f"{as_json(value)} isn't in any customer message or tool result"
             doubts.setdefault(argument.name, doubt)
-    refusal: str | None = NO_STEP_LEFT
-    if context.moves_left:
-        refusal = context.gate.rules.find_refusal(tool.name)
+    limit_refusal = None if context.moves_left else NO_STEP_LEFT
     doubt = "; ".join(doubts.values())
-    verdicts = context.gate.check(tool, arguments, problems, refusal=refusal, doubt=doubt)
+    check = context.gate.check(tool, arguments, problems, limit_refusal=limit_refusal, doubt=doubt)
     path = f"move.{property_name}"
-    objections = explain_refusal(tool, verdicts, path, "your message")
+    objections = explain_refusal(tool, check.verdicts, path, "your message")
     if is_half_request:
         objections.append(Objection(path, HALF_SAID, is_blocking=False))
     return ProposedMove(
         tool.name,
-        PlannedCall(tool=tool.name, arguments=verdicts[0].arguments),
+        PlannedCall(tool=tool.name, arguments=check.arguments),
         kind="act",
         objections=tuple(objections),
-        verdicts=tuple(verdicts),
+        verdicts=check.verdicts,
     )
 
 
@@ -215,7 +213,7 @@ def check_speech(
 ) -> ProposedMove:
     """Check an utterance, and the calls that the generated confirmation question below it is about."""
     text = str(speech.utterance)
-    to_confirm = context.find_calls_to_confirm(still_wanted)
+    to_confirm = context.find_verdicts_to_confirm(still_wanted)
     asks_customer = bool(speech.asks) or has_question_mark(text)
     has_question = asks_customer or bool(to_confirm)
     ends_task = getattr(speech, "ends_task", None)  # None in a chat
@@ -238,10 +236,12 @@ def check_speech(
     if not has_question:
         for reason in _find_statement_problems(context, speech, is_half_request):
             objections.append(Objection(path, reason, is_blocking=False))
+    verdicts = find_requested_arguments(getattr(speech, "asks_for", ()), context.gate)
+    verdicts += context.find_lost_calls(still_wanted)
     return ProposedMove(
         text,
         objections=tuple(objections),
-        verdicts=tuple(find_requested_arguments(getattr(speech, "asks_for", ()), context.gate)),
+        verdicts=tuple(verdicts),
         asks_customer=asks_customer,
         speech=speech,
     )

@@ -8,6 +8,7 @@ that a state requires or forbids.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from arq_graph.agent.part import Part, Text
@@ -91,3 +92,32 @@ def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Pol
             policy = POLICIES[policy]
         chosen[policy.name] = policy
     return chosen
+
+
+@dataclass(frozen=True)
+class ToolRules:
+    """The rules of policies about tools at one point of a turn.
+
+    Args:
+        forbidden: The tools that may not be called now, each with the policy that forbids it.
+        required: The tools that must be called before anything else, each with its policy. A tool that can't be called
+            now, or was called in this turn or task, isn't among them.
+    """
+
+    forbidden: Mapping[str, Policy] = field(default_factory=dict)
+    required: Mapping[str, Policy] = field(default_factory=dict)
+
+    def find_refusal(self, tool: str) -> str | None:
+        """Return why a tool may not be called now, with the rule; None if it may."""
+        if policy := self.forbidden.get(tool):
+            return f"the policy {policy.name} forbids {tool} now ({policy.rule})"
+        if tool in self.required:
+            return None
+        return self.describe_required()
+
+    def describe_required(self) -> str | None:
+        """Return which tools must be called first, with the rules; None if there are none."""
+        reasons: list[str] = []
+        for tool, policy in self.required.items():
+            reasons.append(f"the policy {policy.name} requires {tool} first ({policy.rule})")
+        return "; ".join(reasons) or None

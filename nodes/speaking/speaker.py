@@ -17,7 +17,7 @@ from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
 from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
-from arq_graph.nodes.gate import Gate, ToolRules
+from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.messages import make_tool_call
 from arq_graph.nodes.proposed_calls import Objection, map_properties, merge_verdicts, read_choice
@@ -31,7 +31,7 @@ from arq_graph.nodes.speaking.moves import (
     check_speech,
     check_thought,
 )
-from arq_graph.nodes.speaking.policies import ByState, Policy, choose_policies
+from arq_graph.nodes.speaking.policies import ByState, Policy, ToolRules, choose_policies
 from arq_graph.nodes.speaking.speech import SPEECH, classify_speech, find_task_messages
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.violations import collect_references
@@ -246,7 +246,7 @@ class Speaker(Strategy):
         If it was refused, the reply is the confirmation question or the fallback.
         """
         move = context.proposals[-1]
-        to_confirm = context.find_calls_to_confirm(move.still_wanted)
+        to_confirm = context.find_verdicts_to_confirm(move.still_wanted)
         if move.is_refused:
             move = ProposedMove("" if to_confirm else self.agent.fallback)
         faults = tuple(map(str, answer.complaints))

@@ -151,6 +151,15 @@ def test_a_policy_forbids_a_call_that_was_agreed_to_and_the_model_is_told_why():
     assert "asked_about_again" not in now
 
 
+def test_a_pending_call_that_a_policy_forbids_by_now_is_not_asked_about_again_and_the_record_says_why():
+    chat = frozen([*[CANCEL] * 3, say("The books are closed.", still_wanted=["C1"])])
+    assert chat.send("Cancel A-1", closed=False).endswith("Reply yes to go ahead.")
+    assert chat.send("When would it arrive?", closed=True) == "The books are closed."
+    verdict = chat.state["tool_insights"][-1]
+    assert (verdict["tool"], verdict["kind"]) == ("cancel_order", "declined")
+    assert FROZEN.rule in verdict["problem"]
+
+
 def test_a_policy_requires_a_tool_before_anything_else_except_questions():
     chat = Chat([GREEK, say("Fine."), LOOK, GREEK, say("The Owl.")], policies=[FIRST])
     chat.send("greek for A-1")
