@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -12,23 +11,13 @@ from langchain_core import messages
 from langchain_core.documents import Document
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command, Interrupt, Overwrite, Send
-from pydantic import ValidationError
 
 from arq_graph.errors import InputError
 
 _MESSAGE_NAMES = ("Human", "AI", "System", "Chat", "Tool", "Function")
-_MESSAGE_TYPES = {f"{name}Message": getattr(messages, f"{name}Message") for name in _MESSAGE_NAMES}
-_CHUNK_TYPES = [getattr(messages, f"{name}MessageChunk") for name in _MESSAGE_NAMES]
-_CLASSES = (
-    *_MESSAGE_TYPES.values(),
-    *_CHUNK_TYPES,
-    messages.RemoveMessage,
-    Document,
-    Command,
-    Interrupt,
-    Overwrite,
-    Send,
-)
+_MESSAGES = [getattr(messages, f"{name}Message") for name in _MESSAGE_NAMES]
+_CHUNKS = [getattr(messages, f"{name}MessageChunk") for name in _MESSAGE_NAMES]
+_CLASSES = [*_MESSAGES, *_CHUNKS, messages.RemoveMessage, Document, Command, Interrupt, Overwrite, Send]
 _ALLOWED_TYPES = {(allowed.__module__, allowed.__name__) for allowed in _CLASSES} | {
     ("builtins", "set"),
     ("builtins", "frozenset"),
@@ -42,6 +31,8 @@ _ALLOWED_TYPES = {(allowed.__module__, allowed.__name__) for allowed in _CLASSES
     ("uuid", "UUID"),
 }
 """Module and name of each type that a checkpoint may make: messages, plain values, and what a paused graph stores."""
+
+_KINDS = ("null", "bytes", "bytearray", "msgpack")
 
 # LangGraph's codes: below 6, a value names the type that makes it; the others hold plain data.
 _NAMED_TYPE_CODES = range(6)
@@ -77,14 +68,17 @@ class StrictSerializer(JsonPlusSerializer):
         """Read a stored value.
 
         Raises:
-            InputError: It is damaged, or a pickle, which runs code when it is read.
+            InputError: It is damaged, or of a kind that could run code when it is read, such as a pickle.
         """
-        kind, content = data
+        kind, _ = data
+        if kind not in _KINDS:
+            raise InputError(
+                f"a stored value of kind {kind!r} cannot be read: making it could run code, and LangGraph stores "
+                "values as msgpack"
+            )
         try:
-            if kind == "json":
-                return json.loads(content, object_hook=self._revive)
             return super().loads_typed(data)
-        except (ValueError, TypeError, RecursionError, NotImplementedError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise InputError(
                 f"a stored value of kind {kind!r} cannot be read: {type(error).__name__}: {error}; "
                 "was the file damaged, or written by something else than LangGraph?"
@@ -94,33 +88,15 @@ class StrictSerializer(JsonPlusSerializer):
         forbidden_types = _find_types(code, content) - _ALLOWED_TYPES
         if not forbidden_types:
             return self._make_value(code, content)
-        return self._leave_unread(".".join(min(forbidden_types)))
-
-    def _revive(self, value: dict[str, Any]) -> Any:
-        """Make a message from LangChain's JSON, as older versions of LangGraph stored it."""
-        path = value.get("id")
-        if "lc" not in value or not isinstance(path, list):
-            return value
-        message_type = _MESSAGE_TYPES.get(str(path[-1:] and path[-1]))
-        fields = value.get("kwargs")
-        if message_type is None or not isinstance(fields, dict):
-            return self._leave_unread(".".join(map(str, path)))
-        try:
-            return message_type(**fields)
-        except ValidationError as error:
-            raise ValueError(f"{path[-1]} is not valid: {error}") from None
-
-    def _leave_unread(self, type_name: str) -> UnreadValue:
-        unread = UnreadValue(type_name[:100])
-        is_new = unread.type not in self._warned_types
-        if is_new and len(self._warned_types) < _MAX_WARNINGS:
-            self._warned_types.add(unread.type)
+        type_name = ".".join(min(forbidden_types))[:100]
+        if type_name not in self._warned_types and len(self._warned_types) < _MAX_WARNINGS:
+            self._warned_types.add(type_name)
             warnings.warn(
-                f"the file of threads holds a value of the type {unread.type!r}, which is not read, because making it "
+                f"the file of threads holds a value of the type {type_name!r}, which is not read, because making it "
                 "could run code; messages and plain data are read",
                 stacklevel=2,
             )
-        return unread
+        return UnreadValue(type_name)
 
 
 def _find_types(code: int, content: bytes) -> set[tuple[str, str]]:
