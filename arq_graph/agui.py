@@ -91,7 +91,7 @@ async def agui_events(
                     yield agui_event
         snapshot = await app.aget_state(thread)
     except Exception as error:
-        # What a client did wrong it may read; of other errors the text is for the log.
+        # A client may read what it did wrong; the text of other errors is for the log.
         if isinstance(error, _RequestError) or (isinstance(error, InputError) and input.resume):
             last_events = view.fail(str(error), "InputError")
         else:
@@ -237,7 +237,7 @@ class _ClientView:
         self._received_text = ""
 
     def translate(self, event: Any) -> Iterator[agui.BaseEvent]:
-        """Yield the AG-UI events of a typed event; none if a user may not see it, or it is not of this library."""
+        """Yield the AG-UI events for an event; none if it isn't one of this library's, or not for the user."""
         match event:
             case events.ReplyDelta():
                 yield from self._add_delta(event)
@@ -260,7 +260,7 @@ class _ClientView:
         yield agui.RunErrorEvent(message=message, code=code)
 
     def finish(self, snapshot: StateSnapshot) -> Iterator[agui.BaseEvent]:
-        """End the run, with the thread's last reply if no event told it, or with what the thread waits for."""
+        """End the run, with the thread's last reply if no event had it, or with what the thread waits for."""
         messages = snapshot.values.get("messages")
         last = messages[-1] if messages else None
         interrupts = [_make_interrupt(interrupt) for interrupt in snapshot.interrupts]

@@ -208,7 +208,7 @@ def _get_text(fields: Mapping[str, Any], *keys: str) -> str | None:
 
 
 def _get_instructions(fields: Mapping[str, Any]) -> str:
-    """Return the system prompt that stands beside the messages."""
+    """Return the system prompt that a recording gives outside of its messages."""
     for key in _INSTRUCTIONS:
         if isinstance(fields.get(key), str | list | Mapping):
             return messages.read_text(fields[key])

@@ -46,7 +46,7 @@ def _parse_steps(steps: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
         name = str(key).strip()
         match = _KEY.fullmatch(str(key))
         if match is None:
-            raise InputError(f"the step {key!r} is none of `Step 1_H`, `Int_Step 1.1`, `Step 1_A`")
+            raise InputError(f"the step {key!r} isn't known; write `Step 1_H`, `Int_Step 1.1` or `Step 1_A`")
         if not isinstance(text, str):
             raise InputError(f"{name} is not text")
         if match["speaker"]:

@@ -64,7 +64,7 @@ def _convert_message(message: Any, index: int) -> list[dict[str, Any]]:
     sender, value = fields.pop("from", None), fields.pop("value", None)
     role = _ROLES.get(str(sender))
     if role is None:
-        raise InputError(f"message {index}: `from` is {sender!r}, which is none of {', '.join(_ROLES)}")
+        raise InputError(f"message {index}: `from` is {sender!r}, but must be one of {', '.join(_ROLES)}")
     if not isinstance(value, str):
         raise InputError(f"message {index}: `value` is not text")
     fields |= {"role": role, "step": index}

@@ -1,4 +1,4 @@
-"""The figures of the papers, and which of ours they stand beside."""
+"""The figures of the papers, and which of ours they are compared with."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_a_slot_is_recognized_by_its_name_or_other_words_for_it(question: str):
         (BOOKING, {}, [f'Book a table: day: "Tuesday". {CONFIRM}'], "The day is Friday.", "Yes"),
         (BOOKING, {}, [f"Book a table: guests: 6. {CONFIRM}"], "The guests is 4.", "Yes"),
         (BOOKING, {}, [f"Book a table: indoors: false. {CONFIRM}"], "Indoors: yes.", "Yes"),
-        # A value that the agent repeats wrongly is corrected once, unless the right one stands beside it.
+        # A value that the agent repeats wrongly is corrected once, unless the right one is given with it.
         (ORDER, {}, [QUESTION, WRONG_ID], RIGHT_ID, None),
         (ORDER, {}, [QUESTION, WRONG_ID, WRONG_ID], "", "ORD-1002"),
         (ORDER, {}, [QUESTION, "ORD-1002 was sent together with ORD-1003."], "", "ORD"),

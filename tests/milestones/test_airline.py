@@ -1,4 +1,4 @@
-"""200 recorded conversations of a real agent (tau-bench, airline, gpt-4o), where they stand beside the checkout."""
+"""200 recorded conversations of a real agent (tau-bench, airline, gpt-4o), if they are next to the checkout."""
 
 from __future__ import annotations
 

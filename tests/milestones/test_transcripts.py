@@ -237,7 +237,7 @@ def test_glaive_arguments_are_parsed_however_they_are_quoted(text, arguments, ma
         ({"dialog": []}, "unknown format: an object with the keys 'dialog'"),
         ({"traj": "x"}, "`traj` is not a list"),
         ({"messages": OPENAI, "tools": [{}]}, "its `tools`"),
-        ({"Conversation": {"Step 1": "Human: hi"}}, "'Step 1' is none of"),
+        ({"Conversation": {"Step 1": "Human: hi"}}, "'Step 1' isn't known"),
         ({"Conversation": {"Step 1_H": ["hi"]}}, "Step 1_H is not text"),
         ({"Conversation": {"Int_Step 1.1": "I wonder"}}, "Int_Step 1.1 is not of the form"),
         ({"Int_Step 1.1": "Tool: a, Tool_Inputs: {'x': datetime(2024)}"}, "Int_Step 1.1: the tool's"),

@@ -311,7 +311,7 @@ class DeliveryDesk(_Desk):
         """Have a parcel brought again at one of the listed times."""
         parcel = self._read("parcels", tracking_number)
         if time not in parcel.get("slots", ()):
-            raise ValueError(f"{time} is none of the listed times")
+            raise ValueError(f"{time} isn't one of the listed times")
         parcel["slots"].remove(time)
         parcel["expected"] = time
         return f"The parcel will be brought on {time}."
