@@ -164,7 +164,7 @@ class TurnGraph:
             destinations.append(ACT)
         if settings.is_task:
             self._builder.add_node("listen", Listener())
-            self._builder.add_edge("listen", "speak")
+            self._add_answer_edges("listen", "speak")
             destinations.append("listen")
         self._add_end("speak", route_moves(self._agent, otherwise=END), destinations=destinations)
 
@@ -175,6 +175,15 @@ class TurnGraph:
         if self._agent.toolbox:
             self._builder.add_edge("tools", "progress")
         self._builder.add_edge("message", "progress")
+
+    def _add_answer_edges(self, node: str, next_node: str) -> None:
+        """Have a long task summarised between an answer and the next move, since it ends with no reply before."""
+        if self._summarizer is None:
+            self._builder.add_edge(node, next_node)
+        else:
+            self._builder.add_node("summarize_task", self._summarizer)
+            self._builder.add_edge(node, "summarize_task")
+            self._builder.add_edge("summarize_task", next_node)
 
     def _add_end(
         self,

@@ -59,13 +59,18 @@ DESK = Agent(
 
 
 class Chat:
-    """A conversation; the settings are those of `ReSpAct` and of `create_respact_agent`."""
+    """A conversation; the settings are those of `ReSpAct` and of `create_respact_agent`.
 
-    def __init__(self, script: Sequence[Any], agent: Any = DESK, **settings: Any) -> None:
+    `points` are those of a summary, if it becomes long.
+    """
+
+    def __init__(
+        self, script: Sequence[Any], agent: Any = DESK, *, points: Any = (), **settings: Any
+    ) -> None:
         fields = {field.name for field in dataclasses.fields(ReSpAct)}
         strategy = ReSpAct(**{name: settings.pop(name) for name in list(settings) if name in fields})
         settings = {"mode": "direct", "checkpointer": MemorySaver(), **settings}
-        self.model = brain(moves=script)
+        self.model = brain(moves=script, summary=points)
         self.app = create_respact_agent(self.model, agent, strategy=strategy, **settings)
         self.interrupt: Any = None
 

@@ -88,3 +88,14 @@ def test_a_call_is_agreed_to_within_a_task(answer, done):
     assert chat.send("Cancel A-1") == 'Gladly.\n\nCancel order (order id: "A-1")\nReply yes to go ahead.'
     chat.answer(answer)
     assert chat.results == done
+
+
+def test_what_a_long_task_is_about_is_summarised_before_its_next_move():
+    script = [move for number in range(9) for move in (ask(f"What is number {number}?"), LOOK)]
+    points = [{"text": "Look up ORD-77.", "sources": ["M1"]}]
+    chat = task([*script, DONE], history_tokens=600, points=points)
+    chat.send("Look up ORD-77.")
+    for _ in range(9):
+        chat.answer("word " * 60)
+    assert chat.prompts[-1].section("summary")["points"][0]["text"] == "Look up ORD-77."
+    assert '"id": "M1"' not in chat.prompts[-1].tail
