@@ -91,20 +91,27 @@ class HistorySummarizer(AgentNode[Summary]):
         """Return the blueprint of a worked example, which doesn't depend on tools."""
         return Summary
 
-    def should_run(self, state: Any) -> bool:
-        """Return whether a state's history is too long, or its summary is of another history."""
-        return self._is_due(self.view_state(state))
+    def should_run(self, state: Any, *, is_forgotten: bool = False) -> bool:
+        """Return whether a state's history is too long, or its summary is of another history.
 
-    def _is_due(self, state: StateView) -> bool:
+        `is_forgotten` says that the graph forgets its state after the turn, so that a summary would be of no use.
+        """
+        return self._is_due(self.view_state(state), is_forgotten=is_forgotten)
+
+    def _is_due(self, state: StateView, *, is_forgotten: bool = False) -> bool:
         is_outdated = state.summary is None and bool(state.read_records("summaries", HistorySummary))
-        return is_outdated or state.conversation.token_count > self._history_tokens
+        if not is_outdated and state.conversation.token_count <= self._history_tokens:
+            return False
+        # A caller who keeps the state without a checkpointer passes the channel, be it empty.
+        if is_forgotten or (has_no_checkpointer() and state.get("summaries") is None):
+            _warn_of_long_history(self.agent)
+            return False
+        return True
 
     def steps(self, state: StateView) -> NodeSteps:
         """Summarise what the prompts will no longer show."""
         if not self._is_due(state):
             return {}
-        if has_no_checkpointer():
-            _warn_of_lost_summary(self.agent)
         conversation, summary = state.conversation, state.summary
         kept_from = _find_last_turns(conversation, self._history_tokens // 4)
         for _ in range(MAX_CALLS):
@@ -267,10 +274,10 @@ def _warn_of_failure(agent: Agent, failure: str) -> None:
     )
 
 
-def _warn_of_lost_summary(agent: Agent) -> None:
+def _warn_of_long_history(agent: Agent) -> None:
     warnings.warn(
-        f"the history of agent {agent.name!r} is summarised because it is long, but nothing keeps the summary for the "
-        "next turn. Compile the graph with a checkpointer and run each conversation under a thread_id of its own, or "
-        "set summary=None",
+        f"the history of agent {agent.name!r} is too long for a prompt, so its oldest turns are left out. They aren't "
+        "summarised, since nothing keeps a summary for the next turn: compile the graph with a checkpointer and "
+        "run each conversation under a thread_id of its own, or set summary=None",
         stacklevel=1,  # one place, so that Python warns once and not in every turn
     )

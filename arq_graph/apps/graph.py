@@ -202,7 +202,10 @@ class TurnGraph:
 
         def route_to_summary(state: Any) -> Any:
             destination = route(state) if route else end
-            if destination != end or summarizer is None or not summarizer.should_run(state):
+            is_forgotten = self._options.get("input_schema") is None and is_forgetful_subgraph()
+            if destination != end or summarizer is None:
+                return destination
+            if not summarizer.should_run(state, is_forgotten=is_forgotten):
                 return destination
             return "summarize" if end == END else [end, "summarize"]
 

@@ -53,7 +53,7 @@ def run_conversation(strategy: str, words: str) -> tuple[list[list[str]], list[s
     )
     moves = [*(act(tool, {"order_id": "A-1"}) for tool in ("get_order", "refund")), say()]
     model = brain({"G1": 9, "G2": 1}, reply=f"Here. {spec_words}", moves=moves)
-    app = create_guided_agent(model, agent, strategy=strategy, mode="direct", summary=None)
+    app = create_guided_agent(model, agent, strategy=strategy, mode="direct")
     state = app.invoke({"messages": [("user", words), ("ai", "Yes?"), ("user", f"Where is A-1? {words}")]})
     prompts = [message.text for call in model.calls for message in call.messages if message.type != "ai"]
     for prompt in prompts:

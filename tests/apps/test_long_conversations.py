@@ -289,11 +289,12 @@ def test_a_turn_that_broke_off_before_its_summary_makes_it_once_when_resumed():
     assert json.loads(json.dumps(state["summaries"])) == state["summaries"]
 
 
-def test_a_summary_that_nobody_stores_is_a_warning():
+def test_a_summary_that_nobody_would_store_is_not_made_and_a_warning_says_so():
     talk = Talk(checkpointer=None)
     history = [("user", "word " * 20), ("ai", "reply " * 20)] * 20
-    with pytest.warns(UserWarning, match="nothing keeps the summary"):
+    with pytest.warns(UserWarning, match="nothing keeps a summary"):
         talk.app.invoke({"messages": [*history, ("user", "Hi")]})
+    assert not get_prompts(talk.model, "summary")
 
 
 # Untrusted
