@@ -54,6 +54,7 @@ def check_seeds(seeds: range) -> dict[str, int]:
             rates = [float(definition.get_progress_rate(names)) for names in (reached, possibly)]
             assert list(result.progress_range) == rates, seed
             check_that_progress_never_falls(graph, definition, seed)
+            check_that_the_range_holds_a_decision(graph, transcript, result, seed)
         seen["cases"] += 1
         optional = {milestone.name for milestone in graph.milestones if milestone.optional}
         seen["skipped"] += bool(optional - reached.keys()) and len(reached) > 1
@@ -84,6 +85,23 @@ def test_random_graphs_with_every_rule_equal_the_definition():
 @pytest.mark.slow
 def test_many_random_graphs_with_every_rule_equal_the_definition():
     assert check_seeds(range(60, 2_700))["cases"] > 2_000
+
+
+def check_that_the_range_holds_a_decision(
+    graph: MilestoneGraph, transcript: Transcript, ranged: Score, seed: int
+) -> None:
+    """Decide what is undecided at random, as a judge may, and compare goal and progress with what was possible."""
+    chance = random.Random(seed)
+    verdicts = []
+    for name in ranged.undecided:
+        event = chance.randint(1, len(transcript))
+        quote = transcript.events[event - 1].text
+        verdicts.append(chance.choice((Verdict(name, True, event, quote), Verdict(name, False))))
+    decided = score(graph, transcript, judge=lambda *_: verdicts)
+    low, high = ranged.progress_range
+    assert low <= decided.progress_range[0] <= decided.progress_range[1] <= high, seed
+    if ranged.goal_completed is not None:
+        assert decided.goal_completed == ranged.goal_completed, seed
 
 
 def make_graph(*lines: str, forbidden: str = "[]") -> MilestoneGraph:
