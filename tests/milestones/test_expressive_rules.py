@@ -1,12 +1,13 @@
-"""Rules beyond order: what is forbidden and when, arguments that refer, and results of one tool, on random graphs."""
+"""Rules beyond order: what is forbidden and when, what may be skipped, arguments that refer, and end states."""
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
 
 from arq_graph.errors import SpecError
 from arq_graph.milestones import (
@@ -15,93 +16,13 @@ from arq_graph.milestones import (
     Transcript,
     Verdict,
     check_milestones,
+    evaluate,
     parse_milestones,
     score,
 )
-from arq_graph.milestones.measure import compute_progress_rate, with_goal
-from tests.milestones.brute_force import Definition
-from tests.milestones.brute_rules import Rules
+from arq_graph.milestones.measure import with_goal
 from tests.milestones.conversations import agent, called, conversation, user
-from tests.milestones.expressive_cases import make_expressive_case
-
-
-def check_seeds(seeds: range) -> dict[str, int]:
-    """Compare each case with the definition; return how many cases had what can differ."""
-    seen = dict.fromkeys(("cases", "observed", "forbidden", "spared", "undecided", "skipped"), 0)
-    for seed in seeds:
-        case = make_expressive_case(seed)
-        if case is None:
-            continue
-        graph, transcript = case
-        result, rules, definition = (
-            score(graph, transcript),
-            Rules(graph, transcript),
-            Definition(graph.milestones),
-        )
-        observed = rules.observe()
-        undecided = [milestone.name for milestone in graph.milestones if milestone.is_decided_by_judge]
-        reached = definition.reach(observed, len(transcript))
-        at_end = dict.fromkeys(rules.find_undecided_states(), (len(transcript) + 1,))
-        possibly = definition.reach(observed | at_end, len(transcript), undecided)
-        assert set(result.undecided) == {*undecided, *at_end}, seed
-        assert dict(result.observations.events) == observed, seed
-        assert (result.reached, result.possibly_reached) == (reached, possibly), seed
-        forbidden, at_least = rules.forbid(reached), rules.forbid(possibly)
-        assert [event.event for event in result.forbidden] == at_least, seed
-        goals = {"End" in reached and not forbidden, "End" in possibly and not at_least}
-        if result.progress_range is not None:
-            assert result.goal_completed == (goals.pop() if len(goals) == 1 else None), seed
-            rates = [float(definition.get_progress_rate(names)) for names in (reached, possibly)]
-            assert list(result.progress_range) == rates, seed
-            check_that_progress_never_falls(graph, definition, seed)
-            check_that_the_range_holds_a_decision(graph, transcript, result, seed)
-        seen["cases"] += 1
-        optional = {milestone.name for milestone in graph.milestones if milestone.optional}
-        seen["skipped"] += bool(optional - reached.keys()) and len(reached) > 1
-        seen["observed"] += bool(observed)
-        seen["forbidden"] += bool(at_least)
-        seen["spared"] += len(rules.forbid({})) > len(at_least)
-        seen["undecided"] += result.goal_completed is None
-    return seen
-
-
-def check_that_progress_never_falls(graph: MilestoneGraph, definition: Definition, seed: int) -> None:
-    """Compare the rates of growing sets of milestones, also of sets that no conversation reaches."""
-    names = list(graph)
-    random.Random(seed).shuffle(names)
-    last = 0.0
-    for size in range(0, len(names) + 1, 3):
-        rate = compute_progress_rate(graph, names[:size])
-        assert rate == float(definition.get_progress_rate(names[:size])) >= last, seed
-        assert (rate == 1) == ("End" in names[:size]), seed
-        last = rate
-
-
-def test_random_graphs_with_every_rule_equal_the_definition():
-    seen = check_seeds(range(60))
-    assert min(seen.values()) > 1, seen
-
-
-@pytest.mark.slow
-def test_many_random_graphs_with_every_rule_equal_the_definition():
-    assert check_seeds(range(60, 2_700))["cases"] > 2_000
-
-
-def check_that_the_range_holds_a_decision(
-    graph: MilestoneGraph, transcript: Transcript, ranged: Score, seed: int
-) -> None:
-    """Decide what is undecided at random, as a judge may, and compare goal and progress with what was possible."""
-    chance = random.Random(seed)
-    verdicts = []
-    for name in ranged.undecided:
-        event = chance.randint(1, len(transcript))
-        quote = transcript.events[event - 1].text
-        verdicts.append(chance.choice((Verdict(name, True, event, quote), Verdict(name, False))))
-    decided = score(graph, transcript, judge=lambda *_: verdicts)
-    low, high = ranged.progress_range
-    assert low <= decided.progress_range[0] <= decided.progress_range[1] <= high, seed
-    if ranged.goal_completed is not None:
-        assert decided.goal_completed == ranged.goal_completed, seed
+from tests.milestones.evaluated import Answers, buyer, shop_agent, suite, talker
 
 
 def make_graph(*lines: str, forbidden: str = "[]") -> MilestoneGraph:
@@ -361,3 +282,39 @@ def test_tools_that_rules_name_are_compared_with_those_of_the_agent():
     first, second = check_milestones(graph, ["pay", "find", "get"]).errors
     assert "did you mean `find`" in first.message
     assert "did you mean `get`" in second.message
+
+
+class LampShop:
+    """A world: a shop that notes what it sells."""
+
+    def __init__(self) -> None:
+        self.tidy = True
+
+    def find(self) -> str:
+        """Find a lamp."""
+        return "one lamp"
+
+    def buy(self) -> str:
+        """Buy it; the shop is then a mess."""
+        self.tidy = False
+        return "bought"
+
+
+@pytest.mark.parametrize(("answer", "is_tidy"), [(talker, True), (buyer, False)])
+def test_an_evaluation_asks_for_the_state_of_its_world(answer, is_tidy):
+    def make_app(scenario: Any, agent: Any, model: Any, world: LampShop) -> Answers:
+        def answer_in_world(messages: list[BaseMessage]) -> list[BaseMessage]:
+            reply = answer(messages)
+            if answer is buyer:
+                world.buy()
+            return reply
+
+        return Answers(answer_in_world)
+
+    graph = make_graph(
+        'name: Tidy, type: NFC, state: "tests.milestones.end_states:is_world_tidy"',
+        "name: End, type: NFC, dependencies: [Tidy]",
+    )
+    suite_in_shop = suite(world=LampShop, agent=shop_agent(), milestones=graph)
+    [record] = evaluate(suite_in_shop, {"app": make_app}).conversations
+    assert (record.goal_completed, record.undecided) == (is_tidy, ())
