@@ -6,7 +6,7 @@ import json
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
@@ -266,13 +266,17 @@ class StateView:
 
     def _rows(self, channel: str) -> Sequence[Mapping[str, Any]]:
         rows = self.get(channel) or ()
-        expected = "a list of records as plain JSON, each with its agent"
-        if not isinstance(rows, Sequence):
-            raise make_channel_error(channel, expected)
-        for row in rows:
-            if not isinstance(row, Mapping) or not isinstance(row.get("agent"), str):
-                raise make_channel_error(channel, expected)
+        self._run_cache.derive(("rows", channel), [rows], partial(_check_rows, channel, rows))
         return rows
+
+
+def _check_rows(channel: str, rows: Any) -> None:
+    expected = "a list of records as plain JSON, each with its agent"
+    if not isinstance(rows, Sequence):
+        raise make_channel_error(channel, expected)
+    for row in rows:
+        if not isinstance(row, Mapping) or not isinstance(row.get("agent"), str):
+            raise make_channel_error(channel, expected)
 
 
 def view_state(agent: Agent | None, state: Any, messages_key: str = "messages") -> StateView:

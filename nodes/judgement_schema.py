@@ -95,11 +95,12 @@ class Judgement(ARQ, defer_build=True):
     def _accept_other_keys(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Drop the answers to queries that weren't asked, and let an endpoint leave out the one about tools."""
         if isinstance(value, dict):
+            fields = cls.__pydantic_fields__
             value = dict(value)
             for key in _OPTIONAL_KEYS:
-                if key not in cls.model_fields:
+                if key not in fields:
                     value.pop(key, None)
-            if "could_a_tool_change_that" in cls.model_fields:
+            if "could_a_tool_change_that" in fields:
                 # Unanswered: it is judged again after a tool's result.
                 value.setdefault("could_a_tool_change_that", True)
         return handler(value)

@@ -118,7 +118,7 @@ def _find_remarks(
 
 def _has_other_words(reinstated: str | None, original: str | None) -> bool:
     """Return True if a text that is short enough to be repeated word for word was changed."""
-    if reinstated is None or not original:
+    if reinstated in (None, original) or not original:
         return False
     words = split_words(original)
     return len(words) <= VERBATIM_WORDS and split_words(reinstated) != words
@@ -213,21 +213,22 @@ def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch])
 def _apply_resolution(match: GuidelineMatch, resolution: Resolution) -> GuidelineMatch:
     id = match.guideline
     is_active = id in resolution.active
-    update: dict[str, Any] = {"active": is_active}
-    remarks = [remark for remark in match.remarks if not remark.startswith(_RELATION_REMARKS)]
+    update: dict[str, Any] = {}
+    if match.active != is_active:
+        update["active"] = is_active
+    remarks = tuple(remark for remark in match.remarks if not remark.startswith(_RELATION_REMARKS))
     if is_active and id in resolution.entailed:
         update |= {"score": resolution.active[id], "origin": "relation"}
-        remarks.append(f"{_ENTAILED} {resolution.entailed[id]} entails it")
+        remarks += (f"{_ENTAILED} {resolution.entailed[id]} entails it",)
     elif match.origin == "relation":
         # An earlier pass entailed it, and nothing does now. That pass overwrote the score of its own judgement, which
         # was too low to match; without a score it counts as not matched.
         update |= {"score": None, "origin": "code"}
     if id in resolution.removed:
-        remarks.append(f"{_REMOVED} {resolution.removed[id]}")
-    update["remarks"] = tuple(remarks)
-    if all(getattr(match, name) == value for name, value in update.items()):
-        return match  # most matches don't change, and a copy takes long
-    return match.model_copy(update=update)
+        remarks += (f"{_REMOVED} {resolution.removed[id]}",)
+    if match.remarks != remarks:
+        update["remarks"] = remarks
+    return match.model_copy(update=update) if update else match  # most don't change, and a copy takes long
 
 
 def is_relevant_later(match: GuidelineMatch) -> bool:

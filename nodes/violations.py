@@ -128,16 +128,14 @@ def find_leaks(content: str, references: PromptReferences) -> list[str]:
             leaks[id] = None
     # A name that is made of ordinary words may occur in a reply, except as code; `get_order` may not. A tool's name is
     # ordinary only if it is a single word. If a tool and something else share a name, the tool's rule counts.
-    is_ordinary_by_name: dict[str, bool] = {}
-    for name in map(normalize_text, references.secret_names):
-        is_ordinary_by_name[name] = _PLAIN_WORDS.fullmatch(name) is not None
-    for name in map(normalize_text, references.tool_names):
-        is_ordinary_by_name[name] = _ONE_WORD.fullmatch(name) is not None
+    ordinary_words = dict.fromkeys(map(normalize_text, references.secret_names), _PLAIN_WORDS)
+    ordinary_words.update(dict.fromkeys(map(normalize_text, references.tool_names), _ONE_WORD))
     lowered = content.casefold()
-    for name, is_ordinary in is_ordinary_by_name.items():
+    for name, words in ordinary_words.items():
         # First a cheap test, since few names occur at all.
         if name.casefold() not in lowered or _ID.fullmatch(name):
             continue
+        is_ordinary = words.fullmatch(name) is not None
         if _shows_name(name, content, only_as_code=is_ordinary):
             leaks[name] = None
     return [f"{leak!r} is internal and must not show in a reply" for leak in leaks]

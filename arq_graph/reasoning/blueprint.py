@@ -112,8 +112,10 @@ class ARQ(BaseModel):
         """Refuse null as the answer to a conditional query that applies."""
         errors = []
         for name, field_query in self.__arq_queries__.items():
+            if field_query.when is None:
+                continue
             is_unanswered = self.__dict__.get(name, ...) is None
-            if field_query.when and is_unanswered and self._applies(field_query):
+            if is_unanswered and self._applies(field_query):
                 message = 'null is not an answer here: the query applies ("{question}")'
                 error = PydanticCustomError("unanswered_query", message, {"question": field_query.question})
                 errors.append(InitErrorDetails(type=error, loc=(name,), input=None))

@@ -36,6 +36,8 @@ def visible(text: str) -> str:
 
 def normalize_text(text: str) -> str:
     """Return `text` as a reader sees it: compatibility characters made plain, invisible ones removed."""
+    if text.isascii() and text.isprintable():
+        return text
     normalized: str = regex.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text))
     return normalized
 

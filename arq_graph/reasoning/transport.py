@@ -269,7 +269,10 @@ class _Bindings:
 def _unbind(runnable: ModelRunnable) -> Binding:
     """Return a runnable without the bindings around it that hold nothing but arguments, and these."""
     arguments: dict[str, Any] = {}
-    while type(runnable) is RunnableBinding and not (runnable.config or runnable.config_factories):
+    while isinstance(runnable, RunnableBinding):
+        has_own_way = type(runnable).invoke is not RunnableBinding.invoke
+        if has_own_way or runnable.config or runnable.config_factories:
+            break
         arguments = {**runnable.kwargs, **arguments}
         runnable = runnable.bound
     return runnable, arguments
