@@ -222,10 +222,7 @@ def _extend_validator_class(validator_class: Any) -> Any:
         "multipleOf": _check_multiple,
     }
     # The format `regex` means patterns of ECMAScript, and is checked by those of Python.
-    formats = FormatChecker(())
-    formats.checkers = {
-        name: check for name, check in validator_class.FORMAT_CHECKER.checkers.items() if name != "regex"
-    }
+    formats = FormatChecker(validator_class.FORMAT_CHECKER.checkers.keys() - {"regex"})
     return validators.extend(validator_class, keywords, format_checker=formats)  # type: ignore[no-untyped-call]
 
 

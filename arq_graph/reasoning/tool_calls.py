@@ -23,8 +23,7 @@ class UnansweredCalls(Generic[T]):
     """The calls that have no result yet, in the order in which they were made. Their ids may repeat or be empty."""
 
     def __init__(self) -> None:
-        self._entries: dict[_Entry[T], None] = {}
-        self._entries_by_id: dict[str, list[_Entry[T]]] = {}
+        self._entries: list[_Entry[T]] = []
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -33,28 +32,21 @@ class UnansweredCalls(Generic[T]):
         """Return a copy that changes by itself."""
         copied: UnansweredCalls[T] = UnansweredCalls()
         copied._entries = self._entries.copy()
-        for id, entries in self._entries_by_id.items():
-            if entries:
-                copied._entries_by_id[id] = entries.copy()
         return copied
 
     def add(self, call: T, message_index: int, id: str, tool: str) -> None:
         """Add a call of the message at this index."""
-        entry = _Entry(call, message_index, id, tool)
-        self._entries[entry] = None
-        self._entries_by_id.setdefault(id, []).append(entry)
+        self._entries.append(_Entry(call, message_index, id, tool))
 
     def pop(self, id: str) -> T | None:
         """Remove and return the nearest call with this id; within a message, the first one; None if there is none."""
-        entries = self._entries_by_id.get(id)
-        if not entries:
-            return None
-        first_of_message = entries[-1]
-        for entry in reversed(entries):
-            if entry.message_index != first_of_message.message_index:
+        nearest: _Entry[T] | None = None
+        for entry in reversed(self._entries):
+            if nearest is not None and entry.message_index != nearest.message_index:
                 break
-            first_of_message = entry
-        return self._remove(first_of_message)
+            if entry.id == id:
+                nearest = entry
+        return self._remove(nearest) if nearest else None
 
     def pop_first(self, tool: str, *, without_id: bool) -> T | None:
         """Remove and return the first call of a tool, of any if its name is empty; perhaps only of those without id."""
@@ -64,8 +56,7 @@ class UnansweredCalls(Generic[T]):
         return None
 
     def _remove(self, entry: _Entry[T]) -> T:
-        del self._entries[entry]
-        self._entries_by_id[entry.id].remove(entry)
+        self._entries.remove(entry)
         return entry.call
 
 
