@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -21,6 +22,8 @@ from arq_graph.milestones.values import as_number, as_text, is_same_value
 # The first type that takes the value: 1e3, which is text in YAML, is a number here, and 2024-05-20 a text.
 Bound = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
+
+_EQUALS_ALONE = {"equals"}
 
 FindValues = Callable[["Constraint"], Iterable[Any]]
 """Returns the values that a constraint's reference stands for."""
@@ -106,6 +109,11 @@ class Constraint(Part):
             ],
         }
 
+    @classmethod
+    def make_exact(cls, value: Any) -> Constraint:
+        """Return the constraint `equals: value`, of which nothing has to be validated: any value will do."""
+        return _make_exact_constraint().model_copy(update={"equals": value})
+
     @property
     def reference(self) -> str | None:
         """The name and path of a value from before the call that the argument must equal."""
@@ -116,6 +124,8 @@ class Constraint(Part):
 
         For `min` and `max`, a number in a text counts as a number. `find_values` returns what a reference refers to.
         """
+        if self.model_fields_set == _EQUALS_ALONE:
+            return is_given and is_same_value(self.equals, value)
         if self.absent is not None:
             is_absent = not is_given or value is None
             return is_absent == self.absent
@@ -158,3 +168,8 @@ def all_hold(
         if not constraint.holds(name in arguments, arguments.get(name), find_values):
             return False
     return True
+
+
+@cache
+def _make_exact_constraint() -> Constraint:
+    return Constraint(equals=None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
 from heapq import heappop, heappush
 from math import inf, lcm, nextafter
 
@@ -42,22 +41,28 @@ class IndexedGraph:
         self.holds = [milestone.holds for milestone in graph.milestones]
         self.dependencies = [self._number_all(graph.pred[name]) for name in self.names]
         self.dependents = [self._number_all(graph.succ[name]) for name in self.names]
-        # 0.1 is a tenth, not the binary number next to it.
-        fractions = [Fraction(str(milestone.length)) for milestone in graph.milestones]
-        self.unit = reduce(lcm, [fraction.denominator for fraction in fractions])
-        self.lengths: list[int] = []
+        lengths = [milestone.length for milestone in graph.milestones]
+        self.unit, self.lengths = _count_in_whole_units(lengths)
         self.optional_lengths: dict[int, int] = {}
-        for number, fraction in enumerate(fractions):
-            length = int(fraction * self.unit)
-            if graph.milestones[number].optional:
-                self.optional_lengths[number] = length
-                length = 0
-            self.lengths.append(length)
+        for number, milestone in enumerate(graph.milestones):
+            if milestone.optional:
+                self.optional_lengths[number] = self.lengths[number]
+                self.lengths[number] = 0
         self.depths = compute_needs(self, {self.start})
         self.end_needs_nothing = find_reach_events(self, {}, 0)[self.end] < NEVER
 
     def _number_all(self, names: Iterable[str]) -> tuple[int, ...]:
         return tuple(map(self.numbers.__getitem__, names))
+
+
+def _count_in_whole_units(lengths: Sequence[float]) -> tuple[int, list[int]]:
+    """Return a unit and the lengths in it: how many units are 1, and how many each length is."""
+    if all(isinstance(length, int) for length in lengths):
+        return 1, [int(length) for length in lengths]
+    # 0.1 is a tenth, not the binary number next to it.
+    fractions = [Fraction(str(length)) for length in lengths]
+    unit = lcm(*[fraction.denominator for fraction in fractions])
+    return unit, [int(fraction * unit) for fraction in fractions]
 
 
 def find_reach_events(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
@@ -116,7 +117,7 @@ class MilestoneGraph(_DiGraph):
         Raises:
             SpecError: An action has no name, or its arguments aren't a mapping.
         """
-        milestones = [Milestone(name=START, type="NFC")]
+        milestones = [_make_milestone(name=START, type="NFC")]
         arguments_by_name: dict[str, Mapping[str, Any]] = {}
         uses = Counter((START, END))
         for position, action in enumerate(actions, start=1):
@@ -125,24 +126,21 @@ class MilestoneGraph(_DiGraph):
             name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
             dependency = START
             for previous in reversed(milestones[1:]):
-                has_same_arguments = is_same_value(arguments_by_name[previous.name], arguments)
+                is_same_tool = previous.tool_name == tool
                 # One call must not serve two entries of the list: the second of two equal ones follows the first.
-                if ordered or (previous.tool_name == tool and has_same_arguments):
+                if ordered or (is_same_tool and is_same_value(arguments_by_name[previous.name], arguments)):
                     dependency = previous.name
                     break
-            arguments_by_name[name] = arguments
-            fields = {
-                "name": name,
-                "tool": None if tool == name else tool,
-                "arguments": {key: Constraint(equals=value) for key, value in arguments.items()},
-                "dependencies": (dependency,),
-            }
-            milestones.append(Milestone(type="FC", **fields))
+            constraints = {key: Constraint.make_exact(value) for key, value in arguments.items()}
+            milestone = _make_milestone(name=name, type="FC", tool=None if tool == name else tool)
+            milestone = milestone.model_copy(update={"arguments": constraints, "dependencies": (dependency,)})
+            arguments_by_name[milestone.name] = arguments
+            milestones.append(milestone)
         required_names = tuple(arguments_by_name)
         if ordered:
             required_names = required_names[-1:]
-        end = Milestone(name=END, type="NFC", dependencies=required_names, requires="all")
-        milestones.append(end)
+        end = _make_milestone(name=END, type="NFC", requires="all")
+        milestones.append(end.model_copy(update={"dependencies": required_names}))
         return cls(milestones, failed_if=failed_if, forbidden=forbidden)
 
     @property
@@ -175,10 +173,17 @@ def iterate_constraints(graph: MilestoneGraph) -> Iterator[tuple[Milestone | For
                 yield rule, constraint
 
 
+@lru_cache(maxsize=4096)
+def _make_milestone(**fields: Any) -> Milestone:
+    """Make a milestone without arguments and dependencies; many conversations call the same tools."""
+    return Milestone(**fields)
+
+
 def _parse_action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
     if isinstance(action, Mapping):
         tool = action.get("name") or action.get("tool")
         arguments: Any = next(filter(None, map(action.get, _ARGUMENT_KEYS)), {})
-        if isinstance(tool, str) and isinstance(arguments, Mapping):
-            return tool, arguments
+        is_named = isinstance(arguments, Mapping) and all(isinstance(name, str) for name in arguments)
+        if isinstance(tool, str) and is_named:
+            return tool.strip(), arguments
     raise SpecError(f"action {position} isn't a call: give an object with `name` and `arguments`")

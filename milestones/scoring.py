@@ -26,7 +26,7 @@ from arq_graph.milestones.measure import (
     reach,
     select_forbidden,
 )
-from arq_graph.milestones.transcript import Result, Transcript
+from arq_graph.milestones.transcript import Call, Result, Transcript
 from arq_graph.milestones.values import as_text
 from arq_graph.milestones.verdicts import apply_verdicts
 
@@ -133,14 +133,20 @@ class Score:
     @cached_property
     def repeated_calls(self) -> tuple[int, ...]:
         """The calls, by event number, of a tool that was called before with the same arguments."""
-        previous_calls: set[str] = set()
+        first_calls: dict[str, Call] = {}
+        arguments_by_tool: dict[str, set[str]] = {}
         repeated: list[int] = []
         for number, call in self._transcript.enumerate_calls():
-            arguments = call.arguments if call.malformed is None else call.malformed
-            key = as_text([call.tool, arguments], sort_keys=True)
-            if key in previous_calls and number > self._transcript.history_length:
+            if call.tool not in first_calls:
+                first_calls[call.tool] = call
+                continue
+            if call.tool not in arguments_by_tool:
+                arguments_by_tool[call.tool] = {_format_arguments(first_calls[call.tool])}
+            earlier_arguments = arguments_by_tool[call.tool]
+            arguments = _format_arguments(call)
+            if arguments in earlier_arguments and number > self._transcript.history_length:
                 repeated.append(number)
-            previous_calls.add(key)
+            earlier_arguments.add(arguments)
         return tuple(repeated)
 
     @cached_property
@@ -237,6 +243,12 @@ def _make_score(
         _transcript=transcript,
         judgement=judgement,
     )
+
+
+def _format_arguments(call: Call) -> str:
+    """Return the arguments as JSON with sorted keys; malformed ones as a JSON string."""
+    arguments = call.arguments if call.malformed is None else call.malformed
+    return as_text([arguments], sort_keys=True)
 
 
 def _decide_goal(

@@ -25,6 +25,8 @@ def is_same_value(value: Any, other: Any) -> bool:
     """
     if type(value) is type(other) and type(value) in _SCALAR_TYPES and value == other:
         return True
+    if isinstance(value, str) and isinstance(other, str):  # as most values are
+        return value == other or _normalize(value) == _normalize(other)
     # No recursion: a recorded value may be nested deeper than Python's stack.
     pairs = [(value, other)]
     while pairs:

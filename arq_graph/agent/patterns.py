@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ _TOKEN = re.compile(
 _UNUSUAL = re.compile(r"\(\?(?:#|[a-zA-Z0-9-]*[xV])")
 
 
+@lru_cache(maxsize=256)
 def compile_pattern(text: str) -> Any:
     """Compile a pattern of `regex`; its searches take a `timeout`.
 

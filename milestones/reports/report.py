@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_regular_file
@@ -92,10 +93,16 @@ def write_report(path: str | Path, report: Report) -> None:
     Raises:
         InputError: It cannot be written there.
     """
-    content = report.model_dump(mode="json", by_alias=True)
-    content["summary"] = report.summary.model_dump(mode="json")
-    # Pydantic cannot write a lone surrogate, which a transcript's names may hold.
-    write_atomically(path, clean(json.dumps(content, ensure_ascii=False, indent=1)) + "\n")
+    content: dict[str, Any] = {}
+    for name, field in Report.model_fields.items():
+        content[field.alias or name] = getattr(report, name)
+    content["summary"] = report.summary
+    try:
+        text = to_json(content, by_alias=True, indent=1).decode()
+    except PydanticSerializationError:  # of a lone surrogate, which a transcript's names may hold
+        values = to_jsonable_python(content, by_alias=True)
+        text = clean(json.dumps(values, ensure_ascii=False, indent=1))
+    write_atomically(path, text + "\n")
 
 
 def read_report(path: str | Path) -> Report:

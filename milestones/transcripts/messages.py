@@ -9,8 +9,7 @@ arguments of a call may be an object or the text that a model wrote.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -49,6 +48,7 @@ _SPEAKERS: dict[str, Any] = {
 _CALL_IDS = ("tool_call_id", "toolCallId", "call_id")
 _CALL_KEYS = ("tool_calls", "toolCalls", "invalid_tool_calls", "function_call")
 _BODY_KEYS = ("parts", "content", "message", "text", "refusal")
+_TEXT_ALONE = {"role", "content"}
 _OTHER_KEYS = """
 additional_kwargs response_metadata metadata artifact raw_data providerOptions providerMetadata result error
 toolInvocations tool_messages tool_call_chunks
@@ -109,6 +109,9 @@ class _Parser:
     def add(self, index: int, message: Any) -> None:
         fields = _get_fields(message)
         speaker = _get_speaker(fields)
+        if speaker in ("user", "agent") and _is_text_alone(fields):
+            self.events.append(Message(speaker, fields["content"], index))
+            return
         step = fields.get("step", index)
         if speaker is None:
             known_names = ", ".join(_SPEAKERS)
@@ -117,9 +120,13 @@ class _Parser:
                 f"message {index} is not a chat message: its `type` or `role`, {name!r}, is none of {known_names}"
             )
         self._index = index
+        place = f"message {step}"
         if isinstance(message, Mapping):
-            _check_keys(fields, f"message {step}")
-        parts = list(_read_message(fields, speaker, f"message {step}"))
+            _check_keys(fields, place)
+        if speaker == "tool":
+            parts = _read_tool_message(fields, place)
+        else:
+            parts = _read_message(fields, place)
         if speaker == "system":
             if any(isinstance(part, CallPart) for part in parts):
                 raise InputError(f"message {step}: a tool call in a system message")
@@ -127,29 +134,27 @@ class _Parser:
                 self.instructions.append("\n".join(part for part in parts if isinstance(part, str)))
                 return
         event_count = len(self.events)
-        said_and_called: list[str | CallPart] = []
-        for part in parts:
-            if isinstance(part, ResultPart):
-                self._add_texts_and_calls(said_and_called, speaker, step)
-                said_and_called = []
-                self._add_result(part, step)
-            else:
-                said_and_called.append(part)
-        self._add_texts_and_calls(said_and_called, speaker, step)
-        if len(self.events) == event_count:
-            self.events.append(Message(speaker, "", step))
-
-    def _add_texts_and_calls(self, parts: Sequence[str | CallPart], speaker: Any, step: Any) -> None:
-        """Add the text of a message, or what stands between two results in it, and then its calls."""
         texts: list[str] = []
         calls: list[Call] = []
         for part in parts:
             if isinstance(part, str):
                 texts.append(part)
-            else:
+            elif isinstance(part, CallPart):
                 calls.append(_parse_call(part, step, "user" if speaker == "user" else "agent"))
-        if speaker not in ("agent", "user"):
-            texts.extend(call.text for call in calls)
+            else:
+                self._add_texts_and_calls(texts, calls, speaker, step)
+                texts, calls = [], []
+                self._add_result(part, step)
+        self._add_texts_and_calls(texts, calls, speaker, step)
+        if len(self.events) == event_count:
+            self.events.append(Message(speaker, "", step))
+
+    def _add_texts_and_calls(
+        self, texts: Sequence[str], calls: Sequence[Call], speaker: Any, step: Any
+    ) -> None:
+        """Add the text of a message, or what stands between two results in it, and then its calls."""
+        if speaker not in ("agent", "user") and calls:
+            texts = [*texts, *(call.text for call in calls)]
         text = "\n".join(filter(None, texts))
         if text:
             self.events.append(Message(speaker, text, step))
@@ -179,14 +184,18 @@ class _Parser:
         self.events.append(Result(number, tool, text, part.failed, step))
 
 
+def _is_text_alone(fields: Mapping[str, Any]) -> bool:
+    """Return whether a message has nothing but its role and a text, as most have."""
+    return fields.keys() == _TEXT_ALONE and isinstance(fields["content"], str)
+
+
 def _get_fields(message: Any) -> Mapping[str, Any]:
-    message = as_fields(message)
-    if isinstance(message.get("kwargs"), Mapping) and message.get("lc") is not None:
-        class_path = message.get("id") or [""]
-        return {"type": class_path[-1], **message["kwargs"]}
-    if isinstance(message.get("data"), Mapping) and "role" not in message:
-        return {**message["data"], "type": message.get("type")}
-    fields: Mapping[str, Any] = message
+    fields = as_fields(message)
+    if "kwargs" in fields and fields.get("lc") is not None and isinstance(fields["kwargs"], Mapping):
+        class_path = fields.get("id") or [""]
+        return {"type": class_path[-1], **fields["kwargs"]}
+    if "data" in fields and "role" not in fields and isinstance(fields["data"], Mapping):
+        return {**fields["data"], "type": fields.get("type")}
     return fields
 
 
@@ -202,41 +211,41 @@ def _is_of_langchain(fields: Mapping[str, Any]) -> bool:
 def _find_speaker(name: Any) -> Any:
     if not isinstance(name, str):
         return None
+    if name in _SPEAKERS:
+        return _SPEAKERS[name]
     return _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
 
 
-def _read_message(fields: Mapping[str, Any], speaker: str, place: str) -> Iterator[Part]:
-    """Yield the parts of a message in their order."""
-    if speaker == "tool":
-        yield from _read_tool_message(fields, place)
-        return
+def _read_message(fields: Mapping[str, Any], place: str) -> list[Part]:
+    """Return the parts of a message in their order."""
     listed_calls = [_read_listed_call(call, place) for call in _list_calls(fields)]
     is_of_langchain = _is_of_langchain(fields)
     body = get_first(fields, _BODY_KEYS) or fields.get("refusal")
     if body is None and not listed_calls and not any(key in fields for key in _BODY_KEYS):
         raise InputError(f"{place} says nothing: it has none of the keys {', '.join(_BODY_KEYS)}")
+    parts: list[Part] = []
     for part in _read_body(body, place, is_of_langchain):
         if not isinstance(part, CallPart) or not _is_listed(part, listed_calls):
-            yield part
-    yield from listed_calls
+            parts.append(part)
+    parts.extend(listed_calls)
     if isinstance(fields.get("toolInvocations"), list) and "parts" not in fields:  # version 4 of the AI SDK
         calls = [{"type": "tool-invocation", "toolInvocation": call} for call in fields["toolInvocations"]]
-        yield from _read_body(calls, place, is_of_langchain)
+        parts.extend(_read_body(calls, place, is_of_langchain))
+    return parts
 
 
 def _check_keys(fields: Mapping[str, Any], place: str) -> None:
     for key, value in fields.items():
-        if key not in _KNOWN_KEYS and may_hold_call(value):
+        if key not in _KNOWN_KEYS and not isinstance(value, str) and may_hold_call(value):
             raise InputError(
                 f"{place}: the key {key!r} isn't known and may hold a tool call. Remove it if it holds none; "
                 f"else bring the calls into `tool_calls`"
             )
 
 
-def _read_tool_message(fields: Mapping[str, Any], place: str) -> Iterator[Part]:
+def _read_tool_message(fields: Mapping[str, Any], place: str) -> list[Part]:
     if fields.get("tool_messages"):  # tau2-bench
-        yield from map(read_result, fields["tool_messages"])
-        return
+        return [read_result(message) for message in fields["tool_messages"]]
     # Either the message is a result, whose own `id` is not the call's, or it has some among its parts.
     body = get_first(fields, ("parts", "content"))
     results: list[Part] = []
@@ -250,22 +259,27 @@ def _read_tool_message(fields: Mapping[str, Any], place: str) -> Iterator[Part]:
         if not has_result(fields):
             raise InputError(f"{place} has no result: it has none of the keys content, parts, output, result")
         result = read_result(fields)
-        id, tool = get_first(fields, _CALL_IDS), get_first(fields, ("name", "function"))
-        results.append(ResultPart(result.content, id, tool, result.failed))
-    yield from results
+        result.id = get_first(fields, _CALL_IDS)
+        result.tool = get_first(fields, ("name", "function"))
+        results.append(result)
+    return results
 
 
 def _list_calls(fields: Mapping[str, Any]) -> list[Any]:
     """Return the calls that stand beside the content, in `additional_kwargs` in older recordings of LangChain."""
     if fields.get("role") == "tool_call_invocation":
         return [fields]
+    calls = _get_calls(fields)
+    if not calls and fields.get("additional_kwargs"):
+        calls = _get_calls(as_fields(fields["additional_kwargs"]))
+    return calls
+
+
+def _get_calls(fields: Mapping[str, Any]) -> list[Any]:
     calls: list[Any] = []
-    for source in (fields, as_fields(fields.get("additional_kwargs"))):
-        for key in _CALL_KEYS:
-            if value := source.get(key):
-                calls.extend(value if isinstance(value, list | tuple) else [value])
-        if calls:
-            break
+    for key in _CALL_KEYS:
+        if value := fields.get(key):
+            calls.extend(value if isinstance(value, list | tuple) else [value])
     return calls
 
 
@@ -286,21 +300,22 @@ def _is_listed(part: CallPart, calls: Sequence[CallPart]) -> bool:
     return any(call.id == part.id and (call.id or call.tool == part.tool) for call in calls)
 
 
-def _read_body(body: Any, place: str, is_of_langchain: bool) -> Iterator[Part]:
-    """Yield the parts in the content of a message: a text, nothing, or a list of content blocks."""
+def _read_body(body: Any, place: str, is_of_langchain: bool) -> list[Part]:
+    """Return the parts in the content of a message: a text, nothing, or a list of content blocks."""
     if not body:
-        return
+        return []
     if isinstance(body, str):
-        yield body
-        return
+        return [body]
     if not isinstance(body, list | tuple):
         raise InputError(f"{place}: the content is {type(body).__name__}, not text and not a list of blocks")
+    parts: list[Part] = []
     for index, block in enumerate(body):
-        parts = read_block(block)
-        if parts is not None:
-            yield from parts
+        block_parts = read_block(block)
+        if block_parts is not None:
+            parts.extend(block_parts)
         elif not is_of_langchain:  # LangChain lists the calls of every message
             raise InputError(f"{place}, part {index}: {_describe_unknown_block(block)}")
+    return parts
 
 
 def _describe_unknown_block(block: Any) -> str:
@@ -319,12 +334,18 @@ def _parse_call(part: CallPart, step: Any, by: Caller) -> Call:
     id = None if part.id is None else str(part.id)
     parsed = {} if arguments is None else arguments
     if isinstance(arguments, str):
-        with suppress(ValueError, RecursionError):
-            # Several providers write nothing at all for a tool without arguments.
-            parsed = json.loads(arguments) if arguments.strip() else {}
+        # Several providers write nothing at all for a tool without arguments.
+        parsed = _parse_json(arguments) if arguments.strip() else {}
     if isinstance(parsed, Mapping):
         return Call(tool, parsed, id, step=step, by=by)
     return Call(tool, {}, id, malformed=str(arguments), step=step, by=by)
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def read_text(content: Any) -> str:

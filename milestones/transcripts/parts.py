@@ -14,7 +14,7 @@ from typing import Any
 from arq_graph.milestones.values import as_text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallPart:
     """A call in a message; the arguments are as the record has them, or `MISSING`."""
 
@@ -23,7 +23,7 @@ class CallPart:
     id: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ResultPart:
     """The result of a call in a message."""
 
@@ -76,6 +76,7 @@ _RESULTS = (
     "tools",
 )
 _ERRORS = ("errorText", "error")
+_RESULT_KEYS = frozenset(_RESULTS + _ERRORS)
 _CALL_FIELDS = frozenset(_IDS + _NAMES + _ARGUMENTS).union(("type",))
 _OWN_FIELDS = frozenset(_IDS + _RESULTS + _ERRORS).union(
     ("type", "status", "caller", "created_by", "index", "extras")
@@ -173,7 +174,7 @@ def _read_call(type: str, fields: Mapping[str, Any]) -> Iterator[Part]:
 
 def has_result(fields: Mapping[str, Any]) -> bool:
     """Return whether a block or a tool's message has a result, be it empty."""
-    return not fields.keys().isdisjoint(_RESULTS + _ERRORS) or fields.keys() <= _MAY_STAND_ALONE
+    return not _RESULT_KEYS.isdisjoint(fields) or fields.keys() <= _MAY_STAND_ALONE
 
 
 def read_result(block: Any) -> ResultPart:
@@ -195,7 +196,7 @@ def read_result(block: Any) -> ResultPart:
 def _is_failed(fields: Mapping[str, Any]) -> bool:
     """Return whether a result's own fields mark it as an error: a status, a flag, or an error's text or object."""
     for key in ("status", "state", "type"):
-        if fields.get(key) in _FAILED:
+        if key in fields and fields[key] in _FAILED:
             return True
     if fields.get("is_error") is True or fields.get("isError") is True or fields.get("successful") is False:
         return True
