@@ -161,6 +161,13 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
             "review it, then write `reviewed: {by: …, date: …}` into the file",
         )
     yield from _find_cycles(graph)
+    for milestone in graph.milestones:
+        states = [
+            name for name in milestone.dependencies if name in graph and graph.get_milestone(name).state
+        ]
+        if states and not milestone.is_derived:
+            message = f"{milestone.name!r} can't follow {states[0]!r}, which is seen after the last event"
+            yield _make_finding("warning", milestone, message)
     if START in graph and END in graph:
         yield from _find_dead_ends(graph)
         if graph.compute_once(IndexedGraph).end_needs_nothing:

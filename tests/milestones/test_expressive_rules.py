@@ -194,6 +194,16 @@ def test_an_end_state_is_asked_once_after_the_conversation():
     assert score(graph, tidy).goal_completed is True
 
 
+def test_nothing_follows_an_end_state():
+    graph = make_graph(
+        "name: Right, type: NFC, state: 'a:b'",
+        "name: pay, type: FC, dependencies: [Right]",
+        "name: End, type: NFC, dependencies: [Right, pay]",
+    )
+    [warning] = check_milestones(graph)
+    assert (warning.line, warning.message[:26]) == (6, "'pay' can't follow 'Right'")
+
+
 def test_an_end_state_that_raises_is_named_with_its_line():
     with pytest.raises(SpecError, match="line 6: the check of milestone 'Right' fails at the end: KeyError"):
         score(make_state_graph("fail"), conversation(called("pay")))
