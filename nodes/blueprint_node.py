@@ -32,7 +32,7 @@ _UNSUPPORTED = (
 )
 
 Callback: TypeAlias = Callable[[], Any]
-"""A function that the developer passed, sync or async, which a node yields to have it called."""
+"""A function, sync or async, that a node yields to have it called off the event loop: it may block."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from arq_graph.nodes.blueprint_node import (
 )
 from arq_graph.nodes.channels import Node, StateView, Update
 from arq_graph.nodes.messages import find_unanswered_calls
-from arq_graph.reasoning.answer import Answer, Question
+from arq_graph.reasoning.answer import NEW_ANSWER, Answer, Question
 from arq_graph.reasoning.blueprint import dump_in_mode
 from arq_graph.reasoning.reasoner import Reasoner, aask_together, ask_together
 
@@ -98,43 +99,36 @@ class Parallel(Node):
     def _run_node(
         self, run: _NodeRun, following: Sequence[_NodeRun], state: Any
     ) -> Generator[AssignedQuestions | Callback, Any, Update]:
-        steps = run.node.steps(run.node.view_state(state))
-        try:
-            request = next(steps)
-            while True:
-                try:
-                    if isinstance(request, QuestionBatch):
-                        result = yield from self._answer(request, run, following, state)
-                    else:
-                        result = yield request
-                except Exception as error:
-                    request = steps.throw(error)
-                else:
-                    request = steps.send(result)
-        except StopIteration as finished:
-            update: Update = finished.value
-            return update
-        finally:
-            steps.close()
+        with closing(run.node.steps(run.node.view_state(state))) as steps:
+            request = yield from _run_until_questions(steps)
+            while isinstance(request, QuestionBatch):
+                answers = yield from self._answer(request, run, following, state)
+                request = yield from _run_until_questions(steps, answers)
+            return request
 
     def _answer(
         self, batch: QuestionBatch, run: _NodeRun, following: Sequence[_NodeRun], state: Any
     ) -> Generator[AssignedQuestions | Callback, Any, list[Answer[Any] | ReasoningError | None]]:
         """Return the answers to a node's questions: those that were given speculatively, and new ones."""
-        answers = [run.find_answer(question) for question in batch.questions]
+        answers: list[Answer[Any] | ReasoningError | None] = []
+        for question in batch.questions:
+            speculative = run.find_same_question(question)
+            if speculative:
+                speculative.replay_candidates(question)
+            answers.append(speculative.answer if speculative else None)
         unanswered = [index for index, answer in enumerate(answers) if answer is None]
         if not unanswered:
             return answers
         speculative_questions = yield from self._collect_speculative_questions(following, state, batch)
         assigned = [(run.node.reasoner, batch.questions[index]) for index in unanswered]
-        for speculative in speculative_questions:
-            assigned.append((speculative.reasoner, speculative.question))
+        for asked_early in speculative_questions:
+            assigned.append((asked_early.reasoner, asked_early.question))
         new_answers = yield assigned
         own_answers, speculative_answers = new_answers[: len(unanswered)], new_answers[len(unanswered) :]
         for index, answer in zip(unanswered, own_answers, strict=True):
             answers[index] = answer
-        for speculative, answer in zip(speculative_questions, speculative_answers, strict=True):
-            speculative.answer = answer
+        for asked_early, answer in zip(speculative_questions, speculative_answers, strict=True):
+            asked_early.answer = answer
         return answers
 
     def _collect_speculative_questions(
@@ -150,14 +144,15 @@ class Parallel(Node):
                 continue
             node = run.node
             expected_state = optimistic_state if node.is_optimistic else state
-            steps = node.steps(node.view_state(expected_state, is_speculative=True))
-            questions, update = yield from _run_until_questions(steps)
-            run.speculative_questions = [
-                _SpeculativeQuestion(node.reasoner, question) for question in questions
-            ]
-            collected.extend(run.speculative_questions)
-            if not questions and self._calls_tools(self._apply(expected_state, update)):
+            with closing(node.steps(node.view_state(expected_state, is_speculative=True))) as steps:
+                request = yield from _run_until_questions(steps)
+            run.speculative_questions = []
+            if isinstance(request, QuestionBatch):
+                for question in request.questions:
+                    run.speculative_questions.append(_SpeculativeQuestion(node.reasoner, question))
+            elif self._calls_tools(self._apply(expected_state, request)):
                 break  # the nodes after it would be left out
+            collected.extend(run.speculative_questions)
         return collected
 
     def _calls_tools(self, state: Any) -> bool:
@@ -194,13 +189,12 @@ class _NodeRun:
         self.node = node
         self.speculative_questions: list[_SpeculativeQuestion] | None = None  # None in state 1
 
-    def find_answer(self, question: Question[Any]) -> Answer[Any] | ReasoningError | None:
-        """Return the answer that was given speculatively to the same question, or None."""
+    def find_same_question(self, question: Question[Any]) -> _SpeculativeQuestion | None:
+        """Return the question that was asked speculatively and is the same as this one, or None."""
         for speculative in self.speculative_questions or ():
             is_same_blueprint = speculative.question.blueprint is question.blueprint
             if is_same_blueprint and self.node.is_same_question(speculative.question, question):
-                speculative.replay_candidates(question)
-                return speculative.answer
+                return speculative
         return None
 
 
@@ -220,23 +214,32 @@ class _SpeculativeQuestion:
             self._on_candidate(value, complaints)
 
     def replay_candidates(self, question: Question[Any]) -> None:
-        """Report the candidates as if the question had been asked now."""
+        """Report the candidates to the question's functions, as if it had been asked now."""
         for value, complaints in self._candidates:
             if question.on_partial:
-                question.on_partial({})
+                question.on_partial(NEW_ANSWER)
                 question.on_partial(dump_in_mode(value, "direct"))
             if question.on_candidate:
                 question.on_candidate(value, complaints)
 
 
 def _run_until_questions(
-    steps: NodeSteps,
-) -> Generator[Callback, Any, tuple[Sequence[Question[Any]], Update]]:
-    """Run a node until it asks something; return its questions, or its update if it asks nothing."""
+    steps: NodeSteps, answers: Any = None
+) -> Generator[Callback, Any, QuestionBatch | Update]:
+    """Pass a node the answers to its questions, and run it until it asks others or returns its update.
+
+    An error of a function that it yields is thrown into it, as by `perform_steps`.
+    """
     try:
-        request = next(steps)
+        request = steps.send(answers)  # None starts it
         while not isinstance(request, QuestionBatch):
-            request = steps.send((yield request))
+            try:
+                result = yield request
+            except Exception as error:
+                request = steps.throw(error)
+            else:
+                request = steps.send(result)
     except StopIteration as finished:
-        return (), finished.value
-    return request.questions, {}
+        update: Update = finished.value
+        return update
+    return request

@@ -12,7 +12,10 @@ from langchain_core.messages.ai import UsageMetadata
 from arq_graph.errors import Attempt, Complaint
 from arq_graph.reasoning.blueprint import B
 
-__all__ = ["Answer", "Attempt", "Complaint", "Question"]
+__all__ = ["NEW_ANSWER", "Answer", "Attempt", "Complaint", "Question"]
+
+NEW_ANSWER: Mapping[str, Any] = {}
+"""What `Question.on_partial` is called with when an answer begins, also one in place of an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Question(Generic[B]):
         guidelines: Ids of the guidelines that the question is about, for traces.
         on_candidate: Called with each valid answer and the complaints about it, before another one is asked for.
         on_partial: Streams the answer, if the model can do that. Called with the answer's JSON as far as it is written,
-            not validated yet, whenever there is more of it; and with {} whenever an answer begins.
+            not validated yet, whenever there is more of it; and with `NEW_ANSWER` whenever an answer begins.
     """
 
     blueprint: type[B]

@@ -16,6 +16,7 @@ from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks, add
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from arq_graph.reasoning.answer import NEW_ANSWER
 from arq_graph.reasoning.sections import clean, escaped
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ class PartialAnswer:
         self._text = ""
         self._position = 0
         self._object_start = 0
-        self._on_partial({})
+        self._on_partial(NEW_ANSWER)
 
     def add(self, chunk: AIMessage) -> None:
         """Add a chunk of the message; an answer stands in its text or in the arguments of a forced tool call.
@@ -130,7 +131,7 @@ class PartialAnswer:
         for item in _scan_objects(self._text, self._position):
             if item.start != self._object_start:
                 self._object_start = item.start
-                self._on_partial({})
+                self._on_partial(NEW_ANSWER)
             if item.valid_json is not None:
                 last_object = _read_beginning(item.valid_json)
             elif item.is_unfinished(self._text):

@@ -234,6 +234,13 @@ def test_step_with_condition_functions_is_asked_ahead_too(runs):
     assert modules == ["matcher", "matcher"]
 
 
+def test_a_condition_that_fails_is_named_also_where_its_matcher_is_asked_speculatively():
+    other = Agent("Other", "You help.", [Guideline(lambda _: 1 / 0, "greet", id="A")])
+    node = Parallel(GuidelineMatcher(brain(), make_desk()), GuidelineMatcher(brain(), other))
+    with pytest.raises(errors.SpecError, match="guideline A raised ZeroDivisionError"):
+        node.invoke(QUESTION)
+
+
 @pytest.mark.parametrize("confirm", [{}, {"get_order": "operator"}])
 def test_turn_that_failed_while_drafting_resumes_without_running_a_tool_twice(confirm):
     ran, failures = [], [RuntimeError()]
