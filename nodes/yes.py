@@ -30,9 +30,9 @@ _SENTENCE_END = re.compile(r"[.!;\n。！；]+")
 # A script that puts no spaces between words: each of its characters counts as a word.
 _UNSPACED = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}])")
 _QUOTED = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
-# A number, a date or an id: a word with a digit.
 _DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 _AROUND_VALUES = ".,:;!'’\"“”()[]€$£#"
+# A number, a date or an id: a word with a digit.
 _VALUE = re.compile(r"[\w.,:/@#€$£%+'’-]*\d[\w.,:/@#€$£%+'’-]*")
 
 Phrase = tuple[str, ...]
@@ -58,9 +58,12 @@ def is_yes(
     for tool in tools:
         if first_word := _FIRST_WORD.search(tool):
             kinds_by_phrase[(*_split_words(first_word[0]), "it")] = "action"
-    for kind in ("beside", "please", "ok", "yes", "never"):
-        kinds_by_phrase.update(dict.fromkeys(_load_phrases()[kind], kind))
+    # Where a phrase is of several kinds, the last of them counts: no phrase of the designer's makes a veto less.
+    lists = _load_phrases()
+    for kind in ("filler", "please", "ok", "yes"):
+        kinds_by_phrase.update(dict.fromkeys(lists[kind], kind))
     kinds_by_phrase.update(dict.fromkeys(map(_split_phrase, own_phrases), "yes"))
+    kinds_by_phrase.update(dict.fromkeys(lists["never"], "never"))
     for kinds in _parse_phrases(words, kinds_by_phrase):
         is_confirmed_ok = "ok" in kinds and ("please" in kinds or "action" in kinds)
         if ("yes" in kinds or is_confirmed_ok) and "never" not in kinds:
@@ -88,15 +91,16 @@ def find_reservation(
     if not any(_begins_with(_split_words(sentence), yes_phrases) for sentence in sentences):
         return "no sentence of it begins with a listed yes"
     known_words: set[str] = set()
-    for phrase in yes_phrases | lists["beside"]:
+    for phrase in yes_phrases | lists["filler"]:
         known_words.update(phrase)
     for word in words:
+        # Not a currency sign ("Sc"): the amount beside it is compared as a value.
         is_sign = unicodedata.category(word[0]) in ("Sk", "Sm", "So")
         if is_sign and word not in known_words:
             return f"it has the sign {word!r}"
     if value := _find_new_value(text, question, known_words):
         return f"the question doesn't have its value {value!r}"
-    words = _remove_phrases(words, lists["beside"])  # "grazie mille" isn't a number
+    words = _remove_phrases(words, lists["filler"])  # "grazie mille" isn't a number
     if amount := _find_phrase(words, lists["amounts"]):
         return f"it has the number {amount!r}"
     if reservation := _find_phrase(words, lists["reservations"] | lists["never"]):

@@ -123,6 +123,10 @@ def test_a_designer_adds_phrases_and_may_switch_free_words_off():
     assert (desk.ran, count_consent_prompts(desk)) == ([], 0)
     desk.send("Nur zu, danke!")
     assert desk.ran == CANCELLED
+    desk = Desk(confirm={"cancel_order": confirm | {"yes": ["Drop it"]}})
+    desk.request()
+    desk.send("Drop it")  # a veto stays one
+    assert desk.ran == []
     with pytest.raises(SpecError, match=r"'\.\.\.' has no word"):
         Confirmation(by="customer", yes=["..."])
 
