@@ -206,11 +206,15 @@ def apply_relations(relations: Relations, matches: Mapping[str, GuidelineMatch])
     resolved: list[GuidelineMatch] = []
     for id in relations.by_id:
         if id in matches:
-            resolved.append(_apply_resolution(matches[id], resolution))
+            has_condition_in_code = not isinstance(relations.by_id[id].condition, str)
+            judged_by: Literal["code", "model"] = "code" if has_condition_in_code else "model"
+            resolved.append(_apply_resolution(matches[id], resolution, judged_by))
     return resolved
 
 
-def _apply_resolution(match: GuidelineMatch, resolution: Resolution) -> GuidelineMatch:
+def _apply_resolution(
+    match: GuidelineMatch, resolution: Resolution, judged_by: Literal["code", "model"]
+) -> GuidelineMatch:
     id = match.guideline
     is_active = id in resolution.active
     update: dict[str, Any] = {}
@@ -223,7 +227,7 @@ def _apply_resolution(match: GuidelineMatch, resolution: Resolution) -> Guidelin
     elif match.origin == "relation":
         # An earlier pass entailed it, and nothing does now. That pass overwrote the score of its own judgement, which
         # was too low to match; without a score it counts as not matched.
-        update |= {"score": None, "origin": "code"}
+        update |= {"score": None, "origin": judged_by}
     if id in resolution.removed:
         remarks += (f"{_REMOVED} {resolution.removed[id]}",)
     if match.remarks != remarks:

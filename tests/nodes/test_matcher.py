@@ -311,6 +311,18 @@ def test_rematch_repeats_relations_without_repeating_remarks():
     assert first["G2"]["remarks"] == ["not active: overridden by G1"]
 
 
+def test_a_guideline_that_nothing_entails_any_more_is_again_as_it_was_judged():
+    judge = {"G1": 9, "G2": 2, "G3": 2}
+    guidelines = [Guideline("a", "do a", entails=["G2"]), *make_guidelines(1)]
+    guidelines.append(Guideline("c", "do c", overrides=["G1"], sensitive_to_tools=True))
+    node = GuidelineMatcher(brain(judge=judge), make_agent(*guidelines, tools=[get_order]))
+    first = run_pass(node)
+    assert (first["G2"]["active"], first["G2"]["origin"]) == (True, "relation")
+    judge["G3"] = 9
+    second = rematch(node, first)
+    assert (second["G2"]["active"], second["G2"]["origin"]) == (False, "model")
+
+
 def test_condition_function_can_become_true_after_a_tool_ran():
     def has_result(state):
         return any(isinstance(message, ToolMessage) for message in state["messages"])
