@@ -25,8 +25,8 @@ from arq_graph.nodes.channels import StateView, Update, count_tool_rounds, make_
 from arq_graph.nodes.confirmation import (
     HOW_TO_AGREE,
     QUESTION_ID,
-    merge_agreements,
     warn_of_unstored_questions,
+    write_agreements,
 )
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
@@ -258,7 +258,7 @@ def _make_first_call(gate: Gate, agreement: Agreement, pending: Sequence[Pending
             made_as = {"tool_call_id": tool_call["id"], "message_id": message.id}
             call = call.model_copy(update=made_as)
         calls.append(call)
-    update = merge_agreements(gate.state, agreement.model_copy(update={"calls": tuple(calls)}))
+    update = write_agreements(gate.state, agreement.model_copy(update={"calls": tuple(calls)}))
     verdicts = check.annotate(rationale="the customer agreed to it").verdicts
     return AgreementOutcome(message, update, verdicts)
 

@@ -21,9 +21,8 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall
 from arq_graph.errors import InputError, describe_first_error
-from arq_graph.nodes.agreement import find_answered_question
 from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
-from arq_graph.nodes.confirmation import format_question, merge_agreements
+from arq_graph.nodes.confirmation import format_question, write_agreements
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.sections import as_json
@@ -159,7 +158,7 @@ class CallApprover(Node):
             if decision.type == "edit" and decision.edited_action:
                 arguments, _ = self._tools[call["name"]].complete(decision.edited_action.args)
                 edited_arguments[placed_call.position] = arguments
-            agreed_call = PendingCall(
+            approved_call = PendingCall(
                 tool=call["name"], arguments=arguments, tool_call_id=call["id"], message_id=message.id
             )
             agreements.append(
@@ -167,16 +166,13 @@ class CallApprover(Node):
                     turn=state.turn_id,
                     id=str(uuid4()),
                     by=by,
-                    calls=(agreed_call,),
+                    calls=(approved_call,),
                     answer_message_id=state.turn_id,
                 )
             )
         if edited_arguments:
             messages.insert(0, _edit_calls(message, edited_arguments))
-        if answered_question := find_answered_question(state):
-            # The question to the customer stays open: without this, `merge_agreements` would drop its record.
-            agreements.insert(0, answered_question.agreement)
-        return merge_agreements(state, *agreements) | {self.messages_key: messages}
+        return write_agreements(state, *agreements) | {self.messages_key: messages}
 
 
 def _edit_calls(message: AIMessage, edited_arguments: Mapping[int, dict[str, Any]]) -> AIMessage:

@@ -139,7 +139,7 @@ def make_reply(
     message.content = "\n\n".join(paragraphs)
     message.response_metadata[QUESTION_ID] = {state.agent: agreement.id}
     event = ConfirmationAsked(id=agreement.id, question=question, calls=agreement.calls)
-    return Reply(message, merge_agreements(state, agreement), event)
+    return Reply(message, write_agreements(state, agreement), event)
 
 
 def _count_times_asked(state: StateView, calls: Sequence[PendingCall]) -> int:
@@ -245,21 +245,21 @@ def _format_value(value: Any) -> str:
     return escaped
 
 
-def merge_agreements(state: StateView, *agreements: Agreement) -> Update:
+def write_agreements(state: StateView, *agreements: Agreement) -> Update:
     """Return the update that writes these records, each in place of its earlier version.
 
-    Of the other records, those whose question or answer belongs to the same turns are kept. The rest, which are older,
-    are dropped.
+    Of the other records, those that were agreed to in this turn are kept, since their calls may not have run yet, and
+    the last question to the customer, which may still be open.
     """
-    turn_ids: set[str | None] = set()
-    for agreement in agreements:
-        turn_ids |= {agreement.turn, agreement.answer_message_id}
-    turn_ids.discard(None)
-    replaced_ids = {agreement.id for agreement in agreements}
-    records: list[Agreement] = []
+    written_ids = {agreement.id for agreement in agreements}
+    others: list[Agreement] = []
     for agreement in state.read_records("agreements", Agreement):
-        is_current = not turn_ids.isdisjoint({agreement.turn, agreement.answer_message_id})
-        if is_current and agreement.id not in replaced_ids:
+        if agreement.id not in written_ids:
+            others.append(agreement)
+    question_ids = [agreement.id for agreement in [*others, *agreements] if agreement.by == "customer"]
+    records: list[Agreement] = []
+    for agreement in others:
+        if agreement.answer_message_id == state.turn_id or agreement.id in question_ids[-1:]:
             records.append(agreement)
     records.extend(agreements)
     return {"agreements": state.replace_records("agreements", records)}
