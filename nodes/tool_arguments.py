@@ -99,11 +99,10 @@ class ToolSchema:
                 compared[name] = value
         return self.make_call_identity(arguments) == self.make_call_identity(compared)
 
-    def make_blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
+    def make_blueprint(
+        self, basis: type[ARQ] | None = None, description: str = "Each argument."
+    ) -> type[ARQ]:
         """Return a blueprint with one decision per argument; `basis` is asked before each value."""
-        description = "Each argument."
-        if basis is None:
-            description = "Each argument; below a score of 5, none needs to be given."
         fields: dict[str, Any] = {}
         for argument in self.arguments:
             decision = make_decision(json.dumps(argument.schema), basis)
@@ -138,6 +137,10 @@ class ToolSchema:
     def rename(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments under the tool's input names, since a chat model may know them by the fields' names."""
         return self._model.rename(arguments) if self._model else dict(arguments)
+
+    def _get_input_name(self, field: str) -> str:
+        """Return the name under which the tool takes a field of its model; an error may name either."""
+        return next(iter(self.rename({field: None})), field)
 
     def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:
         """Return the problems that the tool's own schema finds, at most one for each argument."""
@@ -212,7 +215,7 @@ class ToolSchema:
         except ValidationError as error:
             for item in error.errors(include_url=False, include_context=False, include_input=False):
                 name = str(item["loc"][0]) if item["loc"] else ""
-                yield next(iter(self.rename({name: None})), name), item["msg"]
+                yield self._get_input_name(name), item["msg"]
         except Exception as error:  # a tool's own validator may raise anything
             _warn_of_failed_check(self.name, error)
             yield "", "the tool's own check of these arguments failed"

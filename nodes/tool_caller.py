@@ -100,7 +100,8 @@ def _make_candidate(tool: ToolSchema, with_comparison: bool) -> type[ARQ]:
     if with_comparison:
         bases.append(Comparison)
     if tool.arguments:
-        arguments = tool.make_blueprint()
+        description = f"Each argument; below a score of {MIN_CALL_SCORE}, none needs to be given."
+        arguments = tool.make_blueprint(description=description)
         field = (arguments, respond(str(arguments.__doc__)))
         bases.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=field))
     bases.append(Applicability)
