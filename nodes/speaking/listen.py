@@ -29,18 +29,22 @@ class Listener(Node):
     The interrupt's value is `{"type": "speak", "text": …, "category": …}`, with `dialogue_act` where there is one.
     Resume with `Command(resume="the answer")`.
 
+    Args:
+        messages_key: Channel of the messages.
+
     Raises:
         InputError: The answer isn't a text, or is blank; the interrupt can be answered again.
     """
 
     name = "listen"
 
-    def __init__(self) -> None:
-        self.declare_channels({"messages": list[AnyMessage]})
+    def __init__(self, *, messages_key: str = "messages") -> None:
+        self.messages_key = messages_key
+        self.declare_channels({messages_key: list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Interrupt for the customer, or add the answer."""
-        utterance = _find_open_utterance(StateView(input).messages)
+        utterance = _find_open_utterance(StateView(input, self.messages_key).messages)
         if utterance is None:
             return {}
         request = {"type": "speak", "text": utterance.text}
@@ -56,10 +60,13 @@ class Listener(Node):
                 'with Command(resume="…")'
             ) from error
         metadata = {ANSWERS: utterance.id or ""}
-        return {"messages": [HumanMessage(answer, id=str(uuid4()), response_metadata=metadata)]}
+        message = HumanMessage(answer, id=str(uuid4()), response_metadata=metadata)
+        return {self.messages_key: [message]}
 
 
-def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequence[str] | list[Send]]:
+def route_moves(
+    agent: Agent, *, otherwise: str, messages_key: str = "messages"
+) -> Callable[[Any], str | Sequence[str] | list[Send]]:
     """Return the router after a speaker, to one of these nodes.
 
     - `approve`: an operator has to approve a call.
@@ -70,11 +77,12 @@ def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | Sequen
     Args:
         agent: The specification.
         otherwise: Where to go after an utterance that waits for no answer.
+        messages_key: Channel of the messages.
     """
-    route_call = route_calls(agent, otherwise=otherwise)
+    route_call = route_calls(agent, otherwise=otherwise, messages_key=messages_key)
 
     def route(state: Any) -> str | Sequence[str] | list[Send]:
-        messages = StateView(state).messages
+        messages = StateView(state, messages_key).messages
         called = {placed_call.call["name"] for placed_call in find_unanswered_calls(messages)}
         if ACT in called and ACT not in agent.toolbox:
             return ACT

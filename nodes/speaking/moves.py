@@ -49,11 +49,13 @@ class ProposedMove(Proposal):
     Args:
         kind: Its kind.
         asks_customer: True if its text asks the customer something.
+        waits_for_answer: True if it is an utterance in a task that doesn't end the task.
         speech: The model's answers about an utterance; None for a text that no model wrote.
     """
 
     kind: MoveKind = "speak"
     asks_customer: bool = False
+    waits_for_answer: bool = False
     speech: Any = None
 
 
@@ -158,7 +160,9 @@ def check_thought(context: SpeakingContext, text: str) -> ProposedMove:
     reason: str | None = None
     if context.thoughts_left < 1:
         reason = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
-    elif not text.strip() or split_words(text) in earlier:
+    elif not text.strip():
+        reason = "it is empty: speak or act"
+    elif split_words(text) in earlier:
         reason = "this was thought before: speak or act"
     objections = (Objection("move.think.thought", reason),) if reason else ()
     return ProposedMove(text, kind="think", objections=objections)
@@ -216,18 +220,18 @@ def check_speech(
     to_confirm = context.find_verdicts_to_confirm(still_wanted)
     asks_customer = bool(speech.asks) or has_question_mark(text)
     has_question = asks_customer or bool(to_confirm)
-    ends_task = getattr(speech, "ends_task", None)  # None in a chat
+    waits_for_answer = context.rules.is_task and not speech.ends_task
     path = "move.speak.utterance"
     objections = [Objection(path, leak) for leak in find_leaks(text, context.references)]
     if to_confirm:  # the limit of questions doesn't count for the generated one
         refusal = find_question_violation(text, to_confirm)
     else:
-        waits_for_answer = asks_customer or ends_task is False
-        refusal = _find_text_refusal(context, text, waits_for_answer=waits_for_answer)
+        counts_as_question = asks_customer or waits_for_answer
+        refusal = _find_text_refusal(context, text, counts_as_question=counts_as_question)
     if refusal:
         objections.append(Objection(path, refusal))
     objections.extend(_find_missing_sources(context, speech))
-    if context.rules.is_task and context.is_over and not ends_task:
+    if waits_for_answer and context.is_over:
         reason = "no step is left: end the task, and say how far it got"
         objections.append(Objection("move.speak.ends_task", reason))
     required = context.gate.rules.describe_required()
@@ -243,11 +247,12 @@ def check_speech(
         objections=tuple(objections),
         verdicts=tuple(verdicts),
         asks_customer=asks_customer,
+        waits_for_answer=waits_for_answer,
         speech=speech,
     )
 
 
-def _find_text_refusal(context: SpeakingContext, text: str, *, waits_for_answer: bool) -> str | None:
+def _find_text_refusal(context: SpeakingContext, text: str, *, counts_as_question: bool) -> str | None:
     """Return why a text can't be said now: it is empty, was just said, or asks too often; None if it can."""
     if not text.strip():
         return "it is empty"
@@ -256,10 +261,10 @@ def _find_text_refusal(context: SpeakingContext, text: str, *, waits_for_answer:
     last_text = own_texts[-1] if own_texts else ""
     if split_words(text) in map(split_words, [*context.recent_questions, last_text]):
         return "this was just said: act on the answer, rephrase the question, or say what is not possible"
-    if waits_for_answer and not context.rules.max_questions:
+    if counts_as_question and not context.rules.max_questions:
         end = "report, and end the task" if context.rules.is_task else "report the current state"
         return f"nobody can be asked: act, or {end}"
-    if waits_for_answer and context.questions_left < 1:
+    if counts_as_question and context.questions_left < 1:
         count = len(context.recent_questions)
         return f"{count} questions in a row are enough: act, or report the current state"
     return None

@@ -282,9 +282,8 @@ class Speaker(Strategy):
         labels: dict[str, Any] = {"category": category}
         if self.dialogue_acts and move.speech:
             labels["dialogue_act"] = move.speech.dialogue_act
-        waits_for_answer = self.rules.is_task and (confirms or not getattr(move.speech, "ends_task", True))
-        # An utterance that waits for an answer counts as a question, because `max_questions` limits both.
-        note = labels | {"asks": asks_in_text or waits_for_answer, "waits": waits_for_answer}
+        waits_for_answer = move.waits_for_answer or (self.rules.is_task and confirms)
+        note = labels | {"asks": asks_in_text, "waits": waits_for_answer}
         gate.state.emit(
             Spoke(text=move.text, draft=self.leaves_draft, faults=faults, decisions=tuple(verdicts), **note)
         )

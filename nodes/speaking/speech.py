@@ -71,8 +71,9 @@ def find_recent_questions(messages: Sequence[BaseMessage]) -> list[str]:
         if isinstance(message, ToolMessage):
             break
         if isinstance(message, AIMessage) and message.text:
-            asks = read_note(message, SPEECH).get("asks") or has_question_mark(message.text)
-            if not asks:
+            note = read_note(message, SPEECH)
+            # An utterance that waits for an answer counts as a question: `max_questions` limits both.
+            if not (note.get("asks") or note.get("waits") or has_question_mark(message.text)):
                 break
             questions.append(message.text)
     return questions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -36,6 +36,7 @@ class WorldActor(Node):
     Args:
         environment: The world.
         agent: The agent whose record it is, if it is one's.
+        messages_key: Channel of the messages.
 
     Raises:
         StateError: When run: repeating the thread's actions gives other observations than before.
@@ -43,17 +44,20 @@ class WorldActor(Node):
 
     name = ACT
 
-    def __init__(self, environment: Environment, *, agent: Agent | None = None) -> None:
+    def __init__(
+        self, environment: Environment, *, agent: Agent | None = None, messages_key: str = "messages"
+    ) -> None:
         self.environment = environment
         self.agent = agent
+        self.messages_key = messages_key
         self._lock = Lock()
         self._history: History | None = None  # None while the state of the world isn't known
         self._beginning = ""
-        self.declare_channels({"messages": list[AnyMessage]} | get_channel_types("world"))
+        self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("world"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Take the actions that the last message calls for."""
-        state = view_state(self.agent, input)
+        state = view_state(self.agent, input, self.messages_key)
         calls: list[ToolCall] = []
         for placed_call in find_unanswered_calls(state.messages):
             if placed_call.call["name"] == ACT:
@@ -62,10 +66,10 @@ class WorldActor(Node):
 
     def look(self, state: Any) -> Update:
         """Write the state of the world before the first move; actions in the input aren't taken."""
-        state_view = view_state(self.agent, state)
+        state_view = view_state(self.agent, state, self.messages_key)
         update = self._act(state_view, ())
         if refused := answer_abandoned_calls(state_view.history, (ACT,)):
-            update["messages"] = refused
+            update[self.messages_key] = refused
         return update
 
     def _act(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
@@ -81,13 +85,12 @@ class WorldActor(Node):
                 observations.append(observation)
                 if not observation.valid:
                     invalid_count += 1
-            status = self._describe_world(state.turn_id, invalid_count)
-        update: Update = {"world": state.replace_records("world", [status])}
+            record = self._describe_world(state.turn_id, invalid_count)
+        update: Update = {"world": state.replace_records("world", [record])}
         results: list[ToolMessage] = []
         for call, observation in zip(calls, observations, strict=True):
-            result = make_tool_message(call, clean(observation.text))
-            if observation.valid:
-                result.status = "success"
+            status: Literal["success", "error"] = "success" if observation.valid else "error"
+            result = make_tool_message(call, clean(observation.text), status)
             results.append(result)
             event = ToolCalled(
                 tool=ACT,
@@ -98,7 +101,7 @@ class WorldActor(Node):
             )
             state.emit(event)
         if results:
-            update["messages"] = results
+            update[self.messages_key] = results
         return update
 
     def _restore(self, history: History) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 import pytest
+from langchain_core.messages import AnyMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.types import Command
 
 from arq_graph import errors
@@ -36,17 +38,24 @@ class Mood(TypedDict):
     mood: str
 
 
-def test_its_nodes_declare_the_channels_that_a_graph_lacks():
-    builder = StateGraph(Mood, input_schema=MessagesState)
-    builder.add_node("speak", Speaker(brain(moves=[ask("Which order?"), DONE]), DESK, setting="task"))
-    builder.add_node("listen", Listener())
+class ChatState(TypedDict):
+    chat: Annotated[list[AnyMessage], add_messages]
+
+
+@pytest.mark.parametrize(("input_schema", "key"), [(MessagesState, "messages"), (ChatState, "chat")])
+def test_its_nodes_declare_the_channels_that_a_graph_lacks(input_schema, key):
+    builder = StateGraph(Mood, input_schema=input_schema)
+    model = brain(moves=[ask("Which order?"), DONE])
+    builder.add_node("speak", Speaker(model, DESK, setting="task", messages_key=key))
+    builder.add_node("listen", Listener(messages_key=key))
     builder.add_edge(START, "speak")
-    builder.add_conditional_edges("speak", route_moves(DESK, otherwise=END), ["listen", END])
+    route = route_moves(DESK, otherwise=END, messages_key=key)
+    builder.add_conditional_edges("speak", route, ["listen", END])
     builder.add_edge("listen", "speak")
     app = builder.compile(checkpointer=MemorySaver())
-    app.invoke({"messages": [("user", "Look it up.")]}, THREAD)
+    app.invoke({key: [("user", "Look it up.")]}, THREAD)
     app.invoke(Command(resume="A-1"), THREAD)
-    texts = [message.text for message in app.get_state(THREAD).values["messages"]]
+    texts = [message.text for message in app.get_state(THREAD).values[key]]
     assert texts == ["Look it up.", "Which order?", "A-1", "All is done."]
 
 
