@@ -4,7 +4,8 @@ Each answer, or each call that failed, decides what is sent next:
 
     state                   what is sent next                                                bound
     first try               the prompt, by the endpoint's first method
-    method refused          the same prompt by the next method                               the methods
+    method, or schema,      the same prompt by the next method                               the methods
+      refused
     part refused            the same prompt without a temperature, cache marks or streaming  each once
     model lost, or          the same prompt to the next model                                the fallbacks
       request rejected
@@ -225,6 +226,8 @@ class Asking(Generic[B]):
                     continue
                 if session.is_limit_raised and failure.status == 400:
                     return None
+                if failure.blames("schema|grammar"):
+                    session.allow_other_methods()
                 if failure.maybe_unsupported and not session.is_settled:
                     rejection = session.replace_refused_method(failure)
                 elif failure.is_from_provider:

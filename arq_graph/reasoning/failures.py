@@ -82,7 +82,7 @@ class Failure:
         return self.is_transient or bool(self.advice)
 
     def blames(self, part: str) -> bool:
-        """Return whether the provider, or the model's class, names a part of the request that can be left out."""
+        """Return whether the provider, or the model's class, names this part of the request."""
         # Bedrock refuses marks for its cache with 403, and botocore adds the name of the operation to the message.
         if not self.maybe_unsupported and self.status != 403:
             return False
@@ -91,7 +91,7 @@ class Failure:
         if isinstance(response, dict):
             message = response.get("Error", {}).get("Message") or self.error
         text = f"{message} {getattr(self.error, 'param', None)}"
-        return re.search(rf"(?i)\b{part}", text) is not None
+        return re.search(rf"(?i)\b({part})", text) is not None
 
     @property
     def description(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from arq_graph.reasoning.endpoints import (
+    METHODS,
     Marker,
     Method,
     Schema,
@@ -47,6 +48,7 @@ class ModelSession:
         if endpoint.takes_cache_marks:
             self._cache_marker = get_cache_marker(transport.model)
         self._first_failure: Failure | None = None
+        self._is_schema_refused = False
         self._answered_method: Method | None = None
 
     @property
@@ -76,6 +78,14 @@ class ModelSession:
         else:
             return False
         return True
+
+    def allow_other_methods(self) -> None:
+        """Let the methods be tried that follow a settled one, once: it works, but not with a schema like this one."""
+        if self.is_settled and not self._is_schema_refused:
+            following = METHODS[METHODS.index(self.method) + 1 :]
+            self._other_methods = list(following)
+            self.is_settled = not following
+        self._is_schema_refused = True
 
     def replace_refused_method(self, failure: Failure) -> Failure | None:
         """Take another method after a refusal; return the first method's failure if every method is rejected.
@@ -108,7 +118,7 @@ class ModelSession:
         """Remember for later asks that the method led to a valid answer."""
         self.is_settled = True
         endpoint = self.transport.endpoint
-        if len(endpoint.methods) == 1:
+        if len(endpoint.methods) == 1 and not self._is_schema_refused:
             return
         endpoint.methods = (self.method,)
         if self._first_failure:

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 
-from arq_graph import Question, Reasoner, errors, track_usage
+from arq_graph import ARQ, Question, Reasoner, errors, respond, track_usage
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, make_reasoner
 from tests.reasoning.endpoint import Endpoint, Reply, hang, ok, status, text, tool_call
 
@@ -243,6 +243,32 @@ def test_an_address_without_chat_completions_is_an_error_after_each_method_was_t
     ):
         reasoner_for(endpoint).ask(Verdict, PROMPT)
     assert endpoint.methods == sorted(METHODS * 2, key=METHODS.index)
+
+
+class Verdicts(ARQ):
+    """Judge both cases."""
+
+    first: Verdict | None = respond("")
+    second: Verdict | None = respond("")
+
+
+@pytest.mark.parametrize("is_complex_first", [False, True])
+def test_a_schema_that_is_too_complex_for_a_method_leads_to_the_next_one_for_good(is_complex_first):
+    def answer(request):
+        schema = json.dumps(request.schema)
+        if request.method == "json_schema" and "anyOf" in schema:
+            return status(400, "Schemas contains too many parameters with union types (2, limit: 1)")
+        return ok({"first": GOOD, "second": None} if "anyOf" in schema else GOOD)
+
+    blueprints = [Verdicts, Verdict] if is_complex_first else [Verdict, Verdicts]
+    with Endpoint(answer) as endpoint:
+        reasoner = reasoner_for(endpoint)
+        for blueprint in blueprints * 2:
+            reasoner.ask(blueprint, PROMPT)
+    refused = ["json_schema"] if is_complex_first else ["json_schema", "json_schema"]
+    taken = endpoint.methods[len(refused) :]
+    assert endpoint.methods[: len(refused)] == refused
+    assert set(taken) == {"function_calling"} and endpoint.calls == len(refused) + len(taken) <= 5
 
 
 # Settings

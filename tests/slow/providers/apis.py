@@ -23,6 +23,8 @@ from tests.slow.providers.stub import (
     split_in_two,
 )
 
+MAX_UNIONS = 16
+
 
 @dataclass
 class Anthropic:
@@ -64,9 +66,16 @@ class Anthropic:
     def _read_json_mode(self, request: Request, body: dict[str, Any], thinks: bool) -> None:
         if form := (body.get("output_config") or {}).get("format"):
             request.json_mode, request.schema = form["type"], form["schema"]
+            unions = 0
             for node in list_schema_nodes(request.schema):
+                unions += "anyOf" in node
                 if bad := node.keys() & {"minimum", "maximum", "maxItems", "maxLength", "pattern"}:
                     raise Refused(f"output_config.format.schema: For this type, {min(bad)} is not supported")
+            if unions > MAX_UNIONS:
+                count = f"{unions} parameters with type arrays or anyOf"
+                raise Refused(
+                    f"Schemas contains too many parameters with union types ({count}, limit: {MAX_UNIONS})"
+                )
         elif tools := body.get("tools"):
             forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
             if forced and thinks:

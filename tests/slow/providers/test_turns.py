@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from arq_graph import Agent, Guideline, create_guided_agent, track_usage
+from arq_graph import Agent, Guideline, Matching, create_guided_agent, track_usage
 from arq_graph.models.offline.model import OfflineChatModel
 from tests.order_tools import get_order
 from tests.slow.providers.rows import ROWS, SLOW, make_stub, read_table
@@ -60,6 +60,17 @@ async def test_a_turn_with_a_tool_is_the_same_through_every_class_sync_and_async
             assert state["messages"][-1].text == expected["messages"][-1].text
             assert [match["active"] for match in state["guideline_matches"]] == [True]
     assert set(used.by_module) == {"matcher", "tools", "message"}
+
+
+def test_a_batch_whose_schema_anthropic_refuses_is_judged_by_a_tool_call():
+    rules = [Guideline(f"the customer asks about topic {number}", "answer") for number in range(20)]
+    desk = Agent("Desk", "You help with orders.", rules)
+    stub, make = make_stub("ChatAnthropic", answer_offline)
+    with stub:
+        for size in (5, 20, 20):
+            state = create_guided_agent(make(), desk, matching=Matching(batch_size=size)).invoke(make_input())
+            assert len(state["guideline_matches"]) == 20
+    assert [("union types" in refused.message) for refused in stub.refused] == [True]
 
 
 @pytest.mark.parametrize("name", ROWS)
