@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Container, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -112,48 +112,58 @@ class HistorySummarizer(AgentNode[Summary]):
         """Summarise what the prompts will no longer show."""
         if not self._is_due(state):
             return {}
-        conversation, summary = state.conversation, state.summary
-        kept_from = _find_last_turns(conversation, self._history_tokens // 4)
+        summary = state.summary
+        kept_from = _find_last_turns(state.conversation, self._history_tokens // 4)
         for _ in range(MAX_CALLS):
             start = summary.line_count if summary else 0
             if start >= kept_from:
                 break
-            end = _find_end(conversation, start, kept_from, 2 * self._history_tokens)
-            review = _SummaryReview(conversation, summary, end, max_characters=self._history_tokens // 2)
-            now = {"up_to": conversation.lines[end - 1].id, "max_characters": review.max_characters}
-            prompt = self.build_prompt(
-                conversation, {"now": now, "has_summary": summary is not None}, shown=range(start, end)
-            )
-            question = Question(Summary, prompt, review.check, max_candidates=2)
-            # Not by `ask_questions`, which raises an error: without a summary, the turn still succeeds.
-            (answer,) = yield QuestionBatch([question])
-            failure = _find_failure(answer, review)
-            if failure:
-                _warn_of_failure(self.agent, failure)
-                state.emit(HistorySummarized(up_to=now["up_to"], failure=failure))
+            end = _find_end(state.conversation, start, kept_from, 2 * self._history_tokens)
+            longer_summary = yield from self._summarise(state, summary, end)
+            if longer_summary is None:
                 break
-            points = review.select_points(answer.value)
-            state.emit(HistorySummarized(up_to=now["up_to"], points=tuple(points)))
-            summary = self._make_summary(state, points, end)
-            conversation = replace(conversation, summary=show_summary(summary, conversation))
+            summary = longer_summary
         records = [summary] if summary else []
         return {"summaries": state.replace_records("summaries", records)}
 
+    def _summarise(
+        self, state: StateView, previous: HistorySummary | None, end: int
+    ) -> Generator[QuestionBatch, Any, HistorySummary | None]:
+        """Ask for a summary up to the line at `end`; return None if none comes, with a warning and an event."""
+        conversation, start = state.conversation, 0
+        if previous:
+            conversation = replace(conversation, summary=show_summary(previous, conversation))
+            start = previous.line_count
+        review = _SummaryReview(conversation, previous, end, max_characters=self._history_tokens // 2)
+        up_to = conversation.lines[end - 1].id
+        now = {"up_to": up_to, "max_characters": review.max_characters}
+        values = {"now": now, "has_summary": previous is not None}
+        prompt = self.build_prompt(conversation, values, shown=range(start, end))
+        # Not by `ask_questions`, which raises an error: without a summary, the turn still succeeds.
+        (answer,) = yield QuestionBatch([Question(Summary, prompt, review.check, max_candidates=2)])
+        failure = _find_failure(answer, review)
+        if failure:
+            _warn_of_failure(self.agent, failure)
+            state.emit(HistorySummarized(up_to=up_to, failure=failure))
+            return None
+        points = review.select_points(answer.value)
+        state.emit(HistorySummarized(up_to=up_to, points=tuple(points)))
+        return self._make_summary(state, points, end)
+
     def _make_summary(self, state: StateView, points: Sequence[SummaryPoint], end: int) -> HistorySummary:
         conversation = state.conversation
-        covered = conversation.lines[:end]
         cited_ids: set[str] = set()
         for point in points:
             cited_ids.update(point.sources)
         max_characters = self._history_tokens // 4
-        values = collect_values(covered, max_characters)
+        values = collect_values(conversation.lines[:end], max_characters)
         return HistorySummary(
             turn=state.turn_id,
             line_count=end,
             history_hash=conversation.history.hash_lines(end),
             points=tuple(points),
             kept_lines=tuple(_choose_kept_lines(conversation, end, cited_ids, max_characters)),
-            values={id: tuple(found) for id, found in values.items()},
+            values={id: tuple(line_values) for id, line_values in values.items()},
         )
 
 
