@@ -55,7 +55,10 @@ class MarkedSaver(SqliteSaver):
 
 
 def make_app(log: Path, saver: Any) -> Any:
-    """Return an agent that looks up four orders at once; its tool appends each call's id to the log."""
+    """Return an agent that looks up four orders at once; its tool appends each call's id to the log.
+
+    Its prompts hold a short history, so that most turns end with a summary.
+    """
 
     def get_order(order_id: str, call_id: Annotated[str, InjectedToolCallId]) -> str:
         """Look an order up."""
@@ -66,8 +69,13 @@ def make_app(log: Path, saver: Any) -> Any:
         return f"{order_id} is late"
 
     agent = Agent("Desk", "You help.", [Guideline("they ask about orders", "look up", tools=[get_order])])
-    model = brain(judge={"G1": 9}, call={"get_order": ORDERS})
-    return create_guided_agent(model, agent, checkpointer=saver)
+
+    def summarise(_: Any) -> list[dict[str, Any]]:
+        mark("summary begins")
+        return [{"text": "They ask where their orders are.", "sources": ["M1"]}]
+
+    model = brain(judge={"G1": 9}, call={"get_order": ORDERS}, summary=summarise)
+    return create_guided_agent(model, agent, checkpointer=saver, history_tokens=300)
 
 
 def run_turn(database: str, log: str, text: str = "") -> None:

@@ -109,6 +109,8 @@ def test_a_turn_killed_at_any_moment_loses_nothing_and_repeats_nothing_committed
     results = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
     assert sorted(results) == sorted(calls) == sorted(set(calls))
     assert len(calls) == len(ORDERS) * len(expected_texts)
+    (summary,) = thread.values["summaries"]
+    assert summary["points"] and len(messages) / 2 < summary["line_count"] < len(messages)
     assert len(expected_texts) > KILLS / 3, "most kills came before the input was saved"
     assert len(last_marks) >= 4, f"the kills fell on the same few moments: {last_marks}"
 
