@@ -82,6 +82,13 @@ def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli, folder):
     ]
 
 
+def test_optional_milestones_are_counted_and_drawn_as_such(cli, file):
+    text = SOUND.replace("{name: Agreed,", "{name: Agreed, optional: true,")
+    file.write_text(text)
+    assert "3 NFC (1 optional)" in cli("milestones", "check", file).words
+    assert '  m2("Agreed, optional")' in draw(cli, text)
+
+
 def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
     hostile_names = [
         '"]; click m0 "javascript:x"',

@@ -129,6 +129,20 @@ def test_the_first_of_two_alternatives_is_the_travelled_edge():
     assert (edges["find_by_mail > refund"], edges["find_by_number > refund"]) == (1, 0)
 
 
+def test_a_milestone_that_was_skipped_is_passed_but_not_reached():
+    graph = parse_milestones("""
+- {name: Start, type: NFC}
+- {name: insure, type: FC, optional: true}
+- {name: pay, type: FC, dependencies: [insure]}
+- {name: End, type: NFC, dependencies: [pay]}
+""")
+    talks = [conversation(called("pay"))]
+    page = make_page(score_transcripts(graph, talks).report(), talks)
+    assert page.count_by_edge() == {"Start > insure": 1, "insure > pay": 1, "pay > End": 1}
+    assert [milestone["optional"] for milestone in page.graph["milestones"]] == [False, True, False, False]
+    assert page.get_by_milestone("reached") == {"Start": 1, "pay": 1, "End": 1}
+
+
 def test_a_conversation_can_be_read_event_by_event(page):
     message, call, result, *_ = page.read_conversation(0)["events"]
     assert message == {"speaker": "user", "text": "My mug broke, order 17"}
