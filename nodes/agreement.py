@@ -74,7 +74,7 @@ def find_answered_question(state: StateView) -> AnsweredQuestion | None:
     for message in state.messages[position + 1 :]:
         if isinstance(message, HumanMessage):
             if other_message is not None:
-                _warn_of_closed_question(state.agent, other_message)
+                _warn_of_closed_question(state.agent, agreement, other_message)
                 return None
             answers.append(message)
         elif isinstance(message, AIMessage) and _is_utterance(message):
@@ -82,7 +82,7 @@ def find_answered_question(state: StateView) -> AnsweredQuestion | None:
                 other_message = message  # closes the question if the customer writes after it
                 continue
             if not answers:
-                _warn_of_closed_question(state.agent, message)
+                _warn_of_closed_question(state.agent, agreement, message)
             return None
     return AnsweredQuestion(agreement, answers) if answers else None
 
@@ -122,7 +122,9 @@ def _is_utterance(message: AIMessage) -> bool:
     return bool(message.text.strip()) and not is_hand_back
 
 
-def _warn_of_closed_question(agent: str, message: AIMessage) -> None:
+def _warn_of_closed_question(agent: str, agreement: Agreement, message: AIMessage) -> None:
+    if agreement.answer_message_id is not None:
+        return  # the customer has agreed before
     warnings.warn(
         f"a confirmation question of {agent!r} was closed by a message of {message.name or 'another agent'!r}, so the "
         "customer's answer is ignored. The question has to be the last thing that the customer reads: let a supervisor "

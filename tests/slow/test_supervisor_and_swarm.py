@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph.middleware import GuidelineMiddleware
 from tests.brain import Prompt, act, brain, say
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:create_react_agent has been moved")]
@@ -20,12 +22,20 @@ QUESTION = 'Cancel order (order id: "A-1")\nReply yes to go ahead.'
 class Desk:
     """An order desk as a node of another graph; `ran` are the orders that it has cancelled."""
 
-    def __init__(self, strategy: str = "tools") -> None:
+    def __init__(
+        self, strategy: str = "tools", *, name: str = "order_desk", middleware: bool = False
+    ) -> None:
         self.ran: list[str] = []
         guideline = Guideline("they want to cancel", "cancel", tools=[self._make_tool()])
-        agent = Agent("order_desk", "You help.", [guideline], confirm={"cancel_order": "customer"})
+        agent = Agent(name, "You help.", [guideline], confirm={"cancel_order": "customer"})
         model = brain({"G1": 9}, moves=self._decide, reply="Certainly.")
-        self.graph = create_guided_agent(model, agent, strategy=strategy, checkpointer=True)
+        self.graph: Any
+        if middleware:
+            rules = [GuidelineMiddleware(model, agent)]
+            own_model = ScriptedChatModel(self._call_once)
+            self.graph = create_agent(own_model, middleware=rules, name="order_desk", checkpointer=True)
+        else:
+            self.graph = create_guided_agent(model, agent, strategy=strategy, checkpointer=True)
 
     def _make_tool(self) -> Any:
         def cancel_order(order_id: str) -> str:
@@ -34,6 +44,9 @@ class Desk:
             return f"{order_id} is cancelled"
 
         return cancel_order
+
+    def _call_once(self, _: Any) -> Any:
+        return "Done." if self.ran else call("cancel_order", order_id="A-1")
 
     def _decide(self, prompt: Prompt) -> Any:
         return say() if self.ran else act("cancel_order", {"order_id": "A-1"})
@@ -79,6 +92,21 @@ def test_a_yes_runs_the_call_under_a_supervisor(answer: Any, output_mode: str) -
     assert desk.ran == ["A-1"]
     send(app, "Yes")
     assert desk.ran == ["A-1"]  # the yes is spent
+
+
+@pytest.mark.parametrize("graph", ["supervisor", "swarm"])
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_a_yes_runs_the_call_of_an_agent_of_langchain_under_our_middleware(graph: str) -> None:
+    desk = Desk(name="Order desk", middleware=True)
+    if graph == "supervisor":
+        app = make_supervised(desk, FORWARD)
+    else:
+        swarm = pytest.importorskip("langgraph_swarm", reason="langgraph-swarm is not installed")
+        app = swarm.create_swarm([desk.graph], default_active_agent="order_desk").compile(MemorySaver())
+    assert send(app, "Cancel A-1.")[-1].endswith(QUESTION)
+    for _ in range(2):
+        send(app, "Yes")
+        assert desk.ran == ["A-1"]
 
 
 def test_a_supervisors_own_words_after_the_question_close_it_with_a_warning() -> None:
