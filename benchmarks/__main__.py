@@ -2,7 +2,7 @@
 
 - `python -m benchmarks turn`: our own time in a turn, beside a bare LangGraph with the same nodes and model calls.
 - `python -m benchmarks scoring [FILE]`: how fast conversations are scored, also those of a tau-bench file.
-- `python -m benchmarks evaluation`: how near to the ideal conversations come that wait for a model.
+- `python -m benchmarks evaluation`: how near to the ideal many conversations come that wait for a model.
 - `python -m benchmarks recall [FILE]`: how much `max_judged` finds, also on a labelled set of yours.
 - `python -m benchmarks airline FILE`: what the recorded runs of a tau-bench file achieved.
 """
@@ -16,6 +16,8 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 import argparse
 import sys
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -24,19 +26,13 @@ from rich.table import Table
 
 from arq_graph.errors import ArqGraphError
 from benchmarks import (
-    batch_sizes,
-    counting,
     evaluation,
-    import_time,
+    load,
     many_guidelines,
-    output_tokens,
     scoring,
-    turn,
-    waves,
+    turn_tables,
 )
 from benchmarks.table import make_table
-
-PEER = "Parlant 3.3.2"
 
 
 def main() -> None:
@@ -55,14 +51,14 @@ def main() -> None:
     console = Console()
     try:
         if arguments.part == "recall":
-            shares = _make_recall_tables(
+            shares = turn_tables.make_recall_tables(
                 arguments.file or many_guidelines.LABELLED, with_missed=bool(arguments.file)
             )
             console.print(*shares)
             return
         if arguments.part == "turn":
-            console.print(_make_time_table())
-            console.print(_make_long_conversation_table())
+            console.print(turn_tables.make_time_table())
+            console.print(turn_tables.make_long_conversation_table())
             return
         if arguments.part == "airline":
             from benchmarks.airline_tables import make_airline_tables
@@ -73,6 +69,7 @@ def main() -> None:
         if arguments.part == "all":
             _print_turns(console)
         if arguments.part != "scoring":
+            console.print(_make_load_table())
             console.print(_make_waiting_table())
             console.print(_make_worker_table())
         if arguments.part != "evaluation":
@@ -82,210 +79,45 @@ def main() -> None:
 
 
 def _print_turns(console: Console) -> None:
-    console.print(_make_calls_table())
-    console.print(_make_waves_table())
-    console.print(_make_time_table())
-    console.print(_make_long_conversation_table())
-    console.print(_make_storage_table())
-    console.print(_make_growth_table())
-    console.print(*_make_recall_tables(many_guidelines.LABELLED))
-    console.print(_make_batch_size_table())
-    console.print(_make_prefix_table())
-    console.print(_make_token_table())
-    console.print(_make_import_table())
+    console.print(turn_tables.make_calls_table())
+    console.print(turn_tables.make_waves_table())
+    console.print(turn_tables.make_time_table())
+    console.print(turn_tables.make_long_conversation_table())
+    console.print(turn_tables.make_storage_table())
+    console.print(turn_tables.make_growth_table())
+    console.print(*turn_tables.make_recall_tables(many_guidelines.LABELLED))
+    console.print(turn_tables.make_batch_size_table())
+    console.print(turn_tables.make_prefix_table())
+    console.print(turn_tables.make_token_table())
+    console.print(turn_tables.make_import_table())
 
 
 def _print_scoring(console: Console, file: Path | None) -> None:
     generated = scoring.make_tasks()
-    console.print(_make_speed_table(f"{len(generated):,} generated conversations, on one core", generated))
+    title = f"{len(generated):,} generated conversations, on one core"
+    console.print(_make_speed_table(title, generated, [scoring.measure_command()]))
     if file is not None:
         recorded = scoring.read_tasks(file)
         console.print(_make_speed_table(f"{len(recorded):,} recorded conversations, on one core", recorded))
     console.print(_make_graph_size_table())
 
 
-def _make_calls_table() -> Table:
+def _make_load_table() -> Table:
     table = make_table(
-        "A turn with one tool call, counted at an endpoint",
-        "guidelines", "calls", "waves", "prompt characters", "and of schemas", f"{PEER}: calls", f"{PEER}: characters",
+        f"{load.CONVERSATIONS} conversations at once, a model of this process that answers after "
+        f"{load.SECONDS * 1000:.0f} ms: one turn with a tool call each",
+        "app", "calls", "waves", "seconds", "ideal", "ratio", "processor seconds",
     )  # fmt: skip
-    peer = {20: ("13", "156,224"), 200: ("43", "554,357")}
-    for guidelines in (20, 200):
-        count = counting.count_turn(guidelines)
+    for run in load.measure_loads():
         table.add_row(
-            str(guidelines),
-            str(count.calls),
-            str(count.waves),
-            f"{count.prompt_characters:,}",
-            f"{count.schema_characters:,}",
-            *peer[guidelines],
+            run.app,
+            f"{run.calls:,}",
+            str(run.waves),
+            f"{run.seconds:.2f}",
+            f"{run.ideal:.2f}",
+            f"{run.seconds / run.ideal:.2f}",
+            f"{run.processor_seconds:.2f}",
         )
-    return table
-
-
-def _make_waves_table() -> Table:
-    name, count_tokens = output_tokens.get_tokenizer()
-    table = make_table(
-        f"A turn without and with eager=True, at {waves.SECONDS:.0f} s a call; output tokens: {name}",
-        "guidelines, tools", "turn", "eager", "calls", "waves", "characters with schemas", "output tokens", "seconds",
-    )  # fmt: skip
-    for guidelines, tools in waves.SIZES:
-        for cost in waves.measure_turns(guidelines, tools, count_tokens):
-            table.add_row(
-                f"{guidelines}, {tools}",
-                cost.turn,
-                "yes" if cost.eager else "no",
-                str(cost.calls),
-                str(cost.waves),
-                f"{cost.characters:,}",
-                f"{cost.tokens:,}",
-                f"{cost.seconds:.1f}",
-            )
-    return table
-
-
-def _make_time_table() -> Table:
-    table = make_table(
-        "Our own time in that turn, with an in-process model: median milliseconds of processor time",
-        "guidelines", "run with", "guided agent", "bare LangGraph, same calls", "ratio", "create_agent, two calls",
-    )  # fmt: skip
-    for cost in turn.measure_turns():
-        table.add_row(
-            str(cost.guideline_count),
-            "ainvoke" if cost.is_async else "invoke",
-            f"{cost.guided:.1f}",
-            f"{cost.floor:.1f}",
-            f"{cost.ratio:.2f}",
-            f"{cost.langchain:.1f}",
-        )
-    return table
-
-
-def _make_long_conversation_table() -> Table:
-    table = make_table(
-        "Our own time in turn 200 of a conversation, 20 guidelines: median milliseconds of processor time",
-        "conversation kept by", "messages before", "turn 1", "turn 200", "ratio", "bare LangGraph: turn 1", "turn 200",
-    )  # fmt: skip
-    for growth in turn.measure_growth():
-        table.add_row(
-            "a checkpointer" if growth.has_checkpointer else "the caller",
-            str(growth.message_count),
-            f"{growth.first:.1f}",
-            f"{growth.last:.1f}",
-            f"{growth.last / growth.first:.2f}",
-            f"{growth.floor_first:.1f}",
-            f"{growth.floor_last:.1f}",
-        )
-    return table
-
-
-def _make_storage_table() -> Table:
-    table = make_table("What that turn writes into a SQLite checkpointer", "guidelines", "all", "active")
-    for guidelines in (20, 200):
-        cells = [str(guidelines)]
-        for keep_matches in ("all", "active"):
-            kilobytes = many_guidelines.measure_storage(guidelines, keep_matches)
-            cells.append(f"{kilobytes:,.0f} kB")
-        table.add_row(*cells)
-    return table
-
-
-def _make_growth_table() -> Table:
-    table = make_table(
-        "A turn with one tool call where a matching pass judges some of many guidelines",
-        "guidelines", "max_judged", "to compile",
-        "calls", "waves", "prompt characters", "and of schemas", "our own time",
-    )  # fmt: skip
-    for cost in many_guidelines.measure_agent_sizes():
-        count = cost.count
-        table.add_row(
-            f"{cost.guideline_count:,}",
-            str(cost.max_judged),
-            f"{cost.seconds:.1f} s",
-            str(count.calls),
-            str(count.waves),
-            f"{count.prompt_characters:,}",
-            f"{count.schema_characters:,}",
-            f"{cost.milliseconds:.0f} ms",
-        )
-    return table
-
-
-def _make_recall_tables(file: Path, *, with_missed: bool = False) -> list[Table]:
-    limits = [f"max_judged={limit}" for limit in many_guidelines.LIMITS]
-    table = make_table(
-        f"Share of the guidelines that must be judged that are: {file.name}", "chosen by", *limits
-    )
-    missed_table = make_table("What is not judged then, though it must be", "message", "chosen by", *limits)
-    for recall in many_guidelines.measure_recalls(file):
-        shares = [f"{share:.0%}" for share in recall.shares]
-        table.add_row(recall.chosen_by, *shares)
-        for message, *missed_ids in zip(recall.messages, *recall.missed, strict=True):
-            if any(missed_ids):
-                missed_table.add_row(escape(message.says), recall.chosen_by, *map(", ".join, missed_ids))
-    if with_missed:
-        return [table, missed_table]
-    return [table]
-
-
-def _make_batch_size_table() -> Table:
-    name, count_tokens = output_tokens.get_tokenizer()
-    table = make_table(
-        f"A matching pass by the size of its batches; tokens: {name}",
-        "guidelines", "batch size", "calls", "input tokens with schemas", "output tokens", "of the longest answer",
-    )  # fmt: skip
-    for cost in batch_sizes.measure_batch_sizes(count_tokens):
-        size = str(cost.batch_size)
-        if cost.is_default:
-            size += " (default)"
-        table.add_row(
-            str(cost.guideline_count),
-            size,
-            str(cost.calls),
-            f"{cost.input_tokens:,}",
-            f"{cost.output_tokens:,}",
-            f"{cost.longest_answer:,}",
-        )
-    return table
-
-
-def _make_prefix_table() -> Table:
-    name, count_tokens = output_tokens.get_tokenizer()
-    table = make_table(
-        f"Share of a turn's prompt that the next turn's prompt begins with; tokens: {name}",
-        "asked", "smallest", "mean", "tokens of the head", "of the schema",
-    )  # fmt: skip
-    for prefix in turn.measure_stable_prefixes(count_tokens):
-        table.add_row(
-            prefix.blueprint,
-            f"{prefix.smallest_share:.1%}",
-            f"{prefix.mean_share:.1%}",
-            f"{prefix.head_tokens:,}",
-            f"{prefix.schema_tokens:,}",
-        )
-    return table
-
-
-def _make_token_table() -> Table:
-    name, count_tokens = output_tokens.get_tokenizer()
-    table = make_table(
-        f"Output tokens ({name})",
-        "per", *output_tokens.MODES, "the paper's full keys, same words", "the paper's average (arq)",
-    )  # fmt: skip
-    for row in output_tokens.count_output_tokens(count_tokens):
-        our_counts = [str(row.ours[mode]) for mode in output_tokens.MODES]
-        table.add_row(row.unit, *our_counts, str(row.paper_keys or ""), str(row.paper or ""))
-    return table
-
-
-def _make_import_table() -> Table:
-    langgraph, ours, names = import_time.measure_imports()
-    table = make_table("Import, in a fresh interpreter (median)", "statement", "seconds", "ratio")
-    table.add_row("import langgraph.graph", f"{langgraph:.2f}", "1.00")
-    table.add_row("import arq_graph", f"{ours:.2f}", f"{ours / langgraph:.2f}")
-    table.add_row(
-        "from arq_graph import Agent, create_guided_agent", f"{names:.2f}", f"{names / langgraph:.2f}"
-    )
     return table
 
 
@@ -317,9 +149,11 @@ def _make_worker_table() -> Table:
     return table
 
 
-def _make_speed_table(title: str, tasks: list[scoring.Task]) -> Table:
+def _make_speed_table(
+    title: str, tasks: list[scoring.Task], further_speeds: Sequence[scoring.Speed] = ()
+) -> Table:
     table = make_table(title, "scored by", "figures", "conversations a second", "agrees with our GC")
-    for speed in scoring.measure_speeds(tasks):
+    for speed in chain(scoring.measure_speeds(tasks), further_speeds):
         agreeing = "" if speed.agreeing is None else f"{speed.agreeing:,} of {len(tasks):,}"
         rate = "" if speed.per_second is None else f"{speed.per_second:,.0f}"
         table.add_row(speed.name, escape(speed.figures), rate, agreeing)

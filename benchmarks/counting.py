@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
-from arq_graph import Matching, create_guided_agent
+from arq_graph import Matching, ScriptedChatModel, create_guided_agent
 from benchmarks.in_process import make_agent, make_model
 from benchmarks.turn import TURN
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status
@@ -39,7 +39,9 @@ class Count:
     tools_run: int
 
 
-def count_turn(guideline_count: int, **matching: Any) -> Count:
+def count_turn(
+    guideline_count: int, make_model: Callable[[], ScriptedChatModel] = make_model, **matching: Any
+) -> Count:
     """Run one turn of an agent of so many guidelines, of which one applies and has its tool called.
 
     `matching` are the fields of `Matching`.

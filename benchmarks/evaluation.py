@@ -111,7 +111,7 @@ APPS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def measure_guided_rate(worker_count: int, min_seconds: float = 6.0) -> float:
+def measure_guided_rate(worker_count: int, min_seconds: float = 2.0) -> float:
     """Return the conversations a second of the order desk with the offline model, in so many worker processes.
 
     With 0 workers, this process runs them. Starting the processes isn't counted.

@@ -142,12 +142,13 @@ class FloorGraph:
         return json.loads(message.text)
 
 
-def make_langchain_agent() -> Any:
-    """Make LangChain's agent with the same tool, which calls it once and then replies."""
-    return create_agent(ScriptedChatModel(_answer_agent), tools=[get_order])
+def make_langchain_agent(model: ScriptedChatModel | None = None) -> Any:
+    """Make LangChain's agent with the same tool; its model calls it once and then replies."""
+    return create_agent(model or ScriptedChatModel(answer_agent), tools=[get_order])
 
 
-def _answer_agent(call: ScriptedCall) -> AIMessage:
+def answer_agent(call: ScriptedCall) -> AIMessage:
+    """Return the answer of that agent's model."""
     if call.messages[-1].type == "tool":
         return AIMessage(TEXTS["content"])
     return AIMessage("", tool_calls=[_TOOL_CALL])

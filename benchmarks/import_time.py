@@ -8,7 +8,7 @@ import sys
 import time
 
 
-def measure_statement(statement: str, runs: int = 7) -> float:
+def measure_statement(statement: str, runs: int = 5) -> float:
     """Return the median seconds of a statement in fresh interpreters, their start included."""
     seconds = []
     for _ in range(runs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from json import dumps, loads
 from typing import Any
 
@@ -48,30 +48,49 @@ def make_model() -> ScriptedChatModel:
     return ScriptedChatModel(answer_call)
 
 
-def answer_call(call: ScriptedCall, *, calls_tool: bool = True, result_matters: bool = False) -> str:
+def make_worst_case_model() -> ScriptedChatModel:
+    """Return a model that does the same, and says that a tool's result could make any other guideline apply."""
+    return ScriptedChatModel(partial(answer_call, any_could_change=True))
+
+
+def answer_call(
+    call: ScriptedCall,
+    *,
+    calls_tool: bool = True,
+    result_matters: bool = False,
+    any_could_change: bool = False,
+) -> str:
     """Return that model's answer.
 
     Args:
         call: The call of the model.
         calls_tool: Whether it calls a tool.
         result_matters: Whether the tool's result makes G2 apply.
+        any_could_change: Whether a tool's result could make any guideline apply.
     """
-    is_after_result = result_matters and '"from": "tool"' in call.text
-    answer = _make_answer(dumps(call.schema), calls_tool, result_matters, is_after_result)
+    has_result = '"from": "tool"' in call.text
+    active_ids = frozenset({"G1", "G2"} if result_matters and has_result else {"G1"})
+    changeable_ids = frozenset({"G2"} if result_matters else ())
+    answer = _make_answer(dumps(call.schema), calls_tool, active_ids, changeable_ids, any_could_change)
     if not calls_tool:
         answer = answer.replace('"T1"', '"P"')  # without a result, the profile is the source
     return answer
 
 
 @lru_cache(maxsize=256)
-def _make_answer(schema: str, calls_tool: bool, result_matters: bool, is_after_result: bool) -> str:
+def _make_answer(
+    schema: str,
+    calls_tool: bool,
+    active_ids: frozenset[str],
+    changeable_ids: frozenset[str],
+    any_could_change: bool,
+) -> str:
     root = loads(schema)
     answer = _fill(root, root, "")
-    active_ids = {"G1", "G2"} if is_after_result else {"G1"}
     for name, value in answer.items():
         if isinstance(value, dict) and not calls_tool and "tool_calls_for_candidate_tool" in value:
             value["tool_calls_for_candidate_tool"] = []
-        if name == "G2" and result_matters:
+        if name in changeable_ids or (any_could_change and name.startswith("G")):
             value["could_a_tool_change_that"] = True
         if name.startswith("G") and name not in active_ids:
             value.update(score=1, should_apply=False)

@@ -12,11 +12,15 @@ import gc
 import json
 import os
 import random
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from arq_graph.milestones import (
@@ -35,8 +39,21 @@ from arq_graph.milestones.reports.records import make_conversation_record
 CONVERSATIONS = 1_000
 REPEATS = 3
 SIZES = (1_000, 10_000, 100_000)
+COMMAND_CONVERSATIONS = 10_000
 FAILED = "(?i)^error"
 SCORE_FIGURES = "GC, PR, what was reached"
+
+_MILESTONE_FILE = """
+failed_if: '(?i)^error'
+milestones:
+- {name: Start, type: NFC}
+- {name: tool_1, type: FC}
+- {name: tool_2, type: FC}
+- {name: tool_3, type: FC, arguments: {bags: 1}}
+- {name: tool_4, type: FC, dependencies: [tool_1, tool_2]}
+- {name: said goodbye, type: NFC, check: {said_by: agent, pattern: Goodbye}, dependencies: [tool_3, tool_4]}
+- {name: End, type: NFC, dependencies: [said goodbye]}
+"""
 
 Messages = list[dict[str, Any]]
 Action = Mapping[str, Any]
@@ -139,6 +156,28 @@ def measure_speeds(tasks: Sequence[Task]) -> list[Speed]:
         _measure_openevals("superset", tasks, verdicts),
         _measure_openevals("unordered", tasks, verdicts),
     ]
+
+
+def measure_command(count: int = COMMAND_CONVERSATIONS) -> Speed:
+    """Measure `arq-graph score FILE --json REPORT` over a file of generated conversations, from start to end."""
+    with TemporaryDirectory() as folder:
+        conversations = Path(folder) / "conversations.jsonl"
+        with conversations.open("w", encoding="utf-8") as stream:
+            for task in make_tasks(count):
+                stream.write(json.dumps({"messages": task.messages}) + "\n")
+        (Path(folder) / "milestones.yaml").write_text(_MILESTONE_FILE, encoding="utf-8")
+        command = [sys.executable, "-c", "from arq_graph.cli import main; main()", "score"]
+        command += [str(conversations), "--milestones", "milestones.yaml", "--json", "report.json"]
+        start = _read_child_seconds()
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        seconds = _read_child_seconds() - start
+    return Speed(f"arq-graph score, {count:,} conversations", "the report, as JSON", count / seconds)
+
+
+def _read_child_seconds() -> float:
+    """Return the processor time of the processes that this one has started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def measure_graph_sizes() -> Iterator[GraphTimes]:

@@ -97,7 +97,7 @@ class StablePrefix:
     schema_tokens: int
 
 
-def measure_turns(guideline_counts: Sequence[int] = (20, 200), runs: int = 30) -> Iterator[TurnTime]:
+def measure_turns(guideline_counts: Sequence[int] = (20, 200), runs: int = 20) -> Iterator[TurnTime]:
     """Measure a turn beside the floor, sync and async, in turns that alternate."""
     langchain_agent = make_langchain_agent()
     for guideline_count in guideline_counts:
@@ -111,22 +111,24 @@ def measure_turns(guideline_counts: Sequence[int] = (20, 200), runs: int = 30) -
             yield TurnTime(guideline_count, True, *measure_medians(async_turns, runs))
 
 
-def measure_growth(guideline_count: int = 20, turn_count: int = 200, runs: int = 15) -> Iterator[Growth]:
+def measure_growth(guideline_count: int = 20, turn_count: int = 200, runs: int = 10) -> Iterator[Growth]:
     """Measure the first and the last turn of a conversation in which each turn calls a tool.
 
     The last turn is repeated from the state before it.
     """
     guided, floor, _ = _make_apps(guideline_count, checkpointer=InMemorySaver())
+    guided_thread = {"configurable": {"thread_id": "guided"}}
+    for _ in range(turn_count - 1):
+        guided.invoke(TURN, guided_thread)
+    state = guided.get_state(guided_thread)
+    history = state.values["messages"]
+    floor_thread = {"configurable": {"thread_id": "floor"}}
+    floor.update_state(floor_thread, {"messages": history}, as_node="message")
     turns = []
-    for app in (guided, floor):
-        thread = {"configurable": {"thread_id": app.name}}
-        for _ in range(turn_count - 1):
-            app.invoke(TURN, thread)
-        state = app.get_state(thread)
+    # A run with the id of a checkpoint continues from there.
+    for app, config in ((guided, state.config), (floor, floor.get_state(floor_thread).config)):
         turns.append(partial(_start_thread, app))
-        # A run with the id of a checkpoint continues from there.
-        turns.append(partial(app.invoke, TURN, state.config))
-    history = guided.get_state({"configurable": {"thread_id": guided.name}}).values["messages"]
+        turns.append(partial(app.invoke, TURN, config))
     yield Growth(True, len(history), *measure_medians(turns, runs))
 
     guided, floor, _ = _make_apps(guideline_count)

@@ -14,7 +14,7 @@ from benchmarks.in_process import answer_call, make_agent
 from benchmarks.turn import TURN
 from tests.reasoning.endpoint import Request
 
-SECONDS = 1.0
+SECONDS = 0.25
 SIZES = [(20, 1), (20, 10), (200, 10)]
 """Guidelines, and tools of which each belongs to one."""
 TURNS = {
