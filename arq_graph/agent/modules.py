@@ -129,7 +129,9 @@ def _allow_neighbours(folder: Path) -> Iterator[None]:
 def _forget_namesakes(folder: Path) -> None:
     """Remove modules from `sys.modules` that came from another file's folder and that this folder has, too."""
     other_folders = _import_folders - {folder}
-    names = {file.stem for file in folder.iterdir()}
+    names = {file.stem for file in folder.iterdir()} & sys.modules.keys()
+    if not names:
+        return
     for name, module in sys.modules.copy().items():  # a copy, because other threads import at the same time
         if name.partition(".")[0] not in names:
             continue

@@ -1,7 +1,5 @@
 """What the slower suites share: a browser, and a Postgres server of the distribution's, started and stopped here."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

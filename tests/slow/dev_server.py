@@ -1,7 +1,5 @@
 """`langgraph dev` with examples/server and the graphs of `served_graphs.py`, and a customer that talks to it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -6,8 +6,6 @@ python -m tests.slow.killable workers RESULTS             the same, in two worke
 python -m tests.slow.killable hanging REPORT              conversations that never end by themselves
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Customers who say anything to an agent whose model answers anything, and the rules that hold all the same."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Annotated, Any, Literal

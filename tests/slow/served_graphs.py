@@ -3,8 +3,6 @@
 python -m tests.slow.served_graphs    run conversations in a fresh process where nothing may block
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

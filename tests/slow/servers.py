@@ -1,7 +1,5 @@
 """Servers that tests start in processes of their own."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time

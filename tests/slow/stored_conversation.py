@@ -6,8 +6,6 @@ python -m tests.slow.stored_conversation resume SAVER ADDRESS    finish it, ask 
 Each turn prints a line of JSON: the number of messages, the tools that ran in the turn, who is asked about a call.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

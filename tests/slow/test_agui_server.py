@@ -1,7 +1,5 @@
 """The example's server of AG-UI in a process of its own, asked over HTTP, its events read with AG-UI's own types."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path

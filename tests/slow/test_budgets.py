@@ -1,7 +1,5 @@
 """The cost of a turn at the endpoint, in counts, and the recall of preselection."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from arq_graph import create_guided_agent
+from arq_graph.errors import ArqGraphError
 from benchmarks.counting import count_turn
 from benchmarks.floor import FloorGraph, TurnCalls
 from benchmarks.in_process import make_agent, make_model
@@ -75,19 +74,17 @@ NEEDS = [{"says": "topic7?", "needs": ["r7"]}]
         ({"embeddings": "nobody:small"}, "install its package, and set its key: Provider 'nobody'"),
     ],
 )
-def test_the_error_about_a_labelled_set_names_its_cause(fields, message, tmp_path):
+def test_the_error_about_a_labelled_set_names_its_cause(fields, message, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
+        monkeypatch.delenv(name)
     agent = {"name": "Desk", "profile": "You help.", "guidelines": [{"id": "r7", "action": "help"}]}
     (tmp_path / "desk.yaml").write_text(json.dumps(agent))
     (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": NEEDS, **fields}))
-    printed = run_recall(tmp_path / "own.yaml")
-    assert printed.returncode == 1
-    assert message in printed.stderr
-    assert "Traceback" not in printed.stderr
+    with pytest.raises(ArqGraphError, match=message):
+        list(measure_recalls(tmp_path / "own.yaml"))
 
 
 def run_recall(file: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     command = [sys.executable, "-m", "benchmarks", "recall", str(file)]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"}, cwd=ROOT
-    )
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)

@@ -1,7 +1,5 @@
 """An agent of deepagents takes the middleware as one of `create_agent` does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

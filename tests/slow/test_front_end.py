@@ -1,7 +1,5 @@
 """The example's page in a headless Chromium: a reply grows, is replaced by its revision, and asks with a button."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of a report in a headless Chromium: what it shows, what a click does, on a phone and in the dark."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

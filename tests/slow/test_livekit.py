@@ -1,7 +1,5 @@
 """LiveKit's own adapter for LangGraph speaks the accepted replies alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """MCP: an agent's file names servers and their tools, and the commands work with them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

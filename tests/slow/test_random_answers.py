@@ -1,7 +1,5 @@
 """A model whose random answers fit the schema: nothing breaks, every turn is bounded, no text becomes markup."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Random tools and calls: what is shown runs, what a tool accepts isn't refused, and what it refuses never runs."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from decimal import Decimal

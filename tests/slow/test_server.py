@@ -1,7 +1,5 @@
 """`langgraph dev` serves examples/server, to clients and to a graph that has the agent as a remote node."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

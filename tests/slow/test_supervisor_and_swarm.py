@@ -1,7 +1,5 @@
 """Agents under a supervisor of langgraph-supervisor, and in a swarm of langgraph-swarm: a yes runs the call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

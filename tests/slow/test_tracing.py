@@ -1,7 +1,5 @@
 """Traces: a span for each step and each question to a model, and no texts where they are hidden."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

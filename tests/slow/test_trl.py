@@ -1,7 +1,5 @@
 """TRL reads the data for fine-tuning, trains on the answers alone, and refuses answers that are to be filled in."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The HTTP APIs of the other providers, as far as their LangChain classes use them."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """OpenAI's two HTTP APIs, as far as their LangChain class uses them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

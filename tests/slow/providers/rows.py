@@ -1,7 +1,5 @@
 """The rows of the table in docs/providers.md: each a chat model's class, as it is made for a stub of its API."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

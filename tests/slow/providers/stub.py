@@ -8,8 +8,6 @@
 What an API does not know, or a model does not take, it refuses in the words and the shape of the provider's error.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

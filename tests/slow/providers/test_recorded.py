@@ -1,7 +1,5 @@
 """Runs that were recorded through a provider's class are replayed by one that knows nothing of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,10 @@ from tests.slow.providers.test_turns import answer_offline
 pytestmark = SLOW
 
 
-@pytest.mark.parametrize("name", ROWS)
+# One row for each shape of a response.
+@pytest.mark.parametrize(
+    "name", [name for name in ROWS if "(" not in name or "Responses" in name or "Claude" in name]
+)
 def test_a_run_through_any_class_is_replayed(name: str, tmp_path: Path):
     tried, names = load_arms(["guided", "react"]), orders("a", "b")
     stub, make = make_stub(name, answer_offline)

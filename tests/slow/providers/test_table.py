@@ -1,7 +1,5 @@
 """Each cell of the table in docs/providers.md, tested through the provider's class at a stub of its API."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

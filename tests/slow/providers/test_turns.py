@@ -1,7 +1,5 @@
 """A whole turn of a guided agent through each provider's class."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
