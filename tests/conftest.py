@@ -31,4 +31,5 @@ settings.load_profile("repeatable")
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what is loaded by now: it stays, and there is much of it."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()

@@ -1,7 +1,5 @@
 """The strategies under which the customer must agree, and a desk under each."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """A desk with a tool that needs the customer's yes, under any strategy, and the thread of one customer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """What the customer must agree to: code's own question, a plain yes to it, and exactly the call in it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calls without an agreement: forged ones, and those of turns that broke off."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

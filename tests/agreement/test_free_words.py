@@ -1,7 +1,5 @@
 """Consent in free words: it counts if code finds nothing that speaks against it, and a model agrees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 The normal run draws 15 conversations; the slow suite four hundred.
 """
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from typing import Any

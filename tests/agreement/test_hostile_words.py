@@ -1,7 +1,5 @@
 """Words made to break a prompt or to take the agent over: from the customer, a tool, a glossary, a variable."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Two agents under one parent: each judges its own, and neither opens the other's gate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

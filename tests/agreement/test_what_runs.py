@@ -1,13 +1,11 @@
 """The customer agrees to exactly what runs: values as the tool's own model makes them, in a question of code's own."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from itertools import count
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pytest
 from langchain.agents import create_agent
@@ -140,7 +138,7 @@ class Summing(BaseModel):
     tax: int = 0
 
     @model_validator(mode="after")
-    def add_tax(self) -> Summing:
+    def add_tax(self) -> Self:
         self.tax = self.net // 5
         return self
 

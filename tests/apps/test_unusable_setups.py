@@ -1,7 +1,5 @@
 """Setups that can't work: each is reported when the app is made, or with the first question that would be forgotten."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
 from typing import Annotated, Any
@@ -83,15 +81,15 @@ def test_an_agent_inside_another_graph_needs_a_memory_of_its_own(embed: Any, own
     assert [FORGETS in text for text in found] == ([] if keeps else [True])
 
 
-@pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact", "alone"])
-@pytest.mark.parametrize("saver", [None, MemorySaver()])
+@pytest.mark.parametrize(
+    ("strategy", "saver"),
+    [("tools", None), ("tools", MemorySaver()), ("respact", None), ("alone", None), ("alone", MemorySaver())],
+)
 def test_an_agent_without_a_checkpointer_says_that_it_forgets_its_question(strategy: Any, saver: Any) -> None:
     if strategy == "alone":
         app = create_tool_agent(make_model(), ALONE, checkpointer=saver)
     else:
         app = create_guided_agent(make_model(), DESK, strategy=strategy, checkpointer=saver)
-    if saver is not None:
-        saver.delete_thread("1")
     found = find_forgetting(lambda: asyncio.run(app.ainvoke(ASKED, THREAD)))
     assert [FORGETS in text for text in found] == ([True] if saver is None else [])
 
