@@ -7,8 +7,6 @@ Whatever a test doesn't mention gets the smallest answer that fits the schema: g
 called, and each reply differs from the ones before.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

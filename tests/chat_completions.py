@@ -1,7 +1,5 @@
 """Answers of OpenAI's chat completions, whole and streamed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An HTTP server on this machine, for stubs of what is asked by POST."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

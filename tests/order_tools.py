@@ -1,7 +1,5 @@
 """The tools of an order desk, and a call that ran."""
 
-from __future__ import annotations
-
 from langchain_core.messages import AIMessage, ToolMessage
 
 A1 = {"order_id": "A-1"}

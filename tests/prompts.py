@@ -1,7 +1,5 @@
 """What a scripted model was asked, as tests look at it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

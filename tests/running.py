@@ -1,7 +1,5 @@
 """Running graphs and nodes in both ways: each test that takes `runs` runs once sync and once async."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextvars import copy_context

@@ -1,7 +1,5 @@
 """JSON schemas of answers: how to read one, and the smallest answer that fits it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 NULL = {"type": "null"}

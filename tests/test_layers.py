@@ -1,7 +1,5 @@
 """Imports point down: each layer can be understood without those above it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from graphlib import TopologicalSorter

@@ -1,7 +1,5 @@
 """The doors: what they offer loads when it is first used, and says what it is."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

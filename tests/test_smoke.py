@@ -1,7 +1,5 @@
 """What is installed works: `make test-wheel` runs this file alone, against the built wheel, far from the checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The channels of the state: plain JSON, each record with its agent, read and written by that agent alone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

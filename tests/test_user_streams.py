@@ -1,7 +1,5 @@
 """What a user's stream shows of a turn: its calls, their results and the reply that was sent, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar

@@ -5,8 +5,6 @@ python tests/wheel.py
 It is tried with what it says it needs, with the lowest versions of that, and with every other Python that is here.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Agents in YAML files: how they are read, and how mistakes in them are reported."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from pathlib import Path

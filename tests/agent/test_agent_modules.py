@@ -1,7 +1,5 @@
 """Modules that an agent's file names: where they are found, and how failing ones are reported."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import re

@@ -1,7 +1,5 @@
 """Agents built in Python, and the values that can be tools."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

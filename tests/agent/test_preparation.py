@@ -1,7 +1,5 @@
 """Preparing guidelines: asking once about what never changes, and storing the answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

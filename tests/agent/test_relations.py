@@ -1,7 +1,5 @@
 """The relations between guidelines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

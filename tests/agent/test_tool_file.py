@@ -1,7 +1,5 @@
 """Tools that a YAML file describes: the results of their calls, and mistakes in such a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A client of AG-UI, which keeps what a user sees as the official one does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any

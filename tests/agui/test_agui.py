@@ -1,7 +1,5 @@
 """A front end behind AG-UI: what a user sees of a conversation, and what a client can answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

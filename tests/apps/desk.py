@@ -1,7 +1,5 @@
 """The agent that the app's tests talk to: an order desk with two tools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arq_graph import Agent, Guideline

@@ -1,7 +1,5 @@
 """The eager agent: fewer waves of model calls, with the same decisions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise

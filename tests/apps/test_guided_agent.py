@@ -1,7 +1,5 @@
 """The guided agent: a turn from the customer's message to the reply, what can be set, and what a mistake says."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import pytest

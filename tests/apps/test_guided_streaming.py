@@ -1,7 +1,5 @@
 """What a user sees while a turn runs: typed events, LangGraph's own modes, and what tells calls apart in traces."""
 
-from __future__ import annotations
-
 import json
 
 from langgraph.checkpoint.memory import MemorySaver

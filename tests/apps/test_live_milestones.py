@@ -1,7 +1,5 @@
 """Live milestones: how far the conversation got, as it runs, and the same number from the finished thread."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

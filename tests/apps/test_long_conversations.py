@@ -1,7 +1,5 @@
 """Long conversations: what no longer fits into a prompt is summarised, and what was said early still counts late."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from typing import Any

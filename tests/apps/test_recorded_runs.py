@@ -4,8 +4,6 @@ The model is scripted and prompt in direct mode, whose keys survive a change of 
 change records, `python -m tests.apps.test_recorded_runs` writes them anew; read the difference before you keep it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

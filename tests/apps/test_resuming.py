@@ -1,7 +1,5 @@
 """A turn that broke off is finished first; a new message on it abandons it, and no call stays unanswered."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import pytest

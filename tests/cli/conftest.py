@@ -1,7 +1,5 @@
 """The command line in a folder of its own, without any key, and a shop's agent to try it on."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A florist: its agent, a suite of cases, and arms that answer them without a model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A bike shop: its agent, tools, milestones, a suite with arms of its own, and a model that serves it over HTTP."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`arq-graph chat`: talking to an agent in the terminal, or through a pipe."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

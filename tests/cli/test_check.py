@@ -1,7 +1,5 @@
 """`arq-graph check`, `graph`, `prepare` and `schema`: an agent's file without a conversation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

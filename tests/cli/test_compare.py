@@ -1,7 +1,5 @@
 """`arq-graph compare`: which of two reports is better, for people and for programs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`arq-graph demo`: the first thing that somebody runs."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

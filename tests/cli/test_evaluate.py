@@ -1,7 +1,5 @@
 """`arq-graph evaluate`: what it prints, stores and writes, and its messages for mistakes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

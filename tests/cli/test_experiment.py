@@ -1,7 +1,5 @@
 """`arq-graph experiment`: arms on a suite, the papers' tables, and a page."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`arq-graph experiment`: ablations, blueprints and arms of one's own, and what is wrong with an arm or a world."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

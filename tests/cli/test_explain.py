@@ -1,7 +1,5 @@
 """`arq-graph explain`: why the agent said what it said."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

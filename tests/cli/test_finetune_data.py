@@ -1,7 +1,5 @@
 """`arq-graph finetune-data`: the files of examples and reasons, what is left out, and the options."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

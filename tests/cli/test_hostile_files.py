@@ -1,7 +1,5 @@
 """Files that somebody sent: reading one never runs its code, and never takes more time or memory than its size."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

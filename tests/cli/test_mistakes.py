@@ -1,7 +1,5 @@
 """Mistakes are reported in one message, with an exit code that means something."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`arq-graph run`: conversations from files; `--strategy` and `--milestones`, as `chat` has them, too."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`arq-graph score`: what it prints and writes, and what it says about what it measures on."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Which model is asked: options, environment, `.env`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

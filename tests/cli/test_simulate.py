@@ -1,7 +1,5 @@
 """`arq-graph simulate`: one conversation to watch."""
 
-from __future__ import annotations
-
 OFFLINE = ["--model", "offline"]
 
 

@@ -1,7 +1,5 @@
 """Files of threads that somebody sent: reading one never runs its code, and never changes it."""
 
-from __future__ import annotations
-
 import pickle
 import sqlite3
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`arq-graph turns`: single turns against recorded conversations."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

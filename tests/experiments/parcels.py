@@ -1,7 +1,5 @@
 """Recorded conversations with a post office's agent, in the two formats that data sets have."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

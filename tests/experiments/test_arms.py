@@ -1,7 +1,5 @@
 """Arms by name: each has a conversation that is measured, and an unknown name is an error."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Recorded conversations become what a planner is asked, and the answer that was right."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The figures of the papers, and which of ours they are compared with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

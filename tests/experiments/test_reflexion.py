@@ -1,7 +1,5 @@
 """An arm that tries again after a failure, with its reflections on the trials before."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

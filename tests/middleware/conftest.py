@@ -1,7 +1,5 @@
 """Every test of the middleware begins without calls."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.middleware.shop import RAN

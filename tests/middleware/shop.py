@@ -1,7 +1,5 @@
 """An agent of LangChain's `create_agent` under the guidelines of an order desk."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain.agents import create_agent

@@ -1,7 +1,5 @@
 """Guidelines for an agent of `create_agent`: its prompts, its tools and its calls; `tests/agreement` has more."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """Guidelines for an agent of `create_agent`: what becomes of its texts, tokens and structured answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Guidelines for an agent of `create_agent` beside LangChain's other middleware."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers of a model that is asked for a milestone graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -4,8 +4,6 @@ Every function takes the milestones by name and works with fractions; each fixpo
 definition until nothing changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 

@@ -3,8 +3,6 @@
 Constraints without a reference are the library's own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Short ways to make a conversation in a test."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arq_graph.milestones import Call, Message, Result, Transcript

@@ -1,7 +1,5 @@
 """End states that milestone files in tests name."""
 
-from __future__ import annotations
-
 from arq_graph.milestones import Transcript
 
 

@@ -1,7 +1,5 @@
 """Apps, users and scenarios for tests of conversations and evaluations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

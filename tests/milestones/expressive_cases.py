@@ -1,7 +1,5 @@
 """Random milestone files that use every rule of the format, each with a conversation, the same at every run."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -3,8 +3,6 @@
 `python -m tests.milestones.golden_cases` writes `golden_scores.json` anew: only when the measure is meant to change.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

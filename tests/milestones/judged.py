@@ -1,7 +1,5 @@
 """A graph, a conversation and scripted models that the tests of judges share."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

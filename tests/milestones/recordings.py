@@ -1,7 +1,5 @@
 """One conversation, as many providers, kits and benchmarks record it."""
 
-from __future__ import annotations
-
 import json
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage

@@ -1,7 +1,5 @@
 """Conversations whose goal completion is known in advance, and reports on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small report on measured conversations, to show as a page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The user without a model: its replies to an agent, turn by turn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

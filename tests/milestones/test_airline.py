@@ -1,7 +1,5 @@
 """200 recorded conversations of a real agent (tau-bench, airline, gpt-4o), if they are next to the checkout."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Drafting milestone graphs: what the model sees, which drafts code accepts, and when it is asked again."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

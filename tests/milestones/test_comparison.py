@@ -1,7 +1,5 @@
 """Two reports over the same conversations: pairs, differences and their p values."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import comb
 from operator import mul

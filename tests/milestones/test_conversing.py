@@ -1,7 +1,5 @@
 """Conversations of an app with a user: what each of them gets, and how they end."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Evaluations: which conversations run, what is stored, and how failures are reported."""
 
-from __future__ import annotations
-
 import asyncio
 import operator
 import weakref

@@ -1,7 +1,5 @@
 """Limits of an evaluation: the model calls and the money that it may spend."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

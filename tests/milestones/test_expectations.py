@@ -1,7 +1,5 @@
 """One answer and what it must be: scenarios with a history, a message, and an expectation."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Random graphs with every rule of the format score as the definition says."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules beyond order: what is forbidden and when, what may be skipped, arguments that refer, and end states."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

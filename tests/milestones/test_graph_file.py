@@ -1,7 +1,5 @@
 """Milestone files: what they may contain, how they are written, and how mistakes in them are reported."""
 
-from __future__ import annotations
-
 import pickle
 import re
 

@@ -1,7 +1,5 @@
 """Judges: what may be one, when it is called, and which of its verdicts count."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,7 +1,5 @@
 """A chat model as judge: what it sees, which of its answers count, and how several votes decide."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Observing milestones: genuine calls, arguments that hold, patterns, functions, and grounded values."""
 
-from __future__ import annotations
-
 import pytest
 
 from arq_graph.agent import patterns

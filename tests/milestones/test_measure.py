@@ -1,7 +1,5 @@
 """Every clause of the definition on a graph made by hand; each number is calculated beside it."""
 
-from __future__ import annotations
-
 import pytest
 
 from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, parse_milestones, score

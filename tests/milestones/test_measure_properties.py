@@ -1,7 +1,5 @@
 """The measure compared with its definition and with earlier scores, and its properties on any graph."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """Recordings: a run whose model answers were recorded is repeated without its models."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Collection

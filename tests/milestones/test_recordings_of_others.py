@@ -1,7 +1,5 @@
 """Conversations recorded by other providers and benchmarks are read with their calls and results."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

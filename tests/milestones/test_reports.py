@@ -1,7 +1,5 @@
 """The figures over many conversations, and the report in a file."""
 
-from __future__ import annotations
-
 import stat
 from math import sqrt
 from random import Random

@@ -1,7 +1,5 @@
 """The benchmark of scoring measures what it says, however fast the machine is."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import scoring

@@ -1,7 +1,5 @@
 """Scoring many conversations: a broken one does not stop the rest, and an error that concerns all ends the run."""
 
-from __future__ import annotations
-
 import asyncio
 import tracemalloc
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The user that a model plays: its prompt, and how code treats its messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Stored results: what is cut off is done again, nothing is done twice, and runs are not mixed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

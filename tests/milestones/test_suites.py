@@ -1,7 +1,5 @@
 """Suites as YAML files, and the messages for mistakes in them."""
 
-from __future__ import annotations
-
 import re
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reading transcripts: formats, files, and records that are broken."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Single turns: the figures on cases worked out by hand, and their steps, actions and answers."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 

@@ -1,7 +1,5 @@
 """Agents over recorded turns: models, compiled graphs whose tools must not run, and functions."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What may hold a call and isn't known is an error with its place, and the rest of the file is scored."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

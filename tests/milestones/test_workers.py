@@ -1,7 +1,5 @@
 """Conversations in worker processes: reported and stored as if one process had run them."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Conversations of simulated users with an agent that has its lines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.messages import AIMessage

@@ -1,7 +1,5 @@
 """The offline model: valid instances of any schema, and replies of agents in simple words."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from typing import Any, Literal

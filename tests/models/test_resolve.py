@@ -1,7 +1,5 @@
 """Model strings: the classes that they become, and the errors for unusable ones."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """An operator approves, edits, rejects or answers calls, in one interrupt, by position."""
 
-from __future__ import annotations
-
 import pytest
 from langchain.agents.middleware.human_in_the_loop import HITLRequest
 from langgraph.checkpoint.memory import MemorySaver

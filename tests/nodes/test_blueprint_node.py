@@ -1,7 +1,5 @@
 """A step of your own: a blueprint and a template as a node."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph

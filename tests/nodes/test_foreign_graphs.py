@@ -1,7 +1,5 @@
 """Each node in graphs with any kind of state, and outside of graphs."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict

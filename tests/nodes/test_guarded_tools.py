@@ -1,7 +1,5 @@
 """The gate: a tool runs only while a guideline that grants it is active, wherever the call comes from."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, TypedDict, get_args, get_type_hints
 
 import pytest

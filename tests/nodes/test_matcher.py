@@ -1,7 +1,5 @@
 """The matcher: which guidelines it activates and why, how it groups them into calls, and what a re-match asks."""
 
-from __future__ import annotations
-
 import json
 import warnings
 

@@ -1,7 +1,5 @@
 """Planning: one plan per request, refined after every result, and one action at a time."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 

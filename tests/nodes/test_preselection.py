@@ -1,7 +1,5 @@
 """Agents with more guidelines than a turn can judge: which of them a matching pass judges."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Prompts and schemas: which parts of them never change, and what the modes have in common."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from math import ceil

@@ -1,7 +1,5 @@
 """The reply while it is written: what is sent of it, when it starts again, and what never shows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

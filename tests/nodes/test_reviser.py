@@ -1,7 +1,5 @@
 """The reply: what its prompt shows, when it is revised, what is sent, and what is stored about it."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, StateGraph

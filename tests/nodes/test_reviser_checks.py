@@ -1,7 +1,5 @@
 """The violations that code finds in a reply, and what it accepts."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 

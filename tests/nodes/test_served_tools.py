@@ -1,7 +1,5 @@
 """Tools that come with a JSON schema, as real servers write them: asked for, shown, agreed to, and called."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

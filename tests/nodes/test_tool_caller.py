@@ -1,7 +1,5 @@
 """The tool caller: which of the proposed calls are made, and what becomes of the others."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 

@@ -1,7 +1,5 @@
 """A small blueprint that the reasoner's tests ask, with good and bad answers to it."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

@@ -9,8 +9,6 @@ It sends the replies of a list in the order of arrival, and 418 when they are us
 each request. The event `has_lost_client` tells that a client went away before the end of an answer that drips.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import threading

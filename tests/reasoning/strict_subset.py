@@ -1,7 +1,5 @@
 """A checker, written apart from the code under test, of OpenAI's strict subset of JSON schema."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Derived blueprints: what is asked without some queries, what is read, and which queries can be left out."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

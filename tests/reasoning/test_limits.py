@@ -1,7 +1,5 @@
 """The bounds of a call, whatever the endpoint sends: its time, its length, its threads, and a caller who gives up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

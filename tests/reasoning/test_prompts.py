@@ -1,7 +1,5 @@
 """The prompt of a step: the template's blocks, untrusted text in sections, the conversation's lines."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

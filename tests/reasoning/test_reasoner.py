@@ -1,7 +1,5 @@
 """The reasoner with a scripted model: what it sends, which answers it takes, and when an ask ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

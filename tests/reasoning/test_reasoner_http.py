@@ -1,7 +1,5 @@
 """The reasoner and a real HTTP endpoint: by which method it asks, and what it does when requests fail."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Several questions that a reasoner asks at the same time, in threads or in tasks."""
 
-from __future__ import annotations
-
 import asyncio
 from contextvars import ContextVar
 from threading import Barrier

@@ -1,7 +1,5 @@
 """A streamed answer: what is reported while it is written; nothing else differs from an answer that isn't streamed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls and tokens are counted by module and by model, in threads and tasks."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage

@@ -1,7 +1,5 @@
 """Models inside LangChain's wrappers, fallback models, and a reasoner that several parts share."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """The intervals and p values of reports equal those of scipy."""
 
-from __future__ import annotations
-
 from random import Random
 from statistics import fmean
 from typing import Any

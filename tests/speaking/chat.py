@@ -6,8 +6,6 @@
 Each move is one answer of the model; the last one is repeated.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Sequence

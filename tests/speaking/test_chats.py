@@ -1,7 +1,5 @@
 """Think, speak and act in a chat, one move at a time, under rules that code enforces."""
 
-from __future__ import annotations
-
 import pytest
 
 from arq_graph import Agent, Variable, errors

@@ -1,7 +1,5 @@
 """Policies: rules that are switched on one by one, in the prompt, and enforced by code."""
 
-from __future__ import annotations
-
 import pytest
 
 from arq_graph import AgentState, errors

@@ -1,7 +1,5 @@
 """A task: an utterance waits for its answer, which joins the context, until one ends the task."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypedDict
 
 import pytest

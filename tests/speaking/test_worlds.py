@@ -1,7 +1,5 @@
 """The speaking agent in a world that isn't a set of tools."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver

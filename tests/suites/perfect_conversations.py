@@ -1,7 +1,5 @@
 """Conversations that reach the milestones that the gold conversations leave out, by use case."""
 
-from __future__ import annotations
-
 PERFECT_CONVERSATIONS: dict[str, list[str]] = {
     "order_discrepancy": [
         # The money rather than a mug.

@@ -1,7 +1,5 @@
 """Agents that make prescribed calls in a suite's worlds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

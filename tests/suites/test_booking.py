@@ -1,7 +1,5 @@
 """The booking desk: its searches and bookings, and what counts as informed and as a success."""
 
-from __future__ import annotations
-
 import pytest
 
 from arq_graph.experiments.arms import load_arms

@@ -1,7 +1,5 @@
 """The guideline suite tells agents apart: those that do what is expected succeed, and those that don't fail."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The household: its world, its suite, and the arms that act in it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The public data sets as suites: tiny files in their formats, with our own sentences."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The shop: its pages and its search, and the score of a purchase."""
 
-from __future__ import annotations
-
 import pytest
 
 from arq_graph.experiments.arms import load_arms

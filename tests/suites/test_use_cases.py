@@ -1,7 +1,5 @@
 """The five use cases: their graphs tell perfect conversations from mistaken ones, and their gold data is correct."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Short scripts of conversations with the desks of the use cases, run in a fresh world."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

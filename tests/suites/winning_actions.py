@@ -1,7 +1,5 @@
 """Actions that do a task of the household, for one who knows where everything is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arq_graph.milestones.suites.household.world import CHANGES, CLOSED, LAMP, get_kind, get_preposition
