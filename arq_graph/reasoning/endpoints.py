@@ -1,7 +1,8 @@
 """The form of a request: methods of asking an endpoint for JSON, and blocks with marks for its cache.
 
-Most providers cache by themselves what a prompt has in common with earlier ones. Anthropic and Bedrock do it only up to
-the places that a request marks, four at most, and a later request reads up to a place where one before it was marked.
+Most providers cache by themselves what a prompt has in common with earlier ones. Anthropic, Bedrock and newer models of
+OpenAI do it only up to the places that a request marks, four at most, and a later request reads up to a place where one
+before it was marked.
 So the blocks of a human message are its parts: the last of them changes from call to call, and each of the others
 ends where an earlier call may have ended. The first system message and the last three of these ends are marked.
 """
@@ -32,7 +33,7 @@ Block: TypeAlias = dict[str, Any]
 Marker: TypeAlias = Callable[[Block], list[Block]]
 """Returns what stands in the place of a block up to which the provider's cache shall store the prompt."""
 
-_MARK_KEYS = frozenset({"cache_control", "cachePoint"})
+_MARK_KEYS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 _MARKED_PARTS = 3  # with the system message: as many marks as providers take
 
 
@@ -158,6 +159,9 @@ def get_cache_marker(model: BaseChatModel) -> Marker | None:
         return lambda block: [block, make_cache_point()]
     if any(cls.__name__ == "ChatAnthropic" for cls in type(model).__mro__):
         return lambda block: [{**block, "cache_control": {"type": "ephemeral"}}]
+    # OpenAI's older models refuse marks, as they refuse this option.
+    if getattr(model, "prompt_cache_options", None):
+        return lambda block: [{**block, "prompt_cache_breakpoint": {"mode": "explicit"}}]
     return None
 
 

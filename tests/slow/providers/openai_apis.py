@@ -21,16 +21,22 @@ from tests.slow.providers.stub import (
 
 @dataclass
 class OpenAI:
-    """Chat completions: `json_modes` are those that the model takes; a `reasoning` one refuses a temperature."""
+    """Chat completions: `json_modes` are those that the model takes; a `reasoning` one refuses a temperature.
+
+    Its cache has marks if `takes_marks`.
+    """
 
     json_modes: str = "json_schema function json_object"
     reasoning: bool = False
+    takes_marks: bool = False
 
     def read(self, body: dict[str, Any]) -> Request:
         refuse_unknown_keys(
             body,
             "model messages temperature max_tokens max_completion_tokens response_format tools tool_choice"
-            " parallel_tool_calls stream stream_options reasoning_effort top_p n seed stop",
+            " parallel_tool_calls stream stream_options reasoning_effort top_p n seed stop"
+            + " prompt_cache_options prompt_cache_key"
+            * self.takes_marks,
         )
         request = Request(body, [], temperature=body.get("temperature"))
         request.max_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
@@ -38,13 +44,15 @@ class OpenAI:
             refuse_sampling(body, "Unsupported value: '{}' does not support {} with this model.")
         for number, message in enumerate(body["messages"]):
             refuse_unknown_keys(message, "role content name tool_calls refusal", f"messages[{number}]")
-            texts = []
+            blocks = []
             for place, part in enumerate(get_parts(message["content"])):
-                at = f"messages[{number}].content[{place}]"
-                refuse_unknown_keys(part, "type text" if part["type"] == "text" else "type image_url", at)
-                texts.append(part.get("text", ""))
+                keys = "type text" if part["type"] == "text" else "type image_url"
+                keys += " prompt_cache_breakpoint" * self.takes_marks
+                refuse_unknown_keys(part, keys, f"messages[{number}].content[{place}]")
+                is_marked = part.get("prompt_cache_breakpoint") == {"mode": "explicit"}
+                blocks.append((part.get("text", ""), is_marked))
                 request.images += "image_url" in part
-            request.messages.append((message["role"], "".join(texts)))
+            request.read(message["role"], blocks)
         self._read_json_mode(request, body)
         return request
 

@@ -59,6 +59,11 @@ ROWS: dict[str, Row] = {
     "ChatOpenAI": (openai_apis.OpenAI(), openai, {}),
     "ChatOpenAI (Responses API)": (openai_apis.Responses(), openai, {"use_responses_api": True}),
     "ChatOpenAI (reasoning model)": (openai_apis.OpenAI(reasoning=True), openai, {"model": "o4-mini"}),
+    "ChatOpenAI (prompt_cache_options)": (
+        openai_apis.OpenAI(reasoning=True, takes_marks=True),
+        openai,
+        {"model": "gpt-5.6", "prompt_cache_options": {"mode": "explicit"}},
+    ),
     "ChatOpenAI (server of plain text)": (openai_apis.OpenAI(json_modes=""), openai, {"model": "tiny"}),
     "ChatAnthropic": (apis.Anthropic(), anthropic, {}),
     "ChatAnthropic (thinking, older model)": (
