@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
@@ -97,9 +97,7 @@ def get_argument_schema(tool: BaseTool) -> dict[str, Any]:
 
 def get_json_schema(tool: BaseTool) -> dict[str, Any]:
     """Return the schema of a tool that comes with a JSON schema, such as one of an MCP server."""
-    schema: Any = tool.tool_call_schema
-    json_schema: dict[str, Any] = schema
-    return json_schema
+    return cast("dict[str, Any]", tool.tool_call_schema)
 
 
 def get_function(tool: BaseTool) -> object:

@@ -4,8 +4,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Observation, errors
-from arq_graph.nodes import events
+from arq_graph import Agent, Observation, errors
+from arq_graph.nodes import WorldActor, events
 from tests.brain import act, ask, do, say, think
 from tests.speaking.chat import DESK, THREAD, Chat
 
@@ -99,6 +99,17 @@ def test_in_another_process_the_actions_are_repeated():
     home.answer("Yes.")
     assert home.state["world"][-1]["score"] == 1.0
     assert (fresh.resets, fresh.steps) == (1, ["open the cupboard", "wash the mug"])
+
+
+def test_a_namesake_has_a_world_of_its_own_and_an_edited_agent_goes_on_with_its_earlier_one():
+    first, second = Agent("Desk", "You wash up."), Agent("Desk", "You wash up carefully.")
+    call = {"name": "act", "args": {"action": "open the cupboard"}, "id": "1"}
+    state = {"messages": [HumanMessage(TASK, id="h1"), AIMessage("", tool_calls=[call])]}
+    state["world"] = WorldActor(Kitchen(), agent=first).invoke(state)["world"]
+    both = WorldActor(Kitchen(), agent=second).look(state)["world"]
+    assert [len(record["steps"]) for record in both] == [1, 0]
+    state["messages"].append(HumanMessage("Go on.", id="h2"))
+    assert WorldActor(Kitchen(), agent=second).look(state)["world"][-1]["steps"] == both[0]["steps"]
 
 
 class Fickle(Kitchen):
