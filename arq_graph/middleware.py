@@ -30,10 +30,10 @@ from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
 from arq_graph.apps.settings import Matching, Revising, Summarizing
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
-from arq_graph.nodes.channels import Update
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.history_summarizer import HistorySummarizer
 from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.tool_node import ToolCallGuard
 from arq_graph.reasoning.asking import HIDDEN_FROM_USERS
 from arq_graph.reasoning.blueprint import Mode

@@ -14,9 +14,9 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
-from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.events import ReplySent
 from arq_graph.nodes.messages import make_agent_message
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, B, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
@@ -192,14 +192,14 @@ def build_callback_state(agent: Agent, state: StateView) -> Any:
 
     LangGraph leaves a channel out until something is written to it; the node's lists and dicts are then empty.
     """
-    if not isinstance(state.state, Mapping):
-        return state.state
+    if not isinstance(state.raw, Mapping):
+        return state.raw
     values: dict[str, Any] = {}
     for name, channel_type in state.channels.items():
         container = get_origin(channel_type) or channel_type
         if container in (list, dict):
             values[name] = container()
-    values.update(state.state)
+    values.update(state.raw)
     if agent.variables:
         values["variables"] = get_variable_values(agent, state)
     return values

@@ -21,7 +21,6 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.errors import describe_error
 from arq_graph.nodes.blueprint_node import Callback, QuestionBatch
-from arq_graph.nodes.channels import StateView, Update, count_tool_rounds, make_calling_message
 from arq_graph.nodes.confirmation import (
     HOW_TO_AGREE,
     QUESTION_ID,
@@ -30,7 +29,15 @@ from arq_graph.nodes.confirmation import (
 )
 from arq_graph.nodes.consent import has_consented, make_consent_question
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import format_message_name, make_tool_call, read_note
+from arq_graph.nodes.messages import (
+    count_tool_rounds,
+    format_message_name,
+    make_calling_message,
+    make_tool_call,
+    read_note,
+)
+from arq_graph.nodes.node import Update
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.yes import find_reservation, is_yes, read_plain_text
 from arq_graph.reasoning.answer import Answer
 
@@ -74,15 +81,15 @@ def find_answered_question(state: StateView) -> AnsweredQuestion | None:
     for message in state.messages[position + 1 :]:
         if isinstance(message, HumanMessage):
             if other_message is not None:
-                _warn_of_closed_question(state.agent, agreement, other_message)
+                _warn_of_closed_question(state.agent_name, agreement, other_message)
                 return None
             answers.append(message)
         elif isinstance(message, AIMessage) and _is_utterance(message):
-            if message.name not in (None, format_message_name(state.agent)):
+            if message.name not in (None, format_message_name(state.agent_name)):
                 other_message = message  # closes the question if the customer writes after it
                 continue
             if not answers:
-                _warn_of_closed_question(state.agent, agreement, message)
+                _warn_of_closed_question(state.agent_name, agreement, message)
             return None
     return AnsweredQuestion(agreement, answers) if answers else None
 
@@ -139,11 +146,11 @@ def _warn_of_lost_question(state: StateView) -> None:
     if last_message is None:
         return
     question_ids = read_note(last_message, QUESTION_ID)
-    question_id = question_ids.get(state.agent)
+    question_id = question_ids.get(state.agent_name)
     agreements = state.read_records_of_name("agreements", Agreement)
     if isinstance(question_id, str) and all(agreement.id != question_id for agreement in agreements):
         warnings.warn(
-            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` no longer has the "
+            f"the last message of {state.agent_name!r} asks for a yes, but the channel `agreements` no longer has the "
             "question, so answers to it are ignored. Pass the node the whole state, and write its whole update, not "
             "the messages alone. An agent that is a node of another graph must keep its state between turns: compile "
             "it with checkpointer=True",
@@ -152,7 +159,7 @@ def _warn_of_lost_question(state: StateView) -> None:
     elif question_ids and question_id is None:
         names = ", ".join(map(repr, question_ids))
         warnings.warn(
-            f"the customer answers a confirmation question of {names}, which {state.agent!r} can't read: only the "
+            f"the customer answers a confirmation question of {names}, which {state.agent_name!r} can't read: only the "
             "agent that asked can accept the answer. If it was renamed, have it ask again",
             stacklevel=2,
         )
@@ -218,7 +225,7 @@ def resolve_agreement(
             warn_of_unstored_questions(gate.agent)
         return AgreementOutcome()
     agreement, answers = answered_question
-    if agreement.specification not in ("", gate.state.specification):
+    if agreement.specification not in ("", gate.state.agent_fingerprint):
         agreement = _adopt_agreement(gate, agreement)
     pending = [call for call in agreement.calls if call.tool_call_id is None and call.tool in gate.tools]
 
@@ -274,7 +281,7 @@ def _adopt_agreement(gate: Gate, agreement: Agreement) -> Agreement:
     for call in agreement.calls:
         granted_by = gate.granted.get(call.tool, ())
         calls.append(call.model_copy(update={"granted_by": granted_by}))
-    fields = {"specification": gate.state.specification, "calls": tuple(calls)}
+    fields = {"specification": gate.state.agent_fingerprint, "calls": tuple(calls)}
     return agreement.model_copy(update=fields)
 
 

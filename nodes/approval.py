@@ -21,9 +21,10 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall
 from arq_graph.errors import InputError, describe_first_error
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
 from arq_graph.nodes.confirmation import format_question, write_agreements
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
+from arq_graph.nodes.node import Node, Update, get_channel_types
+from arq_graph.nodes.state_view import StateView, view_state
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.sections import as_json
 from arq_graph.reasoning.tool_calls import PlacedCall

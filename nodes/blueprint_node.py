@@ -15,7 +15,8 @@ from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.errors import InputError, ReasoningError, require_count
 from arq_graph.models.resolve import get_model_name
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types
+from arq_graph.nodes.node import Node, Update, get_channel_types
+from arq_graph.nodes.state_view import StateView
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, B, Mode
 from arq_graph.reasoning.conversation import Conversation
@@ -182,7 +183,7 @@ class BlueprintNode(Node, Generic[B]):
             is_speculative,
             history_tokens=self._history_tokens,
             shows_images=self._shows_images,
-            specification=self.agent_fingerprint,
+            agent_fingerprint=self.agent_fingerprint,
         )
 
     def steps(self, state: StateView) -> NodeSteps:

@@ -23,9 +23,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.agent.tools import get_argument_schema
 from arq_graph.nodes.argument_decisions import name_in_words
-from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.messages import make_agent_message
+from arq_graph.nodes.node import Update
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.yes import has_question_mark
 from arq_graph.reasoning.sections import INVISIBLE, split_words
 
@@ -137,7 +138,7 @@ def make_reply(
     if text.strip() and not find_question_violation(text, to_confirm):
         paragraphs.insert(0, text.strip())
     message.content = "\n\n".join(paragraphs)
-    message.response_metadata[QUESTION_ID] = {state.agent: agreement.id}
+    message.response_metadata[QUESTION_ID] = {state.agent_name: agreement.id}
     event = ConfirmationAsked(id=agreement.id, question=question, calls=agreement.calls)
     return Reply(message, write_agreements(state, agreement), event)
 
@@ -262,4 +263,4 @@ def write_agreements(state: StateView, *agreements: Agreement) -> Update:
         if agreement.answer_message_id == state.turn_id or agreement.id in question_ids[-1:]:
             records.append(agreement)
     records.extend(agreements)
-    return {"agreements": state.replace_records("agreements", records)}
+    return {"agreements": state.build_channel_value("agreements", records)}

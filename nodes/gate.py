@@ -11,11 +11,12 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKind
 from arq_graph.agent.tool_model import are_same_values, find_unstorable
 from arq_graph.nodes.argument_decisions import Argument
-from arq_graph.nodes.channels import StateView, select_verdicts
 from arq_graph.nodes.grants import find_remaining_grants, get_granted_tools
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import ToolRules
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
+from arq_graph.nodes.turn_records import select_verdicts
 from arq_graph.reasoning.history import Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"

@@ -8,8 +8,8 @@ from typing import Any
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
-from arq_graph.nodes.channels import StateView, view_state
 from arq_graph.nodes.judgements import MAX_SCORE
+from arq_graph.nodes.state_view import StateView, view_state
 
 
 def get_active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:

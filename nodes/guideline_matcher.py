@@ -15,7 +15,6 @@ from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, ReasoningError, SpecError, require_choice
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps, QuestionBatch
-from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.guideline_batches import Batch, group_guidelines, is_decided_by_code
 from arq_graph.nodes.judgement_schema import Judgement, make_batch_blueprint
@@ -29,8 +28,11 @@ from arq_graph.nodes.judgements import (
     make_plain_match,
 )
 from arq_graph.nodes.messages import answer_abandoned_calls
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.preselection import build_search_text
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.turn_records import find_requests_of_last_reply
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
@@ -171,7 +173,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         resolved = apply_relations(self.agent.relations, matches)
         state.emit(GuidelinesMatched(matches=tuple(resolved), judged=tuple(judged_ids)))
         stored = resolved if self.keep_matches == "all" else compact_matches(resolved)
-        update["guideline_matches"] = state.replace_records("guideline_matches", stored)
+        update["guideline_matches"] = state.build_channel_value("guideline_matches", stored)
         return update
 
     def _read_inputs(self, state: StateView) -> Generator[Callback, Any, PassInputs]:
@@ -288,7 +290,7 @@ def _make_optimistic_update(
     for batch_to_judge in to_judge:
         ids.update(dict.fromkeys(batch_to_judge.ids))
     records = [make_plain_match(id, state.turn_id, True) for id in ids]
-    return update | {"guideline_matches": state.replace_records("guideline_matches", records)}
+    return update | {"guideline_matches": state.build_channel_value("guideline_matches", records)}
 
 
 def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[Callback, Any, bool]:

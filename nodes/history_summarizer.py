@@ -13,11 +13,11 @@ from arq_graph.agent.state import HistorySummary, SummaryPoint
 from arq_graph.errors import ReasoningError, describe_error
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings
 from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
-from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.confirmation import QUESTION_ID, has_no_checkpointer
 from arq_graph.nodes.events import HistorySummarized
 from arq_graph.nodes.messages import read_note
 from arq_graph.nodes.shown_summary import show_summary
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -124,7 +124,7 @@ class HistorySummarizer(AgentNode[Summary]):
                 break
             summary = longer_summary
         records = [summary] if summary else []
-        return {"summaries": state.replace_records("summaries", records)}
+        return {"summaries": state.build_channel_value("summaries", records)}
 
     def _summarise(
         self, state: StateView, previous: HistorySummary | None, end: int

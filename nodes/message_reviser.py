@@ -18,14 +18,16 @@ from arq_graph.errors import (
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
-from arq_graph.nodes.channels import StateView, Update, read_current_draft, select_verdicts
 from arq_graph.nodes.confirmation import find_question_violation, format_question, make_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.messages import list_ids
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.reply_stream import ReplyStream
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.turn_records import read_current_draft, select_verdicts
 from arq_graph.nodes.violations import (
     PromptReferences,
     collect_references,
@@ -122,7 +124,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         if state.conversation.unreadable_line:
             reply = self.make_unreadable_reply(state)
             revision = Revision(turn=state.turn_id, content=reply.text, sent=True)
-            revisions = state.replace_records("revisions", [revision])
+            revisions = state.build_channel_value("revisions", [revision])
             return {self.messages_key: [reply], "revisions": revisions}
         scores: dict[str, int] = {}
         for id, score in get_active_scores(self.agent, state).items():
@@ -263,8 +265,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         state.emit(reply.event)
         update: Update = {
             self.messages_key: [reply.message],
-            "revisions": state.replace_records("revisions", revisions),
-            "applied_guidelines": state.replace_records("applied_guidelines", applied.values()),
+            "revisions": state.build_channel_value("revisions", revisions),
+            "applied_guidelines": state.build_channel_value("applied_guidelines", applied.values()),
         }
         return update | reply.update
 

@@ -20,8 +20,12 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from arq_graph.nodes.state_view import StateView
 from arq_graph.reasoning.history import History, Line
 from arq_graph.reasoning.tool_calls import PlacedCall, pair_calls
+
+CALLED_BY = "called_by"
+"""Key of the `response_metadata` of a message that calls tools: the agent's specification, by its name."""
 
 ABANDONED = "abandoned: no result was recorded; the call may or may not have taken effect"
 
@@ -106,6 +110,27 @@ def answer_abandoned_calls(history: History, current_turn_tools: Container[str] 
         results_to_add.extend(missing_results.get(index, ()))
     replacement.extend(results_to_add)
     return replacement
+
+
+def make_calling_message(state: StateView, calls: Sequence[ToolCall]) -> AIMessage:
+    """Make the agent's message that calls tools, with the note that `count_tool_rounds` looks for."""
+    note = {CALLED_BY: {state.agent_name: state.agent_fingerprint}}
+    return make_agent_message(state.agent_name, tool_calls=list(calls), response_metadata=note)
+
+
+def count_tool_rounds(state: StateView) -> int:
+    """Return how many times the agent has called tools since the customer last spoke; other agents don't count.
+
+    A message without a note of its specification, as in a history written by hand, counts by its name.
+    """
+    name = format_message_name(state.agent_name)
+    rounds = 0
+    for message in iterate_back_to_customer(state.messages):
+        if isinstance(message, AIMessage) and message.tool_calls and message.name == name:
+            fingerprint = read_note(message, CALLED_BY).get(state.agent_name, state.agent_fingerprint)
+            if fingerprint == state.agent_fingerprint:
+                rounds += 1
+    return rounds
 
 
 def list_ids(lines: Iterable[Line]) -> list[str]:

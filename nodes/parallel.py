@@ -20,8 +20,9 @@ from arq_graph.nodes.blueprint_node import (
     arun_steps,
     run_steps,
 )
-from arq_graph.nodes.channels import Node, StateView, Update
 from arq_graph.nodes.messages import find_unanswered_calls
+from arq_graph.nodes.node import Node, Update
+from arq_graph.nodes.state_view import StateView
 from arq_graph.reasoning.answer import NEW_ANSWER, Answer, Question
 from arq_graph.reasoning.blueprint import dump_in_mode
 from arq_graph.reasoning.reasoner import Reasoner, aask_together, ask_together

@@ -14,11 +14,11 @@ from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
-from arq_graph.nodes.channels import Update, count_tool_rounds, read_current_plan
 from arq_graph.nodes.confirmation import find_question_violation
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import list_ids, make_tool_call
+from arq_graph.nodes.messages import count_tool_rounds, list_ids, make_tool_call
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
@@ -32,6 +32,7 @@ from arq_graph.nodes.proposed_calls import (
     read_choice,
 )
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
+from arq_graph.nodes.turn_records import read_current_plan
 from arq_graph.nodes.violations import collect_references, find_leaks
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.reasoner import ModelLike
@@ -193,7 +194,7 @@ class Planner(Strategy):
         else:
             fallback = "" if to_confirm else self.agent.fallback
             update = self.send_reply(gate, verdicts, final_answer or fallback, to_confirm)
-        return update | {"plan": gate.state.replace_records("plan", [record])}
+        return update | {"plan": gate.state.build_channel_value("plan", [record])}
 
 
 def _describe_plan(context: PlanningContext) -> dict[str, Any] | None:

@@ -15,8 +15,9 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.formats import read_transcript
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
 from arq_graph.nodes.events import ProgressMade
+from arq_graph.nodes.node import Node, Update, get_channel_types
+from arq_graph.nodes.state_view import StateView, view_state
 
 
 class ProgressTracker(Node):
@@ -80,7 +81,7 @@ class ProgressTracker(Node):
             reached_before = previous.reached if previous else ()
             newly_reached = tuple(name for name in progress.reached if name not in reached_before)
             state.emit(ProgressMade(progress=progress, newly_reached=newly_reached))
-        return {"progress": state.replace_records("progress", [progress])}
+        return {"progress": state.build_channel_value("progress", [progress])}
 
 
 def make_progress_record(graph: MilestoneGraph, result: Score, turn: str = "") -> Progress:

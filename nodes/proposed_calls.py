@@ -19,9 +19,9 @@ from pydantic import Discriminator, Tag, create_model
 from arq_graph.agent.state import PendingCall, PlannedCall, ToolVerdict
 from arq_graph.agent.tools import is_reserved_name
 from arq_graph.nodes.agreement import AgreementOutcome
-from arq_graph.nodes.channels import select_verdicts
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
+from arq_graph.nodes.turn_records import select_verdicts
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, respond
 from arq_graph.reasoning.sections import as_json

@@ -9,8 +9,8 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
-from arq_graph.nodes.channels import StateView
 from arq_graph.nodes.events import ReplyDelta
+from arq_graph.nodes.state_view import StateView
 
 # A sentence ends at a stop followed by white space, at a stop of a script without spaces, or with its line. Without a
 # bound on the marks in between, a long row of stops would take quadratic time.

@@ -30,7 +30,7 @@ class RunCache:
         self._histories: deque[History] = deque(maxlen=_MAX_ENTRIES)
         self._derived: deque[tuple[Any, list[Any], Any]] = deque(maxlen=_MAX_ENTRIES)
 
-    def number(self, messages: Sequence[BaseMessage]) -> History:
+    def number_messages(self, messages: Sequence[BaseMessage]) -> History:
         """Return messages as a history; only those that no earlier history of the run has are numbered anew."""
         for history in list(self._histories):
             if extended := history.extend(messages):

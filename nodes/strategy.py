@@ -13,14 +13,16 @@ from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
-from arq_graph.nodes.channels import StateView, Update, find_requests_of_last_reply, make_calling_message
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.grants import get_active_scores
-from arq_graph.nodes.messages import answer_abandoned_calls, list_ids
+from arq_graph.nodes.messages import answer_abandoned_calls, list_ids, make_calling_message
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import DecisionContext, P
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.turn_records import find_requests_of_last_reply
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
@@ -196,7 +198,7 @@ class Strategy(AgentNode[ARQ]):
                 open_verdicts.append(verdict)
         records = open_verdicts + run_verdicts + other_verdicts
 
-        update: Update = {"tool_insights": gate.state.replace_records("tool_insights", records)}
+        update: Update = {"tool_insights": gate.state.build_channel_value("tool_insights", records)}
         all_messages = answer_abandoned_calls(gate.state.history, self.tools)
         all_messages.extend(messages)
         if all_messages:

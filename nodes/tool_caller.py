@@ -17,13 +17,13 @@ from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
-from arq_graph.nodes.channels import count_tool_rounds, select_verdicts
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.messages import list_ids, make_tool_call
+from arq_graph.nodes.messages import count_tool_rounds, list_ids, make_tool_call
 from arq_graph.nodes.proposed_calls import StillWanted, get_property_name
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.turn_records import select_verdicts
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike

@@ -22,11 +22,12 @@ from langgraph.types import Command, Send
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.errors import unwrap_exception_group
-from arq_graph.nodes.channels import Node, StateView, get_channel_types, view_state
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import find_execution_refusal
 from arq_graph.nodes.grants import get_granted_tools
 from arq_graph.nodes.messages import find_unanswered_calls, make_tool_message
+from arq_graph.nodes.node import Node, get_channel_types
+from arq_graph.nodes.state_view import StateView, view_state
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.steps import run_awaitable
 

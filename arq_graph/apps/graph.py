@@ -18,9 +18,9 @@ from arq_graph.apps.settings import ReSpAct
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
-from arq_graph.nodes.channels import Node
 from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_unstored_questions
 from arq_graph.nodes.history_summarizer import HistorySummarizer
+from arq_graph.nodes.node import Node
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import guarded_tools, route_calls

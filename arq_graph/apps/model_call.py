@@ -15,11 +15,11 @@ from arq_graph.agent.state import PendingCall, ToolVerdict
 from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees
 from arq_graph.nodes.blueprint_node import NodeSteps
-from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import CallCheck, Gate
 from arq_graph.nodes.grants import get_active_scores
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -264,7 +264,7 @@ class ModelCall(Strategy):
         """Revise the model's text, or only put code's question below it; `decided` is the update so far."""
         update = dict(decided)
         if self.revise:
-            state = dict(gate.state.state) | decided | {DRAFT_CHANNEL: message.text.strip()}
+            state = dict(gate.state.raw) | decided | {DRAFT_CHANNEL: message.text.strip()}
             update |= yield partial(self.revise, state)
             (reply,) = update[self.messages_key]
         else:

@@ -13,10 +13,11 @@ from pydantic import StringConstraints, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Node, StateView
 from arq_graph.nodes.messages import find_unanswered_calls, read_note
+from arq_graph.nodes.node import Node
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.speech import ANSWERS, SPEECH
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_node import route_calls
 
 CustomerAnswer: Any = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]

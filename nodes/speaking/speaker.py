@@ -15,11 +15,11 @@ from arq_graph.errors import InputError, require_choice, require_count, suggesti
 from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import Callback, NodeSteps
-from arq_graph.nodes.channels import StateView, Update
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.messages import make_tool_call
+from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import Objection, map_properties, merge_verdicts, read_choice
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
 from arq_graph.nodes.speaking.moves import (
@@ -33,6 +33,7 @@ from arq_graph.nodes.speaking.moves import (
 )
 from arq_graph.nodes.speaking.policies import ByState, Policy, ToolRules, choose_policies
 from arq_graph.nodes.speaking.speech import SPEECH, classify_speech, find_task_messages
+from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.violations import collect_references
 from arq_graph.reasoning.answer import Answer
@@ -310,4 +311,4 @@ class Speaker(Strategy):
         )
         moves = list(context.moves)
         moves.append(record)
-        return {"moves": context.gate.state.replace_records("moves", moves)}
+        return {"moves": context.gate.state.build_channel_value("moves", moves)}

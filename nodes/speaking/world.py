@@ -13,10 +13,11 @@ from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError, describe_location, require_type
-from arq_graph.nodes.channels import Node, StateView, Update, get_channel_types, view_state
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.messages import answer_abandoned_calls, find_unanswered_calls, make_tool_message
+from arq_graph.nodes.node import Node, Update, get_channel_types
 from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.state_view import StateView, view_state
 from arq_graph.reasoning.sections import clean
 
 MAX_SHOWN_ACTIONS = 60
@@ -86,7 +87,7 @@ class WorldActor(Node):
                 if not observation.valid:
                     invalid_count += 1
             record = self._describe_world(state.turn_id, invalid_count)
-        update: Update = {"world": state.replace_records("world", [record])}
+        update: Update = {"world": state.build_channel_value("world", [record])}
         results: list[ToolMessage] = []
         for call, observation in zip(calls, observations, strict=True):
             status: Literal["success", "error"] = "success" if observation.valid else "error"

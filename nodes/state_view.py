@@ -1,58 +1,28 @@
-"""The channels of a graph's state: how nodes declare them, read the records of a turn, and replace them."""
+"""A node's view of a state: the conversation, and the records in channels, read and replaced for one agent."""
 
 from __future__ import annotations
 
 import json
-import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from hashlib import blake2b
-from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, convert_to_messages
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
 from langgraph.config import get_stream_writer
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import (
-    AgentState,
-    GuidelineMatch,
-    HistorySummary,
-    Move,
-    Plan,
-    Record,
-    ToolVerdict,
-    VerdictKind,
-)
+from arq_graph.agent.state import GuidelineMatch, HistorySummary, Record
 from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
-from arq_graph.nodes.messages import (
-    format_message_name,
-    iterate_back_to_customer,
-    make_agent_message,
-    read_note,
-)
 from arq_graph.nodes.run_cache import RunCache, get_run_cache
 from arq_graph.nodes.shown_summary import find_current_summary, show_summary
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.history import History
 
 R = TypeVar("R", bound=Record)
-Update: TypeAlias = dict[str, Any]
-
-# `variables` without its reducer: LangGraph raises if a node declares one for a channel that its graph has without.
-_CHANNEL_TYPES = {**get_type_hints(AgentState, include_extras=True), "variables": dict[str, Any]}
-
-
-def get_channel_types(*names: str) -> dict[str, Any]:
-    """Return the types of these channels of `AgentState`, for a node that declares what it reads and writes."""
-    return {name: _CHANNEL_TYPES[name] for name in names}
-
-
-CALLED_BY = "called_by"
-"""Key of the `response_metadata` of a message that calls tools: the agent's specification, by its name."""
 
 
 @dataclass(frozen=True)
@@ -61,24 +31,23 @@ class StateView:
 
     `is_speculative` says that other nodes of the turn may still change the state: the node is only asked early (see
     `Parallel`), so no event is emitted. `history_tokens` and `shows_images` are those of `Conversation`.
-    `specification` is the fingerprint of the agent's specification; if it is empty, the name alone decides whose a
-    record is.
+    `agent_fingerprint` is that of the agent's specification; if it is empty, the name alone decides whose a record is.
     """
 
-    state: Any
+    raw: Any
     messages_key: str = "messages"
     channels: Mapping[str, Any] = field(default_factory=dict)
-    agent: str = ""
+    agent_name: str = ""
     is_speculative: bool = False
     history_tokens: int = 16_000
     shows_images: bool = True
-    specification: str = ""
+    agent_fingerprint: str = ""
 
     def get(self, channel: str) -> Any:
         """Return the channel's value, or None if the state doesn't have it."""
-        if isinstance(self.state, Mapping):
-            return self.state.get(channel)
-        return getattr(self.state, channel, None)
+        if isinstance(self.raw, Mapping):
+            return self.raw.get(channel)
+        return getattr(self.raw, channel, None)
 
     def emit(self, event: Event | None) -> None:
         """Write an event to `stream_mode="custom"`, with the agent and the turn, unless the view is speculative."""
@@ -88,7 +57,7 @@ class StateView:
             write = get_stream_writer()
         except (RuntimeError, KeyError):  # outside a graph there is no stream
             return
-        write(event.model_copy(update={"agent": self.agent, "turn": self.turn_id}))
+        write(event.model_copy(update={"agent": self.agent_name, "turn": self.turn_id}))
 
     @cached_property
     def messages(self) -> list[AnyMessage]:
@@ -123,7 +92,7 @@ class StateView:
     @cached_property
     def history(self) -> History:
         """The thread's messages as numbered lines."""
-        return self._run_cache.number(self.messages)
+        return self._run_cache.number_messages(self.messages)
 
     @cached_property
     def conversation(self) -> Conversation:
@@ -150,7 +119,7 @@ class StateView:
 
         None if there is none, or if the history doesn't begin with these lines any more.
         """
-        rows = [row for row in self._rows("summaries") if self.agent in ("", row["agent"])]
+        rows = [row for row in self._rows("summaries") if self.agent_name in ("", row["agent"])]
         summaries = _parse_records("summaries", HistorySummary, rows[-1:])
         return find_current_summary(summaries, self._whole_conversation)
 
@@ -181,15 +150,17 @@ class StateView:
         rows = self._rows(channel)
 
         def parse() -> list[R]:
-            return _parse_records(channel, record_type, [row for row in rows if self._is_own(row)])
+            return _parse_records(
+                channel, record_type, [row for row in rows if self._find_owner(row) == "own"]
+            )
 
-        key = channel, record_type, self.agent, self.specification
+        key = channel, record_type, self.agent_name, self.agent_fingerprint
         return list(self._run_cache.derive(key, list(rows), parse))
 
     def read_records_of_name(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the records of all agents that have this agent's name."""
         rows = self._rows(channel)
-        return _parse_records(channel, record_type, [row for row in rows if row["agent"] == self.agent])
+        return _parse_records(channel, record_type, [row for row in rows if row["agent"] == self.agent_name])
 
     def read_turn_records(self, channel: str, record_type: type[R], turn_id: str | None) -> list[R]:
         """Return the agent's own records of a turn.
@@ -206,14 +177,20 @@ class StateView:
     def read_record(self, channel: str, record_type: type[R]) -> R | None:
         """Return the agent's record in a channel that holds one per agent; else the record that names no agent.
 
-        After the specification was edited, the record of the earlier version counts. One that was written in this turn
-        is another agent's of the same name.
+        A namesake's record of an earlier turn counts, too: the specification may have been edited since. One of this
+        turn is that of another agent, since no specification changes within a turn.
         """
-        rows = self._rows(channel)
-        own_rows = [row for row in rows if self._is_own(row)]
-        of_name = [row for row in rows if row["agent"] == self.agent]
-        earlier_rows = [row for row in of_name if row.get("turn") != self.turn_id]
-        nameless_rows = [row for row in rows if not row["agent"]]
+        own_rows: list[Mapping[str, Any]] = []
+        earlier_rows: list[Mapping[str, Any]] = []
+        nameless_rows: list[Mapping[str, Any]] = []
+        for row in self._rows(channel):
+            owner = self._find_owner(row)
+            if owner == "own":
+                own_rows.append(row)
+            elif owner == "namesake" and row.get("turn") != self.turn_id:
+                earlier_rows.append(row)
+            elif not row["agent"]:
+                nameless_rows.append(row)
         candidates = own_rows or earlier_rows or nameless_rows
         if not candidates:
             return None
@@ -227,34 +204,39 @@ class StateView:
             raise make_channel_error(channel, f"a dict of names and values, not {type(value).__name__}")
         return dict(value)
 
-    def replace_records(self, channel: str, records: Collection[Record]) -> list[dict[str, Any]]:
+    def build_channel_value(self, channel: str, records: Collection[Record]) -> list[dict[str, Any]]:
         """Return the channel's value with these records as the agent's own, and other agents' left untouched.
 
-        Those of an agent of the same name go once they are older than the last turn: it may be an earlier version.
+        A namesake may be an earlier version of this agent, whose question the customer is about to answer. So its rows
+        stay until they are older than the last turn, or the agent writes one with the same id, as its own.
         """
         own_rows: list[dict[str, Any]] = []
         hashes = {turn_id: self._message_hash(turn_id) for turn_id in {record.turn for record in records}}
         for record in records:
             row = record.model_dump(mode="json")
-            row["agent"] = self.agent
-            row["specification"] = record.specification or self.specification
+            row["agent"] = self.agent_name
+            row["specification"] = record.specification or self.agent_fingerprint
             row["message_hash"] = record.message_hash or hashes[record.turn]
             own_rows.append(row)
-        recent_turns = (self.turn_id, self.answered_turn_id)
-        replaced_ids = {row.get("id", "") for row in own_rows}
+        recent_turns = (self.turn_id, self.conversation.answered_turn_id)
+        written_ids = {row["id"] for row in own_rows if "id" in row}
         rows: list[dict[str, Any]] = []
-        for other_row in self._rows(channel):
-            is_namesakes = other_row["agent"] == self.agent and not self._is_own(other_row)
-            is_recent = other_row.get("turn") in recent_turns and other_row.get("id") not in replaced_ids
-            if other_row["agent"] != self.agent or (is_namesakes and is_recent):
-                rows.append(dict(other_row))
+        for earlier_row in self._rows(channel):
+            owner = self._find_owner(earlier_row)
+            is_recent = earlier_row.get("turn") in recent_turns
+            is_replaced = earlier_row.get("id") in written_ids
+            if owner == "other" or (owner == "namesake" and is_recent and not is_replaced):
+                rows.append(dict(earlier_row))
         return rows + own_rows
 
-    def _is_own(self, row: Mapping[str, Any]) -> bool:
-        """Return True if this agent wrote a record; older ones don't say of which specification they are."""
-        specification = row.get("specification")
-        is_same = not specification or not self.specification or specification == self.specification
-        return is_same and bool(row["agent"] == self.agent)
+    def _find_owner(self, row: Mapping[str, Any]) -> Literal["own", "namesake", "other"]:
+        """Return whose a record is: this agent's, that of one with the same name, or another agent's."""
+        if row["agent"] != self.agent_name:
+            return "other"
+        fingerprint = row.get("specification")  # older records don't have it
+        if not fingerprint or not self.agent_fingerprint or fingerprint == self.agent_fingerprint:
+            return "own"
+        return "namesake"
 
     def _message_hash(self, turn_id: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""
@@ -283,7 +265,7 @@ def view_state(agent: Agent | None, state: Any, messages_key: str = "messages") 
     """Return a view of a state for the records of an agent; None: for the records that name no agent."""
     if agent is None:
         return StateView(state, messages_key)
-    return StateView(state, messages_key, agent=agent.name, specification=agent.fingerprint)
+    return StateView(state, messages_key, agent_name=agent.name, agent_fingerprint=agent.fingerprint)
 
 
 def _parse_records(channel: str, record_type: type[R], rows: Sequence[Mapping[str, Any]]) -> list[R]:
@@ -305,74 +287,3 @@ def make_channel_error(channel: str, expected: str) -> StateError:
         f"channel {channel!r} must hold {expected}. If the channel is your graph's own, rename it: arq_graph uses "
         "this name. If another version of arq_graph saved this thread, it can't be resumed."
     )
-
-
-def read_current_plan(state: StateView) -> Plan | None:
-    """Return this turn's plan, or None if there isn't one yet."""
-    plans = state.read_turn_records("plan", Plan, state.turn_id)
-    return plans[-1] if plans else None
-
-
-def read_current_draft(state: StateView) -> str | None:
-    """Return the draft of this turn's reply that a planner or a speaker's last move left, or None."""
-    moves = state.read_turn_records("moves", Move, state.turn_id)
-    if moves and moves[-1].kind == "speak":
-        return moves[-1].text
-    plan = read_current_plan(state)
-    return plan.final_answer if plan else None
-
-
-def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:
-    """Return the arguments and confirmations that the last reply asked for, which this turn may answer.
-
-    All other records of earlier turns are ignored, among them the requests of earlier replies.
-    """
-    verdicts = state.read_turn_records("tool_insights", ToolVerdict, state.answered_turn_id)
-    return select_verdicts(verdicts, "missing", "invalid", "confirm")
-
-
-def select_verdicts(verdicts: Iterable[ToolVerdict], *kinds: VerdictKind) -> list[ToolVerdict]:
-    """Return the verdicts of these kinds."""
-    return [verdict for verdict in verdicts if verdict.kind in kinds]
-
-
-def make_calling_message(state: StateView, calls: Sequence[ToolCall]) -> AIMessage:
-    """Make the agent's message that calls tools, with the note that `count_tool_rounds` looks for."""
-    note = {CALLED_BY: {state.agent: state.specification}}
-    return make_agent_message(state.agent, tool_calls=list(calls), response_metadata=note)
-
-
-def count_tool_rounds(state: StateView) -> int:
-    """Return how many times the agent has called tools since the customer last spoke; other agents don't count.
-
-    A message without a note of its specification, as in a history written by hand, counts by its name.
-    """
-    name = format_message_name(state.agent)
-    rounds = 0
-    for message in iterate_back_to_customer(state.messages):
-        if isinstance(message, AIMessage) and message.tool_calls and message.name == name:
-            specification = read_note(message, CALLED_BY).get(state.agent, state.specification)
-            rounds += specification == state.specification
-    return rounds
-
-
-class Node(Runnable[Any, dict[str, Any]]):
-    """A node that declares to LangGraph what it reads and writes, so that a graph that lacks a channel gets it."""
-
-    def __call__(self, state: Any) -> dict[str, Any]:
-        """Run the node on a state."""
-        return self.invoke(state)
-
-    def declare_channels(self, channels: Mapping[str, Any]) -> None:
-        """Make LangGraph add these channels, given with their types, and pass them to the node."""
-        # LangGraph infers a Runnable's input schema from the annotations of the instance's `__call__`. That must be a
-        # bound method, and the class must define `__call__`, too. Without a schema, a write to a channel that the graph
-        # lacks is silently lost.
-        fields = dict(channels)
-        schema = TypedDict(f"{type(self).__name__}State", fields, total=False)  # type: ignore[misc]
-
-        def call(node: Node, state: Any) -> dict[str, Any]:
-            return node.invoke(state)
-
-        call.__annotations__ = {"state": schema, "return": dict[str, Any]}
-        self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
