@@ -21,6 +21,7 @@ from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, B, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import ModelLike
+from arq_graph.reasoning.sections import make_id
 
 
 class NodeSettings(TypedDict, total=False):
@@ -139,7 +140,11 @@ def describe_agent(agent: Agent) -> dict[str, Any]:
     """Describe the agent's profile and glossary, for the head of every prompt."""
     glossary: list[dict[str, Any]] = []
     for number, term in enumerate(agent.glossary, start=1):
-        entry: dict[str, Any] = {"id": f"K{number}", "name": term.name, "description": term.description}
+        entry: dict[str, Any] = {
+            "id": make_id("K", number),
+            "name": term.name,
+            "description": term.description,
+        }
         if term.synonyms:
             entry["synonyms"] = list(term.synonyms)
         glossary.append(entry)
@@ -173,7 +178,7 @@ def describe_variables(agent: Agent, state: StateView) -> list[dict[str, Any]]:
     for number, (name, value) in enumerate(get_variable_values(agent, state).items(), start=1):
         if value is None:
             continue
-        entry: dict[str, Any] = {"id": f"V{number}", "name": name}
+        entry: dict[str, Any] = {"id": make_id("V", number), "name": name}
         if name in descriptions:
             entry["description"] = descriptions[name]
         entry["value"] = value

@@ -32,7 +32,7 @@ _UNSUPPORTED = (
     "before this step, or use a model that reads images. In later turns the block is left out, and its kind is named"
 )
 
-Callback: TypeAlias = Callable[[], Any]
+DeferredCall: TypeAlias = Callable[[], Any]
 """A function, sync or async, that a node yields to have it called off the event loop: it may block."""
 
 
@@ -52,7 +52,7 @@ class QuestionBatch:
     make_optimistic_update: Callable[[], Update] | None = None
 
 
-NodeSteps: TypeAlias = Generator[QuestionBatch | Callback, Any, Update]
+NodeSteps: TypeAlias = Generator[QuestionBatch | DeferredCall, Any, Update]
 
 
 class BlueprintNode(Node, Generic[B]):

@@ -14,7 +14,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import InputError, ReasoningError, SpecError, require_choice
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state
-from arq_graph.nodes.blueprint_node import Callback, NodeSteps, QuestionBatch
+from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps, QuestionBatch
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.guideline_batches import Batch, group_guidelines, is_decided_by_code
 from arq_graph.nodes.judgement_schema import Judgement, make_batch_blueprint
@@ -176,7 +176,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         update["guideline_matches"] = state.build_channel_value("guideline_matches", stored)
         return update
 
-    def _read_inputs(self, state: StateView) -> Generator[Callback, Any, PassInputs]:
+    def _read_inputs(self, state: StateView) -> Generator[DeferredCall, Any, PassInputs]:
         matches = {match.guideline: match for match in state.current_turn_matches}
         condition_results: dict[str, bool] = {}
         callback_state = build_callback_state(self.agent, state)
@@ -190,7 +190,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             awaiting_answer.update(self.agent.grants.get(request.tool, ()))
         return PassInputs(state, matches, condition_results, awaiting_answer)
 
-    def _choose_candidates(self, inputs: PassInputs) -> Generator[Callback, Any, Container[str]]:
+    def _choose_candidates(self, inputs: PassInputs) -> Generator[DeferredCall, Any, Container[str]]:
         """Return the ids of the guidelines that this pass may judge: all, or those that are preselected."""
         if self._preselection is None:
             return {guideline.id for guideline in self.agent.guidelines}
@@ -293,7 +293,7 @@ def _make_optimistic_update(
     return update | {"guideline_matches": state.build_channel_value("guideline_matches", records)}
 
 
-def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[Callback, Any, bool]:
+def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[DeferredCall, Any, bool]:
     """Call the function of a condition.
 
     Raises:

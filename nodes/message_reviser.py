@@ -38,6 +38,7 @@ from arq_graph.nodes.violations import (
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
+from arq_graph.reasoning.sections import make_id
 
 OnUnsatisfied = Literal["send_last", "fallback"]
 
@@ -168,7 +169,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             active_guidelines.append(describe_guideline(guideline) | weight)
         insights: list[dict[str, Any]] = []
         for number, insight in enumerate(self._describe_insights(state, verdicts, pending), start=1):
-            insights.append({"id": f"I{number}"} | insight)
+            insights.append({"id": make_id("I", number)} | insight)
         results = state.conversation.current_turn_results
         # The descriptions of tools that ran or may run this turn may say what they cost, and if they can be undone.
         names = set(get_granted_tools(self.agent, state))

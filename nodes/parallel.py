@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.errors import Complaint, InputError, ReasoningError, require_type
 from arq_graph.nodes.blueprint_node import (
     BlueprintNode,
-    Callback,
+    DeferredCall,
     NodeSteps,
     QuestionBatch,
     arun_steps,
@@ -80,7 +80,7 @@ class Parallel(Node):
         """Run the nodes on a state, without blocking."""
         return await arun_steps(self._run_nodes(input), partial(aask_together, config=config))
 
-    def _run_nodes(self, state: Any) -> Generator[AssignedQuestions | Callback, Any, Update]:
+    def _run_nodes(self, state: Any) -> Generator[AssignedQuestions | DeferredCall, Any, Update]:
         """Run the nodes in order on a state of the graph, and return their updates as one."""
         update: Update = {}
         messages: list[Any] = []
@@ -99,7 +99,7 @@ class Parallel(Node):
 
     def _run_node(
         self, run: _NodeRun, following: Sequence[_NodeRun], state: Any
-    ) -> Generator[AssignedQuestions | Callback, Any, Update]:
+    ) -> Generator[AssignedQuestions | DeferredCall, Any, Update]:
         with closing(run.node.steps(run.node.view_state(state))) as steps:
             request = yield from _run_until_questions(steps)
             while isinstance(request, QuestionBatch):
@@ -109,7 +109,7 @@ class Parallel(Node):
 
     def _answer(
         self, batch: QuestionBatch, run: _NodeRun, following: Sequence[_NodeRun], state: Any
-    ) -> Generator[AssignedQuestions | Callback, Any, list[Answer[Any] | ReasoningError | None]]:
+    ) -> Generator[AssignedQuestions | DeferredCall, Any, list[Answer[Any] | ReasoningError | None]]:
         """Return the answers to a node's questions: those that were given speculatively, and new ones."""
         answers: list[Answer[Any] | ReasoningError | None] = []
         for question in batch.questions:
@@ -134,7 +134,7 @@ class Parallel(Node):
 
     def _collect_speculative_questions(
         self, following: Sequence[_NodeRun], state: Any, batch: QuestionBatch
-    ) -> Generator[Callback, Any, list[_SpeculativeQuestion]]:
+    ) -> Generator[DeferredCall, Any, list[_SpeculativeQuestion]]:
         """Return the questions of the following nodes that weren't asked yet, while `batch` waits for answers."""
         optimistic_state = state
         if batch.make_optimistic_update:
@@ -226,7 +226,7 @@ class _SpeculativeQuestion:
 
 def _run_until_questions(
     steps: NodeSteps, answers: Any = None
-) -> Generator[Callback, Any, QuestionBatch | Update]:
+) -> Generator[DeferredCall, Any, QuestionBatch | Update]:
     """Pass a node the answers to its questions, and run it until it asks others or returns its update.
 
     An error of a function that it yields is thrown into it, as by `perform_steps`.

@@ -147,10 +147,12 @@ class Planner(Strategy):
 
     def _review_call(self, property_name: str, action: Any, context: PlanningContext) -> Proposal:
         tool = self.tools_by_property[property_name]
-        arguments, problems, doubts = parse_call(tool, action)
+        parsed = parse_call(tool, action)
         limit_refusal = None if context.calls_left else NO_STEP_LEFT
-        doubt = "; ".join(doubts.values())
-        check = context.gate.check(tool, arguments, problems, limit_refusal=limit_refusal, doubt=doubt)
+        doubt = "; ".join(parsed.doubts.values())
+        check = context.gate.check(
+            tool, parsed.arguments, parsed.problems, limit_refusal=limit_refusal, doubt=doubt
+        )
         objections = explain_refusal(tool, check.verdicts, f"action.{property_name}", "the final answer")
         expected = str(getattr(action, "expected", ""))
         call = PlannedCall(tool=tool.name, arguments=check.arguments, expected=expected)

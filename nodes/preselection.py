@@ -18,7 +18,7 @@ from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError, require_type
-from arq_graph.nodes.blueprint_node import Callback
+from arq_graph.nodes.blueprint_node import DeferredCall
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.failures import classify_failure
 
@@ -54,7 +54,7 @@ class Preselection:
             self._index = _EmbeddingIndex(texts, embeddings)
             self._min_score = -inf
 
-    def choose_guidelines(self, search_text: str) -> Generator[Callback, Any, set[str]]:
+    def choose_guidelines(self, search_text: str) -> Generator[DeferredCall, Any, set[str]]:
         """Return the ids of the guidelines in the nearest batches; yields the function that measures nearness."""
         if not search_text:
             return set()

@@ -32,7 +32,15 @@ FieldDefinition = tuple[Any, Any]
 MAX_PENDING = 16
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _OTHER_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
-_DOUBTS = {"another_request": "was stated for another request", "inferred": "is inferred"}
+Basis = Literal[
+    "this_request", "known", "another_request", "inferred", "ambiguous", "does_not_matter", "nobody"
+]
+"""What the value of an argument may rest on."""
+
+_DOUBTS: dict[Basis, str] = {
+    "another_request": "was stated for another request",
+    "inferred": "is inferred",
+}
 
 
 class Objection(NamedTuple):
@@ -138,24 +146,44 @@ def _can_be_property(tool: str, reserved: Collection[str]) -> bool:
 # --- reading
 
 
-def parse_call(tool: ToolSchema, call: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
-    """Return a call's arguments, the problems with them, and why the customer has to confirm some, by argument."""
+@dataclass(frozen=True)
+class ParsedCall:
+    """A call in an answer.
+
+    Args:
+        arguments: Its arguments.
+        problems: The problems with them.
+        basis_by_argument: What each of them rests on.
+        doubts: Why the customer has to confirm some of them, by argument.
+    """
+
+    arguments: dict[str, Any]
+    problems: list[Problem]
+    basis_by_argument: dict[str, Basis]
+    doubts: dict[str, str]
+
+
+def parse_call(tool: ToolSchema, call: Any) -> ParsedCall:
+    """Return a call of a tool in an answer, without the values that nobody gave."""
     arguments, problems = tool.parse(getattr(call, "arguments", None))
+    basis_by_argument: dict[str, Basis] = {}
     doubts: dict[str, str] = {}
     for argument in tool.arguments:
         if argument.name not in arguments:
             continue
         value = arguments[argument.name]
-        basis = getattr(call.arguments, argument.property_name).basis
-        if basis in _DOUBTS:
-            doubts[argument.name] = f"{as_json(value)} {_DOUBTS[basis]}"
+        basis: Basis = getattr(call.arguments, argument.property_name).basis
         is_blank = isinstance(value, str) and not value.strip()
         if basis == "nobody" or (is_blank and argument.required):
             del arguments[argument.name]
             problems = [problem for problem in problems if problem.argument != argument]
             if argument.required:
                 problems.append(Problem(argument, "missing", "nobody gave it"))
-    return arguments, problems, doubts
+            continue
+        basis_by_argument[argument.name] = basis
+        if basis in _DOUBTS:
+            doubts[argument.name] = f"{as_json(value)} {_DOUBTS[basis]}"
+    return ParsedCall(arguments, problems, basis_by_argument, doubts)
 
 
 def find_requested_arguments(requests: Iterable[Any], gate: Gate) -> list[ToolVerdict]:

@@ -12,7 +12,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
-from arq_graph.nodes.blueprint_node import Callback, NodeSteps
+from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate
@@ -70,12 +70,11 @@ class Strategy(AgentNode[ARQ]):
             replies = [] if self.leaves_draft else [self.make_unreadable_reply(state)]
             return self.make_update(Gate(self.agent, state, self.tools), (), replies)
         gate = yield from self.make_gate(state)
-        agreement_outcome = yield from resolve_agreement(gate, self.agrees)
-        if agreement_outcome.message is None:
-            return (yield from self.decide(gate, agreement_outcome))
-        verdicts = agreement_outcome.verdicts
-        state.emit(ToolsDecided(decisions=verdicts))
-        return self.make_update(gate, verdicts, [agreement_outcome.message]) | agreement_outcome.update
+        outcome = yield from resolve_agreement(gate, self.agrees)
+        if isinstance(outcome, AgreementOutcome):
+            return (yield from self.decide(gate, outcome))
+        state.emit(ToolsDecided(decisions=outcome.verdicts))
+        return self.make_update(gate, outcome.verdicts, [outcome.message]) | outcome.update
 
     @abstractmethod
     def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
@@ -84,7 +83,7 @@ class Strategy(AgentNode[ARQ]):
         Include the verdicts of `agreement_outcome` in the update.
         """
 
-    def make_gate(self, state: StateView) -> Generator[Callback, Any, Gate]:
+    def make_gate(self, state: StateView) -> Generator[DeferredCall, Any, Gate]:
         """Return the gate for this point of the turn; may yield the developer's functions that decide its rules."""
         yield from ()  # a generator, as the gate of a subclass with policies
         return Gate(self.agent, state, self.tools)

@@ -14,9 +14,9 @@ from arq_graph.nodes.agent_node import describe_agent
 from arq_graph.nodes.messages import list_ids
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.sections import as_json, normalize_text, split_words
+from arq_graph.reasoning.sections import ID_PREFIXES, as_json, normalize_text, split_words
 
-_ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMIC]\d+(?![A-Za-z0-9])")
+_ID = re.compile(rf"(?<![A-Za-z0-9])[{''.join(ID_PREFIXES)}]\d+(?![A-Za-z0-9])")
 _ONE_WORD = regex.compile(r"\p{Lu}?\p{Ll}+|\p{Lu}+")
 _PLAIN_WORDS = regex.compile(r"(?:\p{Lu}?\p{Ll}+|\p{Lu}+)(?:[ -](?:\p{Lu}?\p{Ll}+|\p{Lu}+))*")
 _REPEATED = (

@@ -1,7 +1,8 @@
 """Code's judgement of an answer to a confirmation question, by the closed lists of phrases in `yes.yaml` alone.
 
-`is_yes` accepts an answer that consists of listed phrases. `find_reservation` is a veto on an answer in free words: it
-returns why the answer may be less than a yes. If it finds nothing, a model has to agree, too (`nodes/consent.py`).
+`is_listed_yes` accepts an answer that consists of listed phrases. `find_reservation` is a veto on an answer in free
+words: it returns why the answer may be less than a yes. If it finds nothing, a model has to agree, too
+(`nodes/consent.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Phrase = tuple[str, ...]
 """A phrase as its words."""
 
 
-def is_yes(
+def is_listed_yes(
     answers: Sequence[BaseMessage], tools: Iterable[str] = (), own_phrases: Iterable[str] = ()
 ) -> bool:
     """Return True if a customer's messages together are a yes by the list.

@@ -16,6 +16,7 @@ from arq_graph.agent.part import Part, Text
 from arq_graph.agent.tool_file import load_described_tool
 from arq_graph.agent.tools import ToolLike, is_reserved_name, make_tool
 from arq_graph.errors import SpecError
+from arq_graph.reasoning.sections import make_id
 
 Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
 OnFailure = Literal["raise", "activate", "skip"]
@@ -170,9 +171,9 @@ def assign_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     result = []
     for number, guideline in enumerate(guidelines, start=1):
         if not guideline.id:
-            while f"G{number}" in used_ids:
+            while make_id("G", number) in used_ids:
                 number += 1
-            guideline = guideline.model_copy(update={"id": f"G{number}"})
+            guideline = guideline.model_copy(update={"id": make_id("G", number)})
             used_ids.add(guideline.id)
         result.append(guideline)
     return tuple(result)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 from arq_graph.reasoning.endpoints import Block
-from arq_graph.reasoning.sections import as_json, clean
+from arq_graph.reasoning.sections import as_json, clean, make_id
 from arq_graph.reasoning.tool_calls import UnansweredCalls
 
 _ATTACHMENT_TYPES = frozenset({"image", "audio", "video", "file", "text-plain"})
@@ -146,7 +146,7 @@ class History:
         if isinstance(message, ToolMessage):
             speaker: Speaker = "tool"
             self._result_count += 1
-            id = f"T{self._result_count}"
+            id = make_id("T", self._result_count)
             call = self._unanswered.pop(message.tool_call_id)
             if call is None and message.name:
                 call = {"name": message.name, "args": {}}
@@ -155,7 +155,7 @@ class History:
             if isinstance(message, HumanMessage):
                 speaker = "customer"
             self._message_count += 1
-            id = f"M{self._message_count}"
+            id = make_id("M", self._message_count)
         attachments = _list_attachments(message)
         line = Line(id, speaker, message, call, attachments, self._image_count)
         if attachments:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import Any
+from typing import Any, Literal, get_args
 
 import regex  # type: ignore[import-untyped]
 
@@ -19,6 +19,12 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u20
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 _WORD = re.compile(r"[^\W_]+")
+
+IdPrefix = Literal["C", "G", "I", "K", "M", "T", "V"]
+"""The first letter of an id in a prompt: of a pending call, a guideline, an insight, a glossary term, a message, a
+tool result or a variable."""
+
+ID_PREFIXES: tuple[IdPrefix, ...] = get_args(IdPrefix)
 
 INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
 """Pattern (of `regex`) of the characters that nobody sees."""
@@ -32,6 +38,11 @@ def clean(text: str) -> str:
 def visible(text: str) -> str:
     """Return `text` with what is unprintable shown by its number, so that it cannot hide anything."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", clean(text))
+
+
+def make_id(prefix: IdPrefix, number: int) -> str:
+    """Return the id by which a prompt shows something and answers cite it; a reply must never show it."""
+    return f"{prefix}{number}"
 
 
 def normalize_text(text: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import create_model
 
 from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
-from arq_graph.nodes.proposed_calls import StillWanted, make_call_options, make_choice
+from arq_graph.nodes.proposed_calls import Basis, StillWanted, make_call_options, make_choice
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
@@ -27,9 +27,7 @@ Setting = Literal["chat", "task"]
 class ValueBasis(ARQ, ABC):
     """The query about the source of a value, asked before the value."""
 
-    basis: Literal[
-        "this_request", "known", "another_request", "inferred", "ambiguous", "does_not_matter", "nobody"
-    ] = respond(
+    basis: Basis = respond(
         "What the value rests on: stated for this request, known from a tool result, a variable or the profile, stated "
         "for another request, inferred, ambiguous (it may be a name or a type, or fit several arguments), the customer "
         "said that it does not matter, or nobody gave it."

@@ -15,6 +15,7 @@ from arq_graph.nodes.argument_decisions import Argument
 from arq_graph.nodes.confirmation import find_question_violation
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import (
+    Basis,
     DecisionContext,
     Objection,
     Proposal,
@@ -183,14 +184,13 @@ def check_call(
 ) -> ProposedMove:
     """Check a call with the gate, the policies and the limit of moves; `property_name` names it in the answer."""
     policies = context.rules.policies
-    arguments, problems, doubts = parse_call(tool, call)
-    if "confirm_inferred" not in policies:
-        doubts = {}
+    parsed = parse_call(tool, call)
+    problems = list(parsed.problems)
+    doubts = dict(parsed.doubts) if "confirm_inferred" in policies else {}
     for argument in tool.arguments:
-        if argument.name not in arguments:
+        if argument.name not in parsed.arguments:
             continue
-        value = arguments[argument.name]
-        basis = getattr(call.arguments, argument.property_name).basis
+        value, basis = parsed.arguments[argument.name], parsed.basis_by_argument[argument.name]
         if basis == "ambiguous" and "name_or_type" in policies:
             problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
         if _is_invented(context, tool, argument, value, basis):
@@ -198,7 +198,7 @@ def check_call(
             doubts.setdefault(argument.name, doubt)
     limit_refusal = None if context.moves_left else NO_STEP_LEFT
     doubt = "; ".join(doubts.values())
-    check = context.gate.check(tool, arguments, problems, limit_refusal=limit_refusal, doubt=doubt)
+    check = context.gate.check(tool, parsed.arguments, problems, limit_refusal=limit_refusal, doubt=doubt)
     path = f"move.{property_name}"
     objections = explain_refusal(tool, check.verdicts, path, "your message")
     if is_half_request:
@@ -271,7 +271,7 @@ def _find_text_refusal(context: SpeakingContext, text: str, *, counts_as_questio
 
 
 def _is_invented(
-    context: SpeakingContext, tool: ToolSchema, argument: Argument, value: Any, basis: str
+    context: SpeakingContext, tool: ToolSchema, argument: Argument, value: Any, basis: Basis
 ) -> bool:
     """Return True if a value is in no customer message and no tool result, and isn't a default of the tool.
 

@@ -14,7 +14,7 @@ from arq_graph.agent.state import Move, PlannedCall, Record, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
 from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
-from arq_graph.nodes.blueprint_node import Callback, NodeSteps
+from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.grants import get_active_scores, get_granted_tools
@@ -139,7 +139,7 @@ class Speaker(Strategy):
             tools=[describe_tool(agent, tool, name) for name, tool in self._tools_by_property.items()],
         )
 
-    def make_gate(self, state: StateView) -> Generator[Callback, Any, Gate]:
+    def make_gate(self, state: StateView) -> Generator[DeferredCall, Any, Gate]:
         """Return the gate with the rules of the policies that apply now; yields the policies' functions.
 
         Raises:
@@ -164,7 +164,7 @@ class Speaker(Strategy):
 
     def _call_rule(
         self, policy: Policy, function: ByState | None, state: Any
-    ) -> Generator[Callback, Any, list[str]]:
+    ) -> Generator[DeferredCall, Any, list[str]]:
         """Return the tools that a policy's function names for this state."""
         if function is None:
             return []
