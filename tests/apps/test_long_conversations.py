@@ -93,14 +93,15 @@ class Talk:
         return get_prompts(self.model, "message")
 
 
-def test_what_was_said_in_the_first_turns_is_in_every_prompt_of_two_hundred():
-    talk = Talk(tokens=2000, agent=Agent("Desk", "You help."))
+@pytest.mark.parametrize(("turns", "tokens"), [(60, 800), pytest.param(200, 2000, marks=pytest.mark.slow)])
+def test_what_was_said_in_the_first_turns_is_in_every_later_prompt(turns, tokens):
+    talk = Talk(tokens=tokens, agent=Agent("Desk", "You help."))
     talk.say(*OPENING)
-    talk.chat(197)
+    talk.chat(turns - 3)
     prompts = talk.reply_prompts
-    assert len(prompts) == 200
+    assert len(prompts) == turns
     assert all(fact in prompt.tail for prompt in prompts[3:] for fact in FACTS)
-    assert max(len(prompt.tail) for prompt in prompts) < 1.1 * 4 * 2000
+    assert max(len(prompt.tail) for prompt in prompts) < 1.1 * 4 * tokens
     rewritten = 0
     for before, after in pairwise(prompts):
         if before.section("summary") == after.section("summary"):
@@ -114,10 +115,8 @@ def test_what_was_said_in_the_first_turns_is_in_every_prompt_of_two_hundred():
 OPTIONS: dict[str, dict[str, Any]] = {
     "tools": {"strategy": "tools"},
     "pre-act": {"strategy": "pre-act"},
-    "react": {"strategy": "react"},
     "respact": {"strategy": "respact"},
     "eager": {"eager": True},
-    "arq": {"mode": "arq"},
     "cot": {"mode": "cot"},
     "without guidelines": {
         "create": create_preact_agent,

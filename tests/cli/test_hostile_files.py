@@ -124,9 +124,9 @@ def test_check_names_all_mistakes_of_a_file_at_once(cli):
     ("text", "rest"),
     [
         ("".join(f"key{number}: 1\n" for number in range(2_000)), "and 1,990 more"),
-        ("guidelines:\n" + "- 7\n" * 2_000, "and 1,990 more"),
-        ("guidelines:\n" + "- {id: x, action: greet}\n" * 2_000, "and 1,989 more"),
-        ("guidelines:\n" + "- {action: greet, entails: [x, y]}\n" * 2_000, "and 3,990 more"),
+        ("guidelines:\n" + "- 7\n" * 200, "and 190 more"),
+        ("guidelines:\n" + "- {id: x, action: greet}\n" * 200, "and 189 more"),
+        ("guidelines:\n" + "- {action: greet, entails: [x, y]}\n" * 200, "and 390 more"),
         ("a: " + "x" * 100_000 + "\n- b\n", "is not YAML"),
         ("? " + "x" * 100_000 + "\n: b\n", "characters) …"),
         ("guidelines: [" + "a, " * 600_000 + "]\n", "has more than 500,000 keys and values"),

@@ -84,9 +84,13 @@ def test_the_prompt_has_only_facts_that_this_kind_of_user_tells(
         assert text not in prompt
 
 
-@pytest.mark.parametrize("message", ["It is ORD-1002.", "ＯＲＤ-１００２", "o r d ١٠٠٢", "K X Q W Z T"])
-@pytest.mark.parametrize("kind", ["perturbed", "unhelpful"])
-def test_a_message_with_a_withheld_fact_is_asked_for_again_and_then_redacted(message: str, kind: str):
+SPELLINGS = ["It is ORD-1002.", "ＯＲＤ-１００２", "o r d ١٠٠٢", "K X Q W Z T"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [*(("unhelpful", message) for message in SPELLINGS), ("perturbed", "K X Q W Z T")]
+)
+def test_a_message_with_a_withheld_fact_is_asked_for_again_and_then_redacted(kind: str, message: str):
     assert talk(script(message, "I do not have it."), kind=kind) == ["I do not have it."]
     insisting = ScriptedChatModel(lambda call: make_user_answer(message))
     text = " ".join(talk(insisting, kind=kind))
