@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from arq_graph.reasoning.history import Line
 
 _VALUE = re.compile(r"[\d@]")
+_BETWEEN_WORDS = re.compile(r"[\s–—]+")  # dashes of a range, such as 9:00–13:00; ids have hyphens
 _AROUND = ".,;:!?\"'“”„‘’()[]{}<>…*_`"
 _LENGTHS = range(3, 61)  # shorter ones are counts, which say nothing by themselves; longer ones are data
 _OVERHEAD = 8  # characters of a line's id and of punctuation
@@ -16,7 +17,7 @@ _OVERHEAD = 8  # characters of a line's id and of punctuation
 def find_values(text: str) -> list[str]:
     """Return the values in a text, each once: words of 3 to 60 characters."""
     values: dict[str, None] = {}
-    for word in text.split():
+    for word in _BETWEEN_WORDS.split(text):
         value = word.strip(_AROUND)
         if len(value) in _LENGTHS and _VALUE.search(value):
             values[value] = None

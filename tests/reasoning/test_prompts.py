@@ -256,8 +256,8 @@ def test_a_cut_shows_whole_turns_and_stays_where_it_is_until_a_turn_begins(messa
 
 
 def test_what_is_not_shown_is_counted_and_its_values_are_told():
-    talk = [HumanMessage("My order is ORD-77, for 2 (ann@x.org)."), AIMessage("It costs €19.90.")]
+    talk = [HumanMessage("My order is ORD-77, for 2 (ann@x.org), 9:00–13:00."), AIMessage("It costs €19.90.")]
     talk += [HumanMessage("x" * 400) for _ in range(11)]
     note = get_lines(talk, history_tokens=1000)[0]
     assert (note["not_shown"], note["up_to"]) == (7, "M7")
-    assert note["values_mentioned"] == {"M1": ["ORD-77", "ann@x.org"], "M2": ["€19.90"]}
+    assert note["values_mentioned"] == {"M1": ["ORD-77", "ann@x.org", "9:00", "13:00"], "M2": ["€19.90"]}
