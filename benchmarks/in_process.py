@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from itertools import count
 from json import dumps, loads
 from typing import Any
 
@@ -44,8 +45,16 @@ def make_agent(guideline_count: int, tool_count: int = 1) -> Agent:
 
 
 def make_model() -> ScriptedChatModel:
-    """Return a model that activates the first guideline, calls its tool once and writes a reply without a violation."""
-    return ScriptedChatModel(answer_call)
+    """Return a model that activates the first guideline, calls its tool once and writes a reply without a violation.
+
+    No two replies are the same: a reply that repeats an earlier one would be asked for again.
+    """
+    numbers = count(1)
+
+    def answer(call: ScriptedCall) -> str:
+        return answer_call(call).replace(TEXTS["content"], f"{TEXTS['content']} ({next(numbers)})")
+
+    return ScriptedChatModel(answer)
 
 
 def make_worst_case_model() -> ScriptedChatModel:

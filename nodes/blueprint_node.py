@@ -270,7 +270,8 @@ class BlueprintNode(Node, Generic[B]):
         content.append({"type": "text", "text": closing})
         if head is None:
             head = self.head
-        return [SystemMessage(head), HumanMessage(content)]
+        # Not validated, which would copy all blocks for each prompt.
+        return [SystemMessage(head), HumanMessage.model_construct(content=content)]
 
 
 def run_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:

@@ -9,7 +9,7 @@ from functools import cache, cached_property, partial
 from hashlib import blake2b
 from typing import Any, Literal, TypeVar
 
-from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, convert_to_messages
 from langgraph.config import get_stream_writer
 from pydantic import TypeAdapter, ValidationError
 
@@ -130,7 +130,10 @@ class StateView:
     @cached_property
     def turn_id(self) -> str:
         """The id of the current turn, which its records carry."""
-        return self._whole_conversation.turn_id
+        for message in reversed(self.messages):
+            if isinstance(message, HumanMessage):
+                return message.id or self._whole_conversation.turn_id
+        return ""
 
     @property
     def answered_turn_id(self) -> str | None:
@@ -211,7 +214,8 @@ class StateView:
         stay until they are older than the last turn, or the agent writes one with the same id, as its own.
         """
         own_rows: list[dict[str, Any]] = []
-        hashes = {turn_id: self._message_hash(turn_id) for turn_id in {record.turn for record in records}}
+        turn_ids = {record.turn for record in records if not record.message_hash}
+        hashes = {turn_id: self._message_hash(turn_id) for turn_id in turn_ids}
         for record in records:
             row = record.model_dump(mode="json")
             row["agent"] = self.agent_name
@@ -240,16 +244,23 @@ class StateView:
 
     def _message_hash(self, turn_id: str | None) -> str:
         """Hash the message that began a turn; "" if the thread doesn't have it."""
-        for line in reversed(self.history.lines):
+        for message in reversed(self.messages):
+            if isinstance(message, HumanMessage) and message.id and message.id == turn_id:
+                return _hash_content(message)
+        for line in reversed(self.history.lines):  # a message without an id
             if line.speaker == "customer" and line.turn_id == turn_id:
-                content = json.dumps(line.message.content, default=str)
-                return blake2b(content.encode(), digest_size=8).hexdigest()
+                return _hash_content(line.message)
         return ""
 
     def _rows(self, channel: str) -> Sequence[Mapping[str, Any]]:
         rows = self.get(channel) or ()
         self._run_cache.derive(("rows", channel), [rows], partial(_check_rows, channel, rows))
         return rows
+
+
+def _hash_content(message: BaseMessage) -> str:
+    content = json.dumps(message.content, default=str)
+    return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 def _check_rows(channel: str, rows: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -33,6 +34,7 @@ Block: TypeAlias = dict[str, Any]
 Marker: TypeAlias = Callable[[Block], list[Block]]
 """Returns what stands in the place of a block up to which the provider's cache shall store the prompt."""
 
+_TEXT_KEYS = frozenset({"type", "text"})
 _MARK_KEYS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 _MARKED_PARTS = 3  # with the system message: as many marks as providers take
 
@@ -191,7 +193,7 @@ def _mark(message: BaseMessage, marker: Marker) -> str | list[Any]:
         if last - _MARKED_PARTS <= index < last and isinstance(block, dict):
             blocks.extend(marker(block))
         else:
-            blocks.append(block)
+            blocks.append(copy(block))  # several prompts share it, and what sends it may change it
     return blocks
 
 
@@ -218,4 +220,4 @@ def _join(content: list[Any]) -> str | list[Any]:
 
 
 def _is_text(block: Any) -> bool:
-    return isinstance(block, dict) and block.keys() == {"type", "text"}
+    return isinstance(block, dict) and block.keys() == _TEXT_KEYS
