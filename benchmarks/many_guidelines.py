@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,8 @@ def measure_agent_sizes() -> Iterator[AgentCost]:
     A matching pass judges about a hundred guidelines of each agent, and all of the last one. The embeddings have no
     meaning, so that each matching pass of a turn judges different guidelines: no turn can cost more.
     """
-    preselecting = {"max_judged": MAX_JUDGED, "embeddings": DeterministicFakeEmbedding(size=1_536)}
+    embeddings = CachedEmbeddings(DeterministicFakeEmbedding(size=1_536))
+    preselecting = {"max_judged": MAX_JUDGED, "embeddings": embeddings}
     for guideline_count in (10, 100, 1_000, 10_000):
         yield _measure_agent_size(guideline_count, preselecting)
     yield _measure_agent_size(1_000, {})
@@ -83,7 +85,7 @@ def _measure_agent_size(guideline_count: int, preselection: dict[str, Any]) -> A
     start = time.perf_counter()
     create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
     seconds = time.perf_counter() - start
-    milliseconds = measure_turn(guideline_count, 10, **matching)
+    milliseconds = measure_turn(guideline_count, 5, **matching)
     count = count_turn(guideline_count, **matching)
     return AgentCost(guideline_count, matching.get("max_judged"), seconds, count, milliseconds)
 
@@ -205,7 +207,9 @@ def measure_recalls(file: Path = LABELLED) -> Iterator[Recall]:
         for agent_suffix, agent in labelled_set.make_agents(file):
             for messages_suffix, messages in messages_by_suffix.items():
                 if messages:
-                    missed = [_find_missed(agent, messages, chosen_embeddings, limit) for limit in LIMITS]
+                    missed: list[list[list[str]]] = []
+                    for limit in LIMITS:
+                        missed.append(asyncio.run(_find_missed(agent, messages, chosen_embeddings, limit)))
                     yield Recall(f"{name}{agent_suffix}{messages_suffix}", messages, missed)
 
 
@@ -217,7 +221,7 @@ def _make_embeddings(name: str) -> Any:
         raise InputError(f"the embeddings {name!r} cannot be made; {way}: {error}") from error
 
 
-def _find_missed(
+async def _find_missed(
     agent: Agent, messages: Sequence[Message], embeddings: Embeddings | None, limit: int
 ) -> list[list[str]]:
     """Return, for each message, the ids of the guidelines that must be judged and aren't."""
@@ -229,7 +233,7 @@ def _find_missed(
         if message.agent:
             history.append(AIMessage(message.agent, id="1"))
         history.append(HumanMessage(message.says, id="2"))
-        update = matcher.invoke({"messages": history})
+        update = await matcher.ainvoke({"messages": history})
         judged_ids = {record["guideline"] for record in update["guideline_matches"]}
         needed_ids = dict.fromkeys(agent.get_guideline(id).id for id in message.needs)
         missed.append([id for id in needed_ids if id not in judged_ids])
