@@ -33,7 +33,7 @@ from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.users.user_spec import UserSpec
 
-CONVERSATIONS = 200
+CONVERSATIONS = 100
 AT_ONCE = 50
 SECONDS = 0.2
 ANSWER = "Your order is on its way. It arrives on Thursday."
@@ -135,7 +135,7 @@ def measure_guided_rate(worker_count: int, min_seconds: float = 2.0) -> float:
 
 
 def measure_runs() -> Iterator[Run]:
-    """Run every app in 200 conversations at 50 at a time, each in a fresh process."""
+    """Run every app in 100 conversations at 50 at a time, each in a fresh process."""
     for name in APPS:
         yield Run(name, **_measure_in_fresh_process("run", name))
 

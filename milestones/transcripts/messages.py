@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -269,17 +270,13 @@ def _list_calls(fields: Mapping[str, Any]) -> list[Any]:
     """Return the calls that stand beside the content, in `additional_kwargs` in older recordings of LangChain."""
     if fields.get("role") == "tool_call_invocation":
         return [fields]
-    calls = _get_calls(fields)
-    if not calls and fields.get("additional_kwargs"):
-        calls = _get_calls(as_fields(fields["additional_kwargs"]))
-    return calls
-
-
-def _get_calls(fields: Mapping[str, Any]) -> list[Any]:
     calls: list[Any] = []
-    for key in _CALL_KEYS:
-        if value := fields.get(key):
-            calls.extend(value if isinstance(value, list | tuple) else [value])
+    for source in (fields, as_fields(fields.get("additional_kwargs") or {})):
+        for key in _CALL_KEYS:
+            if value := source.get(key):
+                calls.extend(value if isinstance(value, list | tuple) else [value])
+        if calls:
+            break
     return calls
 
 
@@ -334,18 +331,12 @@ def _parse_call(part: CallPart, step: Any, by: Caller) -> Call:
     id = None if part.id is None else str(part.id)
     parsed = {} if arguments is None else arguments
     if isinstance(arguments, str):
-        # Several providers write nothing at all for a tool without arguments.
-        parsed = _parse_json(arguments) if arguments.strip() else {}
+        with suppress(ValueError, RecursionError):
+            # Several providers write nothing at all for a tool without arguments.
+            parsed = json.loads(arguments) if arguments.strip() else {}
     if isinstance(parsed, Mapping):
         return Call(tool, parsed, id, step=step, by=by)
     return Call(tool, {}, id, malformed=str(arguments), step=step, by=by)
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def read_text(content: Any) -> str:
