@@ -38,8 +38,8 @@ class Continuity(ARQ, ABC, defer_build=True):
     guideline_is_continuous: bool = query("Is any part continuous?")
 
 
-class OneTimeApplication(ARQ, defer_build=True):
-    """Its action."""
+class ActionApplication(ARQ, ABC, defer_build=True):
+    """The queries about an action that may have been done before."""
 
     action: str = reinstate(_VERBATIM)
     guideline_previously_applied_rationale: list[str] = query(
@@ -78,7 +78,11 @@ class OneTimeApplication(ARQ, defer_build=True):
         return self.is_continuous or is_new or self.is_owed or bool(self.guideline_should_reapply)
 
 
-class Application(OneTimeApplication, Continuity):
+class OneTimeApplication(ActionApplication):
+    """Its action."""
+
+
+class Application(ActionApplication, Continuity):
     """Its action."""
 
 
@@ -132,17 +136,21 @@ class ObservationJudgement(ConditionJudgement):
     """An observation."""
 
 
-class ContinuousJudgement(ConditionJudgement, DueJudgement):
+class ConditionAndDueJudgement(ConditionJudgement, DueJudgement, ABC):
+    """The queries about a condition, and whether the action is due."""
+
+
+class ContinuousJudgement(ConditionAndDueJudgement):
     """A guideline."""
 
 
-class OneTimeJudgement(ContinuousJudgement):
+class OneTimeJudgement(ConditionAndDueJudgement):
     """A guideline."""
 
     application: OneTimeApplication | None = query("If it holds.")
 
 
-class GuidelineJudgement(ContinuousJudgement):
+class GuidelineJudgement(ConditionAndDueJudgement):
     """A guideline."""
 
     application: Application | None = query("If it holds.")

@@ -11,7 +11,7 @@ from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.relations import Relations, Resolution
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError
-from arq_graph.nodes.judgement_schema import VERBATIM_WORDS, Judgement, OneTimeApplication
+from arq_graph.nodes.judgement_schema import VERBATIM_WORDS, ActionApplication, Judgement
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.sections import split_words
 
@@ -39,7 +39,7 @@ class _JudgementFacts:
     rationale: str | None
     condition_applies: Literal["no", "yes", "not_known_yet"] | None
     could_a_tool_change_that: bool | None
-    application: OneTimeApplication | None
+    application: ActionApplication | None
     is_application_asked: bool
     should_apply: bool | None
 
