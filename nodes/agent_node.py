@@ -45,10 +45,10 @@ class AgentNode(BlueprintNode[B]):
     """
 
     prompt_name: ClassVar[str]
-    make_blueprint: ClassVar[Callable[..., type[ARQ]]]
-    """Makes the step's blueprint for tools, such as those of a worked example."""
+    make_example_blueprint: ClassVar[Callable[..., type[ARQ]]]
+    """Makes the step's blueprint for the tools of a worked example."""
     full_blueprint_options: ClassVar[Mapping[str, Any]] = {}
-    """Options of `make_blueprint` for the blueprint with all optional queries, which `list_blueprints` returns."""
+    """Its options for the blueprint with all optional queries, which `list_blueprints` returns."""
 
     def __init__(
         self,
@@ -70,13 +70,15 @@ class AgentNode(BlueprintNode[B]):
         """Return blueprints that together have every query of the step, whatever the agent."""
         blueprints = super().list_blueprints(custom)
         for example in _read_examples(cls.prompt_name):
-            blueprints.append(cls.make_blueprint(example["tools"], **cls.full_blueprint_options))
+            blueprints.append(cls.make_example_blueprint(example["tools"], **cls.full_blueprint_options))
         return blueprints
 
     def render_head(self, **values: Any) -> str:
         """Render the head with the agent's profile and glossary, the worked examples, and these values."""
         settings = self.reasoner.settings
-        examples = load_examples(self.prompt_name, self.make_blueprint, settings.mode, settings.derive)
+        examples = load_examples(
+            self.prompt_name, self.make_example_blueprint, settings.mode, settings.derive
+        )
         variables = describe_agent(self.agent) | {"examples": examples} | values
         return self.template.render("head", variables)
 
@@ -104,7 +106,7 @@ class AgentNode(BlueprintNode[B]):
 
 @cache
 def load_examples(
-    name: str, make_blueprint: Callable[..., type[ARQ]], mode: Mode, derive: ResponseOnly | None
+    name: str, make_blueprint: Callable[..., type[ARQ]], mode: Mode, response_only: ResponseOnly | None
 ) -> list[dict[str, Any]]:
     """Return the worked examples of a data file as a mode's prompt shows them.
 
@@ -114,8 +116,8 @@ def load_examples(
     examples: list[dict[str, Any]] = []
     for example in _read_examples(name):
         blueprint = make_blueprint(example["tools"])
-        if derive:
-            blueprint = derive.derive(blueprint)
+        if response_only:
+            blueprint = response_only.derive(blueprint)
         answer = dump_in_mode(blueprint.model_validate(example["answer"]), mode)
         examples.append({"situation": example["situation"], "answer": answer})
     return examples

@@ -168,7 +168,7 @@ class CallApprover(Node):
                     id=str(uuid4()),
                     by=by,
                     calls=(approved_call,),
-                    answer_message_id=state.turn_id,
+                    answer_message_id=state.turn_id,  # the approval counts in this turn alone
                 )
             )
         if edited_arguments:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -19,11 +18,11 @@ from zlib import crc32
 from pydantic import WithJsonSchema, create_model
 
 from arq_graph.agent.json_schema import describe_type, inline_references
-from arq_graph.reasoning.blueprint import ARQ, query, respond
+from arq_graph.reasoning.blueprint import ARQ, combine_blueprints, query, respond
 from arq_graph.reasoning.schema import NotStrict, make_strict_schema
 
 # A name that could be mistaken for the generated property of another argument isn't used as a property's name.
-_PROPERTY_NAME = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
+_PLAIN_NAME = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
 
 
 class ArgumentDecision(ARQ):
@@ -54,8 +53,8 @@ class Argument:
         type: Its type in words.
         required: True if the tool needs it.
         description: Its description.
-        source: Its schema, without references if they can be resolved.
-        schema: Its strict schema; None if its value is asked for as a string that holds JSON.
+        inlined_schema: Its schema, without references if they can be resolved.
+        strict_schema: Its strict schema; None if its value is asked for as a string that holds JSON.
     """
 
     name: str
@@ -63,13 +62,13 @@ class Argument:
     type: str
     required: bool
     description: str
-    source: Mapping[str, Any]
-    schema: dict[str, Any] | None
+    inlined_schema: Mapping[str, Any]
+    strict_schema: dict[str, Any] | None
 
     @property
     def choices(self) -> list[Any] | None:
         """The values that it may have, if its schema lists them."""
-        return self.schema.get("enum") if self.schema else None
+        return self.strict_schema.get("enum") if self.strict_schema else None
 
     def describe(self) -> dict[str, Any]:
         """Return the argument as the prompt shows it."""
@@ -95,21 +94,23 @@ def make_argument(
     number: int, name: str, schema: Mapping[str, Any], root: Mapping[str, Any], is_required: bool
 ) -> Argument:
     """Make the argument with this number, name and schema; `root` is the schema of the whole tool."""
-    source: Mapping[str, Any] = schema
-    strict_schema: dict[str, Any] | None = None
-    with suppress(NotStrict):
-        source = inline_references(schema, root)
-        strict_schema = make_strict_schema(source, optional_as_null=True)
+    inlined_schema: Mapping[str, Any] = schema
+    strict_schema: dict[str, Any] | None
+    try:
+        inlined_schema = inline_references(schema, root)
+        strict_schema = make_strict_schema(inlined_schema, optional_as_null=True)
         strict_schema.pop("description", None)
-    is_property_name = _PROPERTY_NAME.fullmatch(name) and not hasattr(ARQ, name)
+    except NotStrict:
+        strict_schema = None
+    is_property_name = _PLAIN_NAME.fullmatch(name) and not hasattr(ARQ, name)
     return Argument(
         name=name,
         property_name=name if is_property_name else f"argument_{number}",
         type=describe_type(schema),
         required=is_required,
         description=str(schema.get("description") or name_in_words(name)),
-        source=source,
-        schema=strict_schema,
+        inlined_schema=inlined_schema,
+        strict_schema=strict_schema,
     )
 
 
@@ -124,8 +125,7 @@ def make_decision(schema_json: str, basis: type[ARQ] | None) -> type[ARQ]:
     if basis is not None:
         decision = make_decision(schema_json, None)
         name = f"{basis.__name__}_{decision.__name__}"
-        # The fields of the last base come first.
-        return create_model(name, __base__=(decision, basis), __doc__=decision.__doc__)
+        return combine_blueprints(name, decision.__doc__, basis, decision)
     schema = json.loads(schema_json)
     value: Any
     if schema is None:

@@ -73,7 +73,7 @@ class BlueprintNode(Node, Generic[B]):
             `{"sentiment": lambda answer: answer.value.sentiment}`.
         reads: Further channels of the state, which the template's tail gets by name (None if absent); a mapping gives
             their types too.
-        module: Name of the step in run names, tags and usage.
+        module: Name of the node in run names, tags and usage.
         mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
         temperature: Sampling temperature, for models that take one and have none set.
         timeout: Seconds that one model call may take, its retries included; 60 unless a `Reasoner` says otherwise.
@@ -97,6 +97,8 @@ class BlueprintNode(Node, Generic[B]):
     default_temperature: ClassVar[float | None] = None
     agent_state_channels: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that the node reads or writes besides the messages."""
+    further_channels: Mapping[str, Any] = {}
+    """The channels, with their types, that a subclass reads by its settings; set it before `__init__`."""
     is_optimistic: ClassVar[bool] = False
     """If asked speculatively, ask as if all guidelines matched that are being judged at that time."""
 
@@ -149,6 +151,7 @@ class BlueprintNode(Node, Generic[B]):
         """The channels that this node reads or writes besides the messages, with their types."""
         channels: dict[str, Any] = dict.fromkeys(self._write, Any)
         channels.update(self._reads)
+        channels.update(self.further_channels)
         channels.update(get_channel_types(*self.agent_state_channels, "summaries"))
         return channels
 

@@ -60,11 +60,14 @@ class Reply:
         message: The reply.
         update: The update of `agreements` that records the question. Write it in the same step as the message.
         event: The event about the question. Emit it after that about the reply.
+        has_text: True if the message has the text that was given. It is left out above a question if it asks something
+            itself, or could hide the question.
     """
 
     message: AIMessage
     update: Update = field(default_factory=dict)
     event: ConfirmationAsked | None = None
+    has_text: bool = True
 
 
 def has_no_checkpointer() -> bool:
@@ -111,7 +114,7 @@ def make_reply(
 ) -> Reply:
     """Make a reply with a text and, if there are calls `to_confirm`, the confirmation question about them below it.
 
-    The text is left out if it asks a question itself, or could hide the confirmation question.
+    `find_preamble_problem` says which texts are left out above the question.
     """
     message = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
     if not to_confirm:
@@ -132,15 +135,17 @@ def make_reply(
         calls=tuple(pending_calls),
         times_asked=_count_times_asked(state, pending_calls),
     )
-    paragraphs = [question]
+    has_text = find_preamble_problem(text, to_confirm) is None
+    paragraphs: list[str] = []
+    if has_text and text.strip():
+        paragraphs.append(text.strip())
     if agreement.times_asked > MAX_SAME_QUESTIONS:
-        paragraphs.insert(0, _find_expected_answer(agent, pending_calls))
-    if text.strip() and not find_question_violation(text, to_confirm):
-        paragraphs.insert(0, text.strip())
+        paragraphs.append(_find_expected_answer(agent, pending_calls))
+    paragraphs.append(question)
     message.content = "\n\n".join(paragraphs)
     message.response_metadata[QUESTION_ID] = {state.agent_name: agreement.id}
     event = ConfirmationAsked(id=agreement.id, question=question, calls=agreement.calls)
-    return Reply(message, write_agreements(state, agreement), event)
+    return Reply(message, write_agreements(state, agreement), event, has_text)
 
 
 def _count_times_asked(state: StateView, calls: Sequence[PendingCall]) -> int:
@@ -162,7 +167,7 @@ def _find_expected_answer(agent: Agent, calls: Sequence[PendingCall]) -> str:
     return EXPECTED_ANSWER
 
 
-def find_question_violation(text: str, to_confirm: Sequence[ToolVerdict]) -> str | None:
+def find_preamble_problem(text: str, to_confirm: Sequence[ToolVerdict]) -> str | None:
     """Return why a text must not precede the confirmation question about calls; None if it may.
 
     Have the model revise such a text once. If it is still refused then, `make_reply` sends the question alone.

@@ -70,7 +70,9 @@ def group_guidelines(
     size = _choose_batch_size(len(to_judge))
     if batch_size is not None:
         size = require_count("batch_size", batch_size)
-    if max_judged is None or len(optional) <= require_count("max_judged", max_judged):
+    if max_judged is not None:
+        require_count("max_judged", max_judged)
+    if max_judged is None or len(optional) <= max_judged:
         # Guidelines that a tool's result may activate come first, so that a re-match asks as few batches as it can.
         to_judge.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
         return _split(to_judge, size), None

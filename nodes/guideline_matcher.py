@@ -27,7 +27,7 @@ from arq_graph.nodes.judgements import (
     make_match_by_code,
     make_plain_match,
 )
-from arq_graph.nodes.messages import answer_abandoned_calls
+from arq_graph.nodes.messages import make_history_repair
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.preselection import build_search_text
 from arq_graph.nodes.state_view import StateView
@@ -124,6 +124,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             raise InputError(f"judgement is {judgement!r}: it must be Judgement or a subclass of it")
         blueprint: type[ARQ] | None = None
         if judgement is not Judgement:
+            # Never asked: it shows the base class all queries, of which `Reasoner(derive=…)` may leave out some.
             blueprint = make_batch_blueprint(_GUIDELINES_WITH_ALL_QUERIES, judgement)
         super().__init__(model, agent, blueprint, **settings)
         self.keep_matches: KeepMatches = require_choice("keep_matches", keep_matches, KeepMatches)
@@ -142,15 +143,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 batch.prepare()
 
     @staticmethod
-    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
+    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
         """Return the blueprint of a worked example, in which two guidelines are judged."""
         return make_batch_blueprint(_GUIDELINES_WITH_ALL_QUERIES, has_tools=False)
 
     def steps(self, state: StateView) -> NodeSteps:
         """Judge what is left to judge in this turn."""
         update: Update = {}
-        if messages := answer_abandoned_calls(state.history, self.agent.toolbox):
-            update[self.messages_key] = messages
+        if repair := make_history_repair(state.history, self.agent.toolbox):
+            update[self.messages_key] = repair
         if state.conversation.unreadable_line:
             return update
         inputs = yield from self._read_inputs(state)

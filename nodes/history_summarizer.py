@@ -87,7 +87,7 @@ class HistorySummarizer(AgentNode[Summary]):
         self.head = self.render_head()
 
     @staticmethod
-    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
+    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
         """Return the blueprint of a worked example, which doesn't depend on tools."""
         return Summary
 

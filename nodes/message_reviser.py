@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from arq_graph.agent.spec import Agent
@@ -18,7 +17,7 @@ from arq_graph.errors import (
 )
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
-from arq_graph.nodes.confirmation import find_question_violation, format_question, make_reply
+from arq_graph.nodes.confirmation import find_preamble_problem, format_question, make_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
@@ -98,7 +97,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         stream: bool = False,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        self.draft_key = draft_key  # before the base class declares `channels`, which has this one
+        self.draft_key = draft_key
+        if draft_key:
+            self.further_channels = {draft_key: str | None}
         super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
@@ -108,16 +109,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         self.head = self.render_head()
 
     @staticmethod
-    def make_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
+    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
         """Return the blueprint of a worked example, which doesn't depend on tools."""
         return MessageBlueprint
-
-    @cached_property
-    def channels(self) -> dict[str, Any]:
-        """The channels that this node reads or writes besides the messages, with their types."""
-        if not self.draft_key:
-            return super().channels
-        return super().channels | {self.draft_key: str | None}
 
     def steps(self, state: StateView) -> NodeSteps:
         """Write the reply of this turn."""
@@ -250,8 +244,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         reply = make_reply(self.agent, state, chosen.content, review.pending)
         text = reply.message.text
         followed: tuple[str, ...] = ()
-        # `make_reply` leaves out a text that asks a question itself above the confirmation question.
-        if chosen.content.strip() in text:
+        if reply.has_text:
             followed = tuple(id for id in active_ids if id in chosen.followed)
         revisions = [candidate for candidate in review.candidates if candidate is not chosen]
         revisions.append(chosen.model_copy(update={"content": text, "followed": followed, "sent": True}))
@@ -294,10 +287,10 @@ class _ReplyReview:
         """Return the complaints about a new candidate."""
         content = self._get_content(answer)
         complaints = find_violations(answer, content, self.references)
-        violation = find_question_violation(content, self.pending)
+        problem = find_preamble_problem(content, self.pending)
         # Only the first candidate is complained about: after that, the confirmation question is sent alone.
-        if violation and self._may_revise and not self.candidates:
-            complaints.append(Complaint(type(answer).__name__, "revisions[-1].content", violation))
+        if problem and self._may_revise and not self.candidates:
+            complaints.append(Complaint(type(answer).__name__, "revisions[-1].content", problem))
         return complaints
 
     def add_candidate(self, answer: MessageBlueprint, complaints: Sequence[Complaint]) -> None:
@@ -314,7 +307,7 @@ class _ReplyReview:
 
     def must_not_show(self, content: str) -> bool:
         """Return True if the beginning of a candidate must not be streamed."""
-        return bool(find_leaks(content, self.references) or find_question_violation(content, self.pending))
+        return bool(find_leaks(content, self.references) or find_preamble_problem(content, self.pending))
 
     def _get_content(self, answer: MessageBlueprint) -> str:
         """Return the text of an answer's last revision, or the draft if it is empty."""

@@ -74,8 +74,8 @@ def find_unanswered_calls(messages: Sequence[AnyMessage]) -> list[PlacedCall]:
     return [call for call in calls if call.message is calls[-1].message and call.result is None]
 
 
-def answer_abandoned_calls(history: History, current_turn_tools: Container[str] = ()) -> list[BaseMessage]:
-    """Give a result to every call of an unfinished earlier turn, and to every call without an id.
+def make_history_repair(history: History, current_turn_tools: Container[str] = ()) -> list[BaseMessage]:
+    """Return the messages that give a result to each call of an unfinished earlier turn, and to each without an id.
 
     A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call
     lacks a result, so each such call gets one, directly after the results that its message already has.

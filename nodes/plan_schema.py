@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from arq_graph.nodes.proposed_calls import FieldDefinition, StillWanted, make_call_options, make_choice
 from arq_graph.nodes.tool_arguments import ToolSchema
-from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
+from arq_graph.reasoning.blueprint import ARQ, combine_blueprints, query, reinstate, respond, verify
 
 MAX_PLANNED_STEPS = 12
 FINAL_ANSWER = "final_answer"
@@ -119,20 +119,14 @@ def make_pre_act_blueprint(tools: Sequence[ToolSchema], *, with_pending_calls: b
         "next_steps": (list[step], respond(question, min_length=1, max_length=MAX_PLANNED_STEPS)),
         "action": _make_action(tools, {"expected": expected}),
     }
-    # The fields of the last base come first.
-    bases: list[type[ARQ]] = [CheckedPlan, PreActPlan]
-    if with_pending_calls:
-        bases.append(StillWanted)
-    return create_model("PreActPlan", __base__=tuple(bases), __doc__=PreActPlan.__doc__, **fields)
+    parts = (StillWanted, PreActPlan, CheckedPlan) if with_pending_calls else (PreActPlan, CheckedPlan)
+    return combine_blueprints("PreActPlan", PreActPlan.__doc__, *parts, **fields)
 
 
 def make_react_blueprint(tools: Sequence[ToolSchema], *, with_pending_calls: bool = False) -> type[ARQ]:
     """Return the blueprint of a thought and one action, the baseline; its arguments are those for a plan."""
-    bases: list[type[ARQ]] = [ReActStep]
-    if with_pending_calls:
-        bases.append(StillWanted)
-    action = _make_action(tools, {})
-    return create_model("ReActStep", __base__=tuple(bases), __doc__=ReActStep.__doc__, action=action)
+    parts = (StillWanted, ReActStep) if with_pending_calls else (ReActStep,)
+    return combine_blueprints("ReActStep", ReActStep.__doc__, *parts, action=_make_action(tools, {}))
 
 
 def _make_action(tools: Sequence[ToolSchema], call_fields: Mapping[str, FieldDefinition]) -> FieldDefinition:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
@@ -14,7 +14,7 @@ from arq_graph.errors import require_count
 from arq_graph.nodes.agent_node import describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
-from arq_graph.nodes.confirmation import find_question_violation
+from arq_graph.nodes.confirmation import find_preamble_problem
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import count_tool_rounds, list_ids, make_tool_call
@@ -35,6 +35,7 @@ from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.turn_records import read_current_plan
 from arq_graph.nodes.violations import collect_references, find_leaks
 from arq_graph.reasoning.answer import Answer
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 from arq_graph.reasoning.sections import split_words
 
@@ -67,6 +68,7 @@ class Planner(Strategy):
     """
 
     module = "planner"
+    make_blueprint: ClassVar[Callable[..., type[ARQ]]]
     agent_state_channels = (*Strategy.agent_state_channels, "plan", "progress")
 
     def __init__(
@@ -79,7 +81,7 @@ class Planner(Strategy):
         **settings: Unpack[StrategyNodeSettings],
     ) -> None:
         self.max_steps = require_count("max_steps", max_steps)
-        self.leaves_draft = draft
+        self.sends_reply = not draft
         super().__init__(model, agent, **settings)
         tools = list(self.tools.values())
         has_pending_calls = bool(agent.get_confirmed_tools("customer"))
@@ -100,9 +102,9 @@ class Planner(Strategy):
         """Make or refine the plan of this turn, and take one action."""
         context = PlanningContext(gate, agreement_outcome, self.max_steps)
         sections = self._describe_plan_context(context)
-        question = self.make_question(context, sections, partial(self._review, context=context))
-        (answer,) = yield from self.ask_questions(question)
-        return self._take_action(context, answer)
+        review = partial(self._review, context=context)
+        answer, proposal = yield from self.ask_for_proposal(context, sections, review)
+        return self._take_action(context, answer, proposal)
 
     def _describe_plan_context(self, context: PlanningContext) -> dict[str, Any]:
         progress = context.gate.state.read_record("progress", Progress)
@@ -133,14 +135,14 @@ class Planner(Strategy):
         objections: list[Objection] = []
         if not text.strip() and not to_confirm:
             objections.append(Objection(path, "it is empty"))
-        if not self.leaves_draft:  # else the reviser checks its reply
+        if self.sends_reply:  # else the reviser checks its reply
             variables = describe_variables(self.agent, state)
             pending_ids = context.agreement_outcome.pending
             references = collect_references(self.agent, state.conversation, variables, pending_ids)
             for leak in find_leaks(text, references):
                 objections.append(Objection(path, leak))
-            if violation := find_question_violation(text, to_confirm):
-                objections.append(Objection(path, violation))
+            if problem := find_preamble_problem(text, to_confirm):
+                objections.append(Objection(path, problem))
         verdicts = find_requested_arguments(action.asks_for, context.gate)
         verdicts += context.find_lost_calls(still_wanted)
         return Proposal(text, objections=tuple(objections), verdicts=tuple(verdicts))
@@ -158,12 +160,12 @@ class Planner(Strategy):
         call = PlannedCall(tool=tool.name, arguments=check.arguments, expected=expected)
         return Proposal(call=call, objections=tuple(objections), verdicts=check.verdicts)
 
-    def _take_action(self, context: PlanningContext, answer: Answer[Any]) -> Update:
-        """Return the update that carries out the last proposal.
+    def _take_action(self, context: PlanningContext, answer: Answer[Any], proposal: Proposal) -> Update:
+        """Return the update that carries out a proposal.
 
         If it was refused, the reply is the confirmation question or the fallback.
         """
-        gate, proposal = context.gate, context.proposals[-1]
+        gate = context.gate
         call: PlannedCall | None = None
         final_answer: str | None = None
         if not proposal.is_refused:
@@ -178,24 +180,24 @@ class Planner(Strategy):
             faults=tuple(map(str, answer.complaints)),
             **self.build_plan_fields(answer.value, context, proposal.tool),
         )
-        made_calls: Sequence[ToolVerdict] = ()
+        made: Sequence[ToolVerdict] = ()
         to_confirm: Sequence[ToolVerdict] = ()
         if call:
-            made_calls = proposal.verdicts
+            made = proposal.verdicts
         else:
             # The customer is asked once the turn ends, about the calls that are still proposed then.
             to_confirm = context.find_verdicts_to_confirm(proposal.still_wanted)
         verdicts = merge_verdicts(
-            context.agreement_outcome, context.proposed_verdicts, made_calls, to_confirm, asks=call is None
+            context.agreement_outcome, context.proposed_verdicts, made, to_confirm, asks=call is None
         )
         gate.state.emit(PlanMade(plan=record, decisions=tuple(verdicts)))
         if call:
             update = self.make_calls(gate, verdicts, [make_tool_call(call.tool, call.arguments)])
-        elif self.leaves_draft:
-            update = self.make_update(gate, verdicts)
-        else:
+        elif self.sends_reply:
             fallback = "" if to_confirm else self.agent.fallback
             update = self.send_reply(gate, verdicts, final_answer or fallback, to_confirm)
+        else:
+            update = self.make_update(gate, verdicts)
         return update | {"plan": gate.state.build_channel_value("plan", [record])}
 
 
@@ -236,7 +238,7 @@ class PreActPlanner(Planner):
     """
 
     prompt_name = "pre_act_planner"
-    make_blueprint = staticmethod(make_pre_act_blueprint)
+    make_blueprint = make_example_blueprint = staticmethod(make_pre_act_blueprint)
 
     def review_plan(self, answer: Any, context: PlanningContext, tool: str | None) -> Sequence[Objection]:
         """Return the objections to a plan; it is refused if it ignores a result that contradicts it."""
@@ -321,7 +323,7 @@ class ReActPlanner(Planner):
     """
 
     prompt_name = "react_planner"
-    make_blueprint = staticmethod(make_react_blueprint)
+    make_blueprint = make_example_blueprint = staticmethod(make_react_blueprint)
 
     def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:
         """Return the step that is taken, and ReAct's trace: the thoughts and steps before it."""

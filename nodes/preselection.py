@@ -27,7 +27,8 @@ MAX_CHARACTERS = 2_000
 
 _SERVICE = "the embeddings that choose among guidelines"
 _WORD = re.compile(r"[^\W_]+")
-# Four characters, or a whole short word; two characters of Chinese, Japanese and Korean, whose words are shorter.
+# Of a word with a space on each side: four characters, or all three of a word with one letter; two characters of
+# Chinese, Japanese and Korean, whose words are shorter.
 _CHARACTER_RUN = re.compile(r"(?=([\u3040-\u9fff\uac00-\ud7a3]{2}|.{4}|^...$))")
 
 

@@ -128,10 +128,16 @@ def map_properties(tools: Iterable[ToolSchema], reserved: Collection[str]) -> di
 
 
 def get_property_name(tool: str, reserved: Collection[str]) -> str:
-    """Return the property used for a tool: its name, unless that is reserved or isn't a valid property name."""
+    """Return the property used for a tool: its name, unless that is reserved or isn't a valid property name.
+
+    `get` stays `get`. `think`, if that is reserved, becomes `tool_think`; so a tool that is called `tool_think` gets a
+    name with a checksum, and so does one such as `é`.
+    """
     if _can_be_property(tool, reserved):
-        is_taken = tool.startswith("tool_") and not _can_be_property(tool.removeprefix("tool_"), reserved)
-        if not is_taken:
+        may_be_anothers = tool.startswith("tool_") and not _can_be_property(
+            tool.removeprefix("tool_"), reserved
+        )
+        if not may_be_anothers:
             return tool
     name = f"tool_{tool}"
     if _PROPERTY_NAME.fullmatch(name) and not tool.startswith("tool_"):
@@ -261,7 +267,7 @@ class Proposal:
         return self.call.tool if self.call else None
 
     def make_complaints(self, blueprint: type[Any]) -> list[Complaint]:
-        """Return the complaints that the model gets before it answers again; the blocking ones come last."""
+        """Return the complaints that the model gets before it answers again: last, and so nearest, what must change."""
         objections = sorted(self.objections, key=lambda objection: objection.is_blocking)
         return [Complaint(blueprint.__name__, objection.path, objection.reason) for objection in objections]
 
@@ -306,7 +312,7 @@ class DecisionContext(Generic[P]):
 def merge_verdicts(
     agreement_outcome: AgreementOutcome,
     proposed: Iterable[ToolVerdict],
-    made_calls: Collection[ToolVerdict],
+    made: Collection[ToolVerdict],
     to_confirm: Collection[ToolVerdict],
     *,
     asks: bool,
@@ -316,7 +322,7 @@ def merge_verdicts(
     Args:
         agreement_outcome: The outcome of the question that the customer has answered.
         proposed: The verdicts on everything that was proposed.
-        made_calls: Those on the calls that are made now.
+        made: Those on the calls that are made now.
         to_confirm: Those on the calls that the customer is asked about.
         asks: True if the reply asks the customer for missing and invalid arguments.
     """
@@ -325,7 +331,7 @@ def merge_verdicts(
         if verdict in to_confirm:
             continue  # recorded below
         is_asked_for = asks and verdict.kind in ("missing", "invalid")
-        if verdict not in made_calls and not is_asked_for:
+        if verdict not in made and not is_asked_for:
             # Neither made nor asked about: another proposal took its place.
             verdict = verdict.model_copy(update={"kind": "declined", "argument": None})
         verdicts.append(verdict)

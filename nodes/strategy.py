@@ -12,18 +12,18 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolVerdict
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
-from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps
+from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps, QuestionBatch
 from arq_graph.nodes.confirmation import make_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.grants import get_active_scores
-from arq_graph.nodes.messages import answer_abandoned_calls, list_ids, make_calling_message
+from arq_graph.nodes.messages import list_ids, make_calling_message, make_history_repair
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import DecisionContext, P
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.turn_records import find_requests_of_last_reply
-from arq_graph.reasoning.answer import Complaint, Question
+from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -48,8 +48,8 @@ class Strategy(AgentNode[ARQ]):
         "variables",
     )
     default_temperature = 0.05
-    leaves_draft = True
-    """True if another node sends the reply, as `MessageReviser` does."""
+    sends_reply = False
+    """True if it sends the reply itself; otherwise another node does, such as `MessageReviser`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Strategy(AgentNode[ARQ]):
         """Make the call that the customer has agreed to; without one, decide."""
         state.require_message()
         if state.conversation.unreadable_line:
-            replies = [] if self.leaves_draft else [self.make_unreadable_reply(state)]
+            replies = [self.make_unreadable_reply(state)] if self.sends_reply else []
             return self.make_update(Gate(self.agent, state, self.tools), (), replies)
         gate = yield from self.make_gate(state)
         outcome = yield from resolve_agreement(gate, self.agrees)
@@ -124,13 +124,13 @@ class Strategy(AgentNode[ARQ]):
         sections["active_guidelines"] = descriptions if self.agent.guidelines else None
         return sections
 
-    def make_question(
+    def ask_for_proposal(
         self, context: DecisionContext[P], sections: Mapping[str, Any], review: Callable[[Any], P]
-    ) -> Question[Any]:
-        """Build the question, with the sections in the prompt's tail.
+    ) -> Generator[QuestionBatch, Any, tuple[Answer[Any], P]]:
+        """Ask the model, with the sections in the prompt's tail; return its answer and what that proposes.
 
         `review` returns what an answer proposes. Each proposal is added to the context, also if code objects to it: the
-        call in it may need the customer's agreement.
+        call in it may need the customer's agreement. The last one is that of the answer.
 
         Each answer is reviewed twice, first for its complaints and then as a proposal. In `Parallel` the two may happen
         in different contexts: the complaints in that of the speculative question, and the proposal in that of the
@@ -147,7 +147,9 @@ class Strategy(AgentNode[ARQ]):
 
         prompt = self.build_prompt(context.gate.state.conversation, sections)
         active_ids = tuple(sections["now"].get("active", ()))
-        return Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=add_proposal)
+        question = Question(self.blueprint, prompt, check, guidelines=active_ids, on_candidate=add_proposal)
+        (answer,) = yield from self.ask_questions(question)
+        return answer, context.proposals[-1]
 
     def make_calls(self, gate: Gate, verdicts: Iterable[ToolVerdict], calls: Sequence[ToolCall]) -> Update:
         """Return the update with the verdicts, and a message that makes the calls."""
@@ -198,8 +200,7 @@ class Strategy(AgentNode[ARQ]):
         records = open_verdicts + run_verdicts + other_verdicts
 
         update: Update = {"tool_insights": gate.state.build_channel_value("tool_insights", records)}
-        all_messages = answer_abandoned_calls(gate.state.history, self.tools)
-        all_messages.extend(messages)
-        if all_messages:
-            update[self.messages_key] = all_messages
+        repair = make_history_repair(gate.state.history, self.tools)
+        if repair or messages:
+            update[self.messages_key] = repair + list(messages)
         return update

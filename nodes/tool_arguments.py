@@ -105,7 +105,7 @@ class ToolSchema:
         """Return a blueprint with one decision per argument; `basis` is asked before each value."""
         fields: dict[str, Any] = {}
         for argument in self.arguments:
-            decision = make_decision(json.dumps(argument.schema), basis)
+            decision = make_decision(json.dumps(argument.strict_schema), basis)
             fields[argument.property_name] = (decision, respond(argument.description))
         return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=description, **fields)
 
@@ -121,8 +121,8 @@ class ToolSchema:
             if not decision.given:
                 continue
             value = decision.value
-            if argument.schema is not None:
-                value = drop_optional_nulls(value, argument.source)
+            if argument.strict_schema is not None:
+                value = drop_optional_nulls(value, argument.inlined_schema)
             elif value is not None:
                 try:
                     value = json.loads(value)

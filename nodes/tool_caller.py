@@ -25,7 +25,7 @@ from arq_graph.nodes.strategy import Strategy, StrategyNodeSettings
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.turn_records import select_verdicts
 from arq_graph.reasoning.answer import Question
-from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, reinstate, respond
+from arq_graph.reasoning.blueprint import ARQ, InnerARQ, combine_blueprints, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike
 
 MIN_CALL_SCORE = 5
@@ -90,22 +90,21 @@ def make_tool_blueprint(
     """
     candidate: Any = (_make_candidate(tool, with_comparison), respond(str(CandidateTool.__doc__)))
     fields = {get_property_name(tool.name, _RESERVED_NAMES): candidate}
-    bases = (ToolBatch, StillWanted) if with_pending_calls else (ToolBatch,)
-    return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **fields)
+    parts = (StillWanted, ToolBatch) if with_pending_calls else (ToolBatch,)
+    return combine_blueprints("ToolBatch", ToolBatch.__doc__, *parts, **fields)
 
 
 def _make_candidate(tool: ToolSchema, with_comparison: bool) -> type[ARQ]:
-    # The fields of the last base come first: the applicability, the arguments, the comparison, the decision.
-    bases: list[type[ARQ]] = [CallDecision]
-    if with_comparison:
-        bases.append(Comparison)
+    parts: list[type[ARQ]] = [Applicability]
     if tool.arguments:
         description = f"Each argument; below a score of {MIN_CALL_SCORE}, none needs to be given."
         arguments = tool.make_blueprint(description=description)
         field = (arguments, respond(str(arguments.__doc__)))
-        bases.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=field))
-    bases.append(Applicability)
-    call = create_model(f"{tool.name}_call", __base__=tuple(bases), __doc__="One call of this tool.")
+        parts.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=field))
+    if with_comparison:
+        parts.append(Comparison)
+    parts.append(CallDecision)
+    call: Any = combine_blueprints(f"{tool.name}_call", "One call of this tool.", *parts)
     calls = respond("One entry per set of arguments; empty if none.", max_length=MAX_CALLS_PER_TOOL)
     return create_model(
         f"{tool.name}_candidate",
@@ -165,7 +164,7 @@ class ToolCaller(Strategy):
             self.heads[name] = self.render_head(tools=[describe_tool(agent, tool)])
 
     @staticmethod
-    def make_blueprint(tools: Sequence[ToolSchema], *, with_comparison: bool = False) -> type[ARQ]:
+    def make_example_blueprint(tools: Sequence[ToolSchema], *, with_comparison: bool = False) -> type[ARQ]:
         """Return the blueprint of a worked example, which is about one tool."""
         (tool,) = tools
         return make_tool_blueprint(tool, with_comparison=with_comparison)

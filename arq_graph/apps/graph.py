@@ -145,7 +145,7 @@ class TurnGraph:
         """Think, speak or act, in a chat or in a task, with a world or without."""
         # Loads networkx, which the other strategies have no use for.
         from arq_graph.nodes.speaking.listen import Listener, route_moves
-        from arq_graph.nodes.speaking.move_schema import ACT
+        from arq_graph.nodes.speaking.move_schema import WORLD_CALL
         from arq_graph.nodes.speaking.world import WorldActor
 
         self._builder.add_node("speak", speaker)
@@ -157,11 +157,11 @@ class TurnGraph:
         else:
             world = WorldActor(settings.environment, agent=self._agent)
             self._builder.add_node("look", world.look)
-            self._builder.add_node(ACT, world)
+            self._builder.add_node(WORLD_CALL, world)
             self._builder.add_edge(START, "look")
             self._builder.add_edge("look", "speak")
-            self._builder.add_edge(ACT, "speak")
-            destinations.append(ACT)
+            self._builder.add_edge(WORLD_CALL, "speak")
+            destinations.append(WORLD_CALL)
         if settings.is_task:
             self._builder.add_node("listen", Listener())
             self._add_answer_edges("listen", "speak")

@@ -59,12 +59,12 @@ class _CheckedMessage:
         return calls
 
     @property
-    def calls_to_confirm(self) -> list[ToolVerdict]:
+    def verdicts_to_confirm(self) -> list[ToolVerdict]:
         return [verdict for verdict in self.verdicts if verdict.kind == "confirm"]
 
     @property
     def has_only_refused_calls(self) -> bool:
-        return bool(self.refusals) and not self.allowed_calls and not self.calls_to_confirm
+        return bool(self.refusals) and not self.allowed_calls and not self.verdicts_to_confirm
 
     def report_refusals(self) -> list[AnyMessage]:
         """Return the message with a tool message for each refused call, as the model is told."""
@@ -79,7 +79,7 @@ class ModelCall(Strategy):
 
     module = "agent"
     prompt_name = "agent_model"
-    leaves_draft = False
+    sends_reply = True
 
     request: ModelRequest[Any]
     ask_model: Callable[[bool, ModelRequest[Any]], Any]
@@ -126,7 +126,7 @@ class ModelCall(Strategy):
             request = request.override(messages=request.messages + checked.report_refusals())
 
         calls = checked.allowed_calls
-        to_confirm = self._merge_calls_to_confirm(checked, unconfirmed, agreement_outcome)
+        to_confirm = self._merge_verdicts_to_confirm(checked, unconfirmed, agreement_outcome)
         if to_confirm and response.structured_response is not None:
             # Code's question replaces the structured answer.
             calls = []
@@ -223,7 +223,7 @@ class ModelCall(Strategy):
                 checked.refusals[call["id"]] = _explain_refusal(check.verdicts)
         return checked
 
-    def _merge_calls_to_confirm(
+    def _merge_verdicts_to_confirm(
         self,
         checked: _CheckedMessage,
         unconfirmed: Sequence[ToolVerdict],
@@ -231,7 +231,7 @@ class ModelCall(Strategy):
     ) -> list[ToolVerdict]:
         """Return the calls that code asks about: those just proposed, and earlier ones that these do not replace."""
         proposed_tools = {verdict.tool for verdict in checked.verdicts}
-        to_confirm = checked.calls_to_confirm
+        to_confirm = checked.verdicts_to_confirm
         for verdict in unconfirmed:
             if verdict in agreement_outcome.verdicts or verdict.tool not in proposed_tools:
                 to_confirm.append(verdict)

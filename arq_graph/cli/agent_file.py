@@ -78,7 +78,7 @@ def _warn_of_unstable_values(tool: ToolSchema) -> None:
     arguments: dict[str, Any] = {}
     for argument in tool.arguments:
         if argument.required:
-            arguments[argument.name] = _make_example(argument.source)
+            arguments[argument.name] = _make_example(argument.inlined_schema)
     if tool.validate(arguments):
         return
     completed, problems = tool.complete(arguments)

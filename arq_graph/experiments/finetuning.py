@@ -32,7 +32,7 @@ from arq_graph.milestones.turn_level.turn_steps import Dataset, read_records
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.argument_decisions import name_in_words
 from arq_graph.nodes.planner import PreActPlanner, ReActPlanner
-from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.speaking.move_schema import WORLD_CALL
 from arq_graph.reasoning.blueprint import dump_in_mode, read_answer
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import clean
@@ -256,7 +256,7 @@ def _find_result_problem(record: Transcript, agent: Agent | None) -> str:
 def _find_tool_problem(record: Transcript, trainer: PlannerTrainer) -> str:
     """Return why the calls of a record cannot be learned, or ""."""
     unknown = sorted(_list_called_tools(record) - trainer.planner.tools.keys())
-    if ACT in unknown:
+    if WORLD_CALL in unknown:
         return _WORLD_MOVE
     if unknown:
         return f"the tool {unknown[0]!r} is not defined (give it with --tools or --agent)"

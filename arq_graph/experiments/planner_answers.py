@@ -278,7 +278,7 @@ def _compose_arguments(planner: Planner, turn: RecordedTurn, call: Mapping[str, 
         basis = "this_request"
         if customer_words.find_invented_arguments(Call(tool.name, {argument.name: value})):
             basis = "known"
-        if argument.schema is None and value is not None:
+        if argument.strict_schema is None and value is not None:
             value = json.dumps(value)  # asked for as a string that holds JSON
         decisions[argument.property_name] = {"basis": basis, "given": True, "value": value}
     if values:

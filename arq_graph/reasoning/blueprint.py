@@ -180,6 +180,12 @@ class InnerARQ(ARQ, ABC, defer_build=True):
     """The base of a blueprint that code makes to stand inside another, with which it is built and checked."""
 
 
+def combine_blueprints(name: str, doc: str | None, *parts: type[ARQ], **fields: Any) -> type[ARQ]:
+    """Make a blueprint with the queries of its parts, in this order, and then the fields; stages come first."""
+    # Pydantic lists the fields of the last base first.
+    return create_model(name, __base__=parts[::-1], __doc__=doc, **fields)
+
+
 B = TypeVar("B", bound=ARQ)
 
 

@@ -15,7 +15,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
 from arq_graph.nodes.messages import find_unanswered_calls, read_note
 from arq_graph.nodes.node import Node
-from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.speaking.move_schema import WORLD_CALL
 from arq_graph.nodes.speaking.speech import ANSWERS, SPEECH
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_node import route_calls
@@ -85,8 +85,8 @@ def route_moves(
     def route(state: Any) -> str | Sequence[str] | list[Send]:
         messages = StateView(state, messages_key).messages
         called = {placed_call.call["name"] for placed_call in find_unanswered_calls(messages)}
-        if ACT in called and ACT not in agent.toolbox:
-            return ACT
+        if WORLD_CALL in called and WORLD_CALL not in agent.toolbox:
+            return WORLD_CALL
         if _find_open_utterance(messages) is not None:
             return "listen"
         return route_call(state)

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Collection, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import create_model
 
 from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
 from arq_graph.nodes.proposed_calls import Basis, StillWanted, make_call_options, make_choice
+from arq_graph.nodes.speaking.policies import is_policy_on
 from arq_graph.nodes.tool_arguments import ToolSchema
-from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+from arq_graph.reasoning.blueprint import ARQ, combine_blueprints, query, reinstate, respond
 
-THINK, SPEAK, ACT = "think", "speak", "act"
+THINK: Final = "think"
+SPEAK: Final = "speak"
+ACT: Final = "act"
 KINDS = (THINK, SPEAK, ACT)
+"""The kinds of moves; a call of a tool and an action in a world are both of the kind `act`."""
+
+WORLD_CALL = "act"
+"""Name of the call that takes an action in a world, and of the node that takes it."""
 
 Setting = Literal["chat", "task"]
 
@@ -80,15 +87,15 @@ def make_move_blueprint(
     }
     options.update(make_call_options(tools, ValueBasis, KINDS))
     if in_world:
-        options[ACT] = (WorldAction, "An action in the world.")
-    # The fields of the last base come first.
-    bases: list[type[ARQ]] = [NextMove]
+        options[WORLD_CALL] = (WorldAction, "An action in the world.")
+    parts: list[type[ARQ]] = []
+    if is_policy_on("complete_half_requests", policies):
+        parts.append(HalfRequest)
     if tools:
-        bases.append(StillWanted)
-    if "complete_half_requests" in policies:
-        bases.append(HalfRequest)
-    move: Any = make_choice("The one move made now.", options)
-    return create_model("NextMove", __base__=tuple(bases), __doc__=NextMove.__doc__, move=move)
+        parts.append(StillWanted)
+    parts.append(NextMove)
+    move = make_choice("The one move made now.", options)
+    return combine_blueprints("NextMove", NextMove.__doc__, *parts, move=move)
 
 
 def _make_speech(
@@ -102,9 +109,9 @@ def _make_speech(
         question = "What it asks the customer for, so that a tool can be called; else empty."
         fields["asks_for"] = (list[AskedFor], respond(question))
     fields["utterance"] = (str, respond("The whole message to the customer, in free words."))
-    if "attributes_from_calls" in policies:
+    if is_policy_on("attributes_from_calls", policies):
         fields["facts"] = (list[SourcedFact], respond("Each fact that it states of a thing or an order."))
-    if "decline_unserved" in policies:
+    if is_policy_on("decline_unserved", policies):
         tool_type: Any = Literal[names] | None if names else None
         promise = create_model(
             "Promise",
@@ -121,7 +128,7 @@ def _make_speech(
         "states_belief": "Does it say what you believe to be so, or likely, for the customer to confirm?",
         "offers_choice": "Does it ask to choose between things that are at hand now?",
     }
-    if "narrow_many_results" in policies:
+    if is_policy_on("narrow_many_results", policies):
         question = "Has the customer left the choice among what was found to you?"
         fields["choice_is_left_to_you"] = (bool, respond(question))
     for name, question in questions.items():

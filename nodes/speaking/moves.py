@@ -12,7 +12,7 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.argument_decisions import Argument
-from arq_graph.nodes.confirmation import find_question_violation
+from arq_graph.nodes.confirmation import find_preamble_problem
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import (
     Basis,
@@ -23,8 +23,8 @@ from arq_graph.nodes.proposed_calls import (
     find_requested_arguments,
     parse_call,
 )
-from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK
-from arq_graph.nodes.speaking.policies import Policy
+from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK, WORLD_CALL
+from arq_graph.nodes.speaking.policies import Policy, is_policy_on
 from arq_graph.nodes.speaking.speech import find_recent_questions, find_task_messages
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.nodes.violations import PromptReferences, find_leaks, find_source_problem
@@ -45,7 +45,7 @@ MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
 @dataclass(frozen=True)
 class ProposedMove(Proposal):
-    """A move that an answer proposes; an action in a world is a call of `act`.
+    """A move that an answer proposes; an action in a world is a call of `WORLD_CALL`.
 
     Args:
         kind: Its kind.
@@ -111,7 +111,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
         self.recent_questions = find_recent_questions(conversation.messages)
         self.questions_left = max(0, rules.max_questions - len(self.recent_questions))
         self.long_result_id: str | None = None
-        if "narrow_many_results" in rules.policies and _lists_too_much(conversation):
+        if is_policy_on("narrow_many_results", rules.policies) and _lists_too_much(conversation):
             self.long_result_id = conversation.current_turn_results[-1].id
         self.grounding = Grounding()
         self.grounding.add_text(gate.agent.profile)
@@ -166,7 +166,7 @@ def check_thought(context: SpeakingContext, text: str) -> ProposedMove:
     elif split_words(text) in earlier:
         reason = "this was thought before: speak or act"
     objections = (Objection("move.think.thought", reason),) if reason else ()
-    return ProposedMove(text, kind="think", objections=objections)
+    return ProposedMove(text, kind=THINK, objections=objections)
 
 
 def check_action(context: SpeakingContext, action: str) -> ProposedMove:
@@ -175,8 +175,8 @@ def check_action(context: SpeakingContext, action: str) -> ProposedMove:
     if context.is_over:
         reason = "the world's task has ended: speak" if context.moves_left else NO_STEP_LEFT
         objections = (Objection("move.act.action", reason),)
-    call = PlannedCall(tool=ACT, arguments={"action": action})
-    return ProposedMove(action, call, kind="act", objections=objections)
+    call = PlannedCall(tool=WORLD_CALL, arguments={"action": action})
+    return ProposedMove(action, call, kind=ACT, objections=objections)
 
 
 def check_call(
@@ -186,12 +186,12 @@ def check_call(
     policies = context.rules.policies
     parsed = parse_call(tool, call)
     problems = list(parsed.problems)
-    doubts = dict(parsed.doubts) if "confirm_inferred" in policies else {}
+    doubts = dict(parsed.doubts) if is_policy_on("confirm_inferred", policies) else {}
     for argument in tool.arguments:
         if argument.name not in parsed.arguments:
             continue
         value, basis = parsed.arguments[argument.name], parsed.basis_by_argument[argument.name]
-        if basis == "ambiguous" and "name_or_type" in policies:
+        if basis == "ambiguous" and is_policy_on("name_or_type", policies):
             problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
         if _is_invented(context, tool, argument, value, basis):
             doubt = f"{as_json(value)} isn't in any customer message or tool result"
@@ -206,7 +206,7 @@ def check_call(
     return ProposedMove(
         tool.name,
         PlannedCall(tool=tool.name, arguments=check.arguments),
-        kind="act",
+        kind=ACT,
         objections=tuple(objections),
         verdicts=check.verdicts,
     )
@@ -224,7 +224,7 @@ def check_speech(
     path = "move.speak.utterance"
     objections = [Objection(path, leak) for leak in find_leaks(text, context.references)]
     if to_confirm:  # the limit of questions doesn't count for the generated one
-        refusal = find_question_violation(text, to_confirm)
+        refusal = find_preamble_problem(text, to_confirm)
     else:
         counts_as_question = asks_customer or waits_for_answer
         refusal = _find_text_refusal(context, text, counts_as_question=counts_as_question)
@@ -285,7 +285,7 @@ def _is_invented(
     call = Call(tool.name, {argument.name: value})
     if not context.grounding.find_invented_arguments(call):
         return False
-    if basis != "does_not_matter" or "placeholder_for_dont_care" not in context.rules.policies:
+    if basis != "does_not_matter" or not is_policy_on("placeholder_for_dont_care", context.rules.policies):
         return True
     choices = as_json(argument.choices or ())
     placeholders = Grounding()
@@ -312,9 +312,9 @@ def _find_statement_problems(context: SpeakingContext, speech: Any, is_half_requ
     results = context.gate.state.conversation.current_turn_results
     empty_results = context.gate.empty_results
     if results and results[-1] in empty_results:
-        if len(empty_results) > 1 and "weigh_requirements" in policies:
+        if len(empty_results) > 1 and is_policy_on("weigh_requirements", policies):
             yield "nothing meets it all: ask which wish matters more"
-        elif "widen_no_results" in policies:
+        elif is_policy_on("widen_no_results", policies):
             yield "nothing was found: ask what may be wider, or offer an alternative"
     if is_half_request:
         yield HALF_SAID

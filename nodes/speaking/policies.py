@@ -7,9 +7,9 @@ that a state requires or forbids.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from arq_graph.agent.part import Part, Text
 from arq_graph.errors import InputError, suggestion
@@ -50,7 +50,20 @@ class Policy(Part):
         ) -> None: ...
 
 
-_RULES = {
+PolicyName = Literal[
+    "ask_for_required",
+    "narrow_many_results",
+    "widen_no_results",
+    "name_or_type",
+    "confirm_inferred",
+    "placeholder_for_dont_care",
+    "complete_half_requests",
+    "weigh_requirements",
+    "decline_unserved",
+    "attributes_from_calls",
+]
+
+_RULES: dict[PolicyName, str] = {
     "ask_for_required": "A required argument that nobody gave is asked for, all that are open in one message.",
     "narrow_many_results": "A result in `too_many` is narrowed down: ask what matters most, and name what it could "
     "be. If the customer leaves the choice to you, pick one and say so.",
@@ -71,6 +84,11 @@ _RULES = {
 
 POLICIES: Mapping[str, Policy] = {name: Policy(name, rule) for name, rule in _RULES.items()}
 """The shipped policies by name."""
+
+
+def is_policy_on(name: PolicyName, policies: Collection[str]) -> bool:
+    """Return True if a shipped policy is among those that are switched on."""
+    return name in policies
 
 
 def choose_policies(policies: Sequence[str | Policy] | None) -> Mapping[str, Policy]:

@@ -21,7 +21,15 @@ from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.messages import make_tool_call
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import Objection, map_properties, merge_verdicts, read_choice
-from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, make_move_blueprint
+from arq_graph.nodes.speaking.move_schema import (
+    ACT,
+    KINDS,
+    SPEAK,
+    THINK,
+    WORLD_CALL,
+    Setting,
+    make_move_blueprint,
+)
 from arq_graph.nodes.speaking.moves import (
     ProposedMove,
     SpeakingContext,
@@ -82,7 +90,7 @@ class Speaker(Strategy):
     module = "speaker"
     prompt_name = "speaker"
     agent_state_channels = (*Strategy.agent_state_channels, "moves", "world")
-    make_blueprint = staticmethod(make_move_blueprint)
+    make_example_blueprint = staticmethod(make_move_blueprint)
 
     def __init__(
         self,
@@ -115,9 +123,9 @@ class Speaker(Strategy):
                 "its own utterances"
             )
         super().__init__(model, agent, **settings)
-        if in_world and ACT in agent.toolbox:
-            raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
-        self.leaves_draft = draft
+        if in_world and WORLD_CALL in agent.toolbox:
+            raise InputError(f"a tool is called {WORLD_CALL!r}, as actions in the world are: rename it")
+        self.sends_reply = not draft
         self.dialogue_acts = dict(dialogue_acts or {})
         self.blueprint = make_move_blueprint(
             list(self.tools.values()),
@@ -186,11 +194,10 @@ class Speaker(Strategy):
         context = SpeakingContext(gate, agreement_outcome, self.rules, variables, references)
         review = partial(self._review, context=context)
         while True:
-            question = self.make_question(context, self._describe_move_context(context), review)
-            (answer,) = yield from self.ask_questions(question)
-            move = context.proposals[-1]
+            sections = self._describe_move_context(context)
+            answer, move = yield from self.ask_for_proposal(context, sections, review)
             if move.kind != THINK or move.is_refused:
-                return self._make_move(context, answer)
+                return self._make_move(context, answer, move)
             thought = Move(
                 turn=context.task_turn_id, kind=THINK, text=move.text, after_line=context.newest_line
             )
@@ -208,13 +215,13 @@ class Speaker(Strategy):
             move = check_thought(context, chosen.thought)
         elif option == SPEAK:
             move = check_speech(context, chosen, still_wanted=still_wanted, is_half_request=is_half_request)
-        elif option == ACT:
+        elif option == WORLD_CALL:
             move = check_action(context, chosen.action)
         else:
             tool = self._tools_by_property[option]
             move = check_call(context, option, tool, chosen, is_half_request=is_half_request)
         objections = move.objections
-        if move.kind == "act" and context.needs_thought:
+        if move.kind == ACT and context.needs_thought:
             objections += (Objection(f"move.{option}", "no thought came before it: think first"),)
         return replace(move, objections=objections, still_wanted=still_wanted)
 
@@ -241,12 +248,11 @@ class Speaker(Strategy):
             sections["world"] = context.world.model_dump(mode="json", exclude=hidden, exclude_none=True)
         return sections
 
-    def _make_move(self, context: SpeakingContext, answer: Answer[Any]) -> Update:
-        """Return the update that makes the last move.
+    def _make_move(self, context: SpeakingContext, answer: Answer[Any], move: ProposedMove) -> Update:
+        """Return the update that makes a move.
 
         If it was refused, the reply is the confirmation question or the fallback.
         """
-        move = context.proposals[-1]
         to_confirm = context.find_verdicts_to_confirm(move.still_wanted)
         if move.is_refused:
             move = ProposedMove("" if to_confirm else self.agent.fallback)
@@ -286,12 +292,14 @@ class Speaker(Strategy):
         waits_for_answer = move.waits_for_answer or (self.rules.is_task and confirms)
         note = labels | {"asks": asks_in_text, "waits": waits_for_answer}
         gate.state.emit(
-            Spoke(text=move.text, draft=self.leaves_draft, faults=faults, decisions=tuple(verdicts), **note)
+            Spoke(
+                text=move.text, draft=not self.sends_reply, faults=faults, decisions=tuple(verdicts), **note
+            )
         )
-        if self.leaves_draft:
-            update = self.make_update(gate, verdicts)
-        else:
+        if self.sends_reply:
             update = self.send_reply(gate, verdicts, move.text, to_confirm, metadata={SPEECH: note})
+        else:
+            update = self.make_update(gate, verdicts)
         return update | self._record_move(context, move, faults, labels)
 
     def _record_move(

@@ -14,9 +14,9 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError, describe_location, require_type
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.messages import answer_abandoned_calls, find_unanswered_calls, make_tool_message
+from arq_graph.nodes.messages import find_unanswered_calls, make_history_repair, make_tool_message
 from arq_graph.nodes.node import Node, Update, get_channel_types
-from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.speaking.move_schema import WORLD_CALL
 from arq_graph.nodes.state_view import StateView, view_state
 from arq_graph.reasoning.sections import clean
 
@@ -43,7 +43,7 @@ class WorldActor(Node):
         StateError: When run: repeating the thread's actions gives other observations than before.
     """
 
-    name = ACT
+    name = WORLD_CALL
 
     def __init__(
         self, environment: Environment, *, agent: Agent | None = None, messages_key: str = "messages"
@@ -61,7 +61,7 @@ class WorldActor(Node):
         state = view_state(self.agent, input, self.messages_key)
         calls: list[ToolCall] = []
         for placed_call in find_unanswered_calls(state.messages):
-            if placed_call.call["name"] == ACT:
+            if placed_call.call["name"] == WORLD_CALL:
                 calls.append(placed_call.call)
         return self._act(state, calls)
 
@@ -69,8 +69,8 @@ class WorldActor(Node):
         """Write the state of the world before the first move; actions in the input aren't taken."""
         state_view = view_state(self.agent, state, self.messages_key)
         update = self._act(state_view, ())
-        if refused := answer_abandoned_calls(state_view.history, (ACT,)):
-            update[self.messages_key] = refused
+        if repair := make_history_repair(state_view.history, (WORLD_CALL,)):
+            update[self.messages_key] = repair
         return update
 
     def _act(self, state: StateView, calls: Sequence[ToolCall]) -> Update:
@@ -94,7 +94,7 @@ class WorldActor(Node):
             result = make_tool_message(call, clean(observation.text), status)
             results.append(result)
             event = ToolCalled(
-                tool=ACT,
+                tool=WORLD_CALL,
                 arguments=dict(call["args"]),
                 call_id=call["id"] or "",
                 status=result.status,
