@@ -222,7 +222,7 @@ class StateView:
             row["specification"] = record.specification or self.agent_fingerprint
             row["message_hash"] = record.message_hash or hashes[record.turn]
             own_rows.append(row)
-        recent_turns = (self.turn_id, self.conversation.answered_turn_id)
+        recent_turns = (self.turn_id, self.answered_turn_id)
         written_ids = {row["id"] for row in own_rows if "id" in row}
         rows: list[dict[str, Any]] = []
         for earlier_row in self._rows(channel):

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
@@ -101,18 +102,23 @@ def test_a_message_that_is_put_into_the_middle_of_the_history_is_shown_in_its_pl
     assert [line["text"] for line in prompt.lines] == ["Hello again", "Yes?", "Hello?"]
 
 
-def test_conversations_of_one_app_at_the_same_time_stay_apart():
+@pytest.mark.parametrize("is_async", [False, True])
+def test_conversations_of_one_app_at_the_same_time_stay_apart(is_async):
     model = make_model()
     app = create_guided_agent(model, make_agent())
 
-    async def hold(number: int) -> None:
+    def make_input(number: int) -> Any:
         question = HumanMessage(f"Where is order {number}?", id="1")
-        await app.ainvoke({"messages": [HumanMessage(f"I am {number}", id="0"), question]})
+        return {"messages": [HumanMessage(f"I am {number}", id="0"), question]}
 
     async def hold_all() -> None:
-        await asyncio.gather(*map(hold, range(50)))
+        await asyncio.gather(*[app.ainvoke(make_input(number)) for number in range(50)])
 
-    asyncio.run(hold_all())
+    if is_async:
+        asyncio.run(hold_all())
+    else:
+        with ThreadPoolExecutor(10) as executor:
+            list(executor.map(app.invoke, map(make_input, range(50))))
     prompts = get_prompts(model, "message")
     texts = {(prompt.lines[0]["text"], prompt.lines[1]["text"]) for prompt in prompts}
     assert texts == {(f"I am {number}", f"Where is order {number}?") for number in range(50)}
