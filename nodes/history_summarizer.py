@@ -85,6 +85,11 @@ class HistorySummarizer(AgentNode[Summary]):
     def __init__(self, model: ModelLike, agent: Agent, **settings: Unpack[NodeSettings]) -> None:
         super().__init__(model, agent, Summary, **settings)
         self.head = self.render_head()
+        # Together, what is kept takes half of `history_tokens`; a token has about four characters.
+        self._recent_tokens = self._history_tokens // 4
+        self._prompt_tokens = 2 * self._history_tokens
+        self._point_characters = self._history_tokens // 2
+        self._line_characters = self._value_characters = self._history_tokens // 4
 
     @staticmethod
     def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
@@ -113,12 +118,12 @@ class HistorySummarizer(AgentNode[Summary]):
         if not self._is_due(state):
             return {}
         summary = state.summary
-        kept_from = _find_last_turns(state.conversation, self._history_tokens // 4)
+        kept_from = _find_last_turns(state.conversation, self._recent_tokens)
         for _ in range(MAX_CALLS):
             start = summary.line_count if summary else 0
             if start >= kept_from:
                 break
-            end = _find_end(state.conversation, start, kept_from, 2 * self._history_tokens)
+            end = _find_end(state.conversation, start, kept_from, self._prompt_tokens)
             longer_summary = yield from self._summarise(state, summary, end)
             if longer_summary is None:
                 break
@@ -134,9 +139,13 @@ class HistorySummarizer(AgentNode[Summary]):
         if previous:
             conversation = replace(conversation, summary=show_summary(previous, conversation))
             start = previous.line_count
-        review = _SummaryReview(conversation, previous, end, max_characters=self._history_tokens // 2)
+        review = _SummaryReview(conversation, previous, end, max_characters=self._point_characters)
         up_to = conversation.lines[end - 1].id
-        now = {"up_to": up_to, "max_characters": review.max_characters}
+        now = {
+            "up_to": up_to,
+            "max_characters": self._point_characters,
+            "characters_of_results": self._line_characters,
+        }
         values = {"now": now, "has_summary": previous is not None}
         prompt = self.build_prompt(conversation, values, shown=range(start, end))
         # Not by `ask_questions`, which raises an error: without a summary, the turn still succeeds.
@@ -155,14 +164,14 @@ class HistorySummarizer(AgentNode[Summary]):
         cited_ids: set[str] = set()
         for point in points:
             cited_ids.update(point.sources)
-        max_characters = self._history_tokens // 4
-        values = collect_values(conversation.lines[:end], max_characters)
+        values = collect_values(conversation.lines[:end], self._value_characters)
+        kept_lines = _choose_kept_lines(conversation, end, cited_ids, self._line_characters)
         return HistorySummary(
             turn=state.turn_id,
             line_count=end,
             history_hash=conversation.history.hash_lines(end),
             points=tuple(points),
-            kept_lines=tuple(_choose_kept_lines(conversation, end, cited_ids, max_characters)),
+            kept_lines=tuple(kept_lines),
             values={id: tuple(line_values) for id, line_values in values.items()},
         )
 
@@ -173,7 +182,7 @@ class _SummaryReview:
     def __init__(
         self, conversation: Conversation, previous: HistorySummary | None, end: int, *, max_characters: int
     ) -> None:
-        self.max_characters = max_characters
+        self._max_characters = max_characters
         self._had_points = bool(previous and previous.points)
         self._texts: dict[str, str] = {}
         for line, text in zip(conversation.lines[:end], conversation.texts, strict=False):
@@ -187,8 +196,8 @@ class _SummaryReview:
             characters += len(point.text)
             if problem := self._find_problem(point):
                 complaints.append(Complaint("Summary", f"points[{number}]", problem))
-        if characters > self.max_characters:
-            problem = f"the points have {characters} characters, but at most {self.max_characters} are shown"
+        if characters > self._max_characters:
+            problem = f"the points have {characters} characters, but at most {self._max_characters} are shown"
             complaints.append(Complaint("Summary", "points", problem))
         if not answer.points and self._had_points:
             complaints.append(Complaint("Summary", "points", "nothing is left of <summary>"))
@@ -200,7 +209,7 @@ class _SummaryReview:
         characters = 0
         for point in answer.points:
             characters += len(point.text)
-            if characters > self.max_characters:
+            if characters > self._max_characters:
                 break
             if not self._find_problem(point):
                 points.append(SummaryPoint(text=point.text, sources=tuple(point.sources)))
