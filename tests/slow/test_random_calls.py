@@ -43,7 +43,7 @@ def run_call(args_schema: Any, arguments: dict[str, Any]) -> tuple[str | None, l
     # A text of any type is asked for as JSON.
     answers = dict(arguments)
     for argument in ToolSchema(tool).arguments:
-        if argument.schema is None and isinstance(answers.get(argument.name), str):
+        if argument.strict_schema is None and isinstance(answers.get(argument.name), str):
             answers[argument.name] = json.dumps(answers[argument.name])
     model = brain({"G1": 9}, call={"do_it": answers}, reply="Fine.", wants=lambda: True)
     app = create_guided_agent(model, agent, mode="direct", checkpointer=MemorySaver())
