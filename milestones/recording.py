@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.errors import InputError, ModelUnavailableError
-from arq_graph.milestones.store import convert_file_errors, read_json_lines
+from arq_graph.milestones.store import convert_file_errors, read_json_lines, write_line
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import BoundModel, get_model_name, make_chat_model
 from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
@@ -199,7 +199,7 @@ class RecordingChatModel(_RecordedModel):
             convert_file_errors(f"answers cannot be recorded in {self.file}"),
             self.file.open("ab", buffering=0) as stream,
         ):
-            stream.write(line.encode("ascii") + b"\n")
+            write_line(stream, line.encode("ascii") + b"\n")
 
 
 class ReplayChatModel(_RecordedModel):

@@ -16,9 +16,9 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import FileIO
+from io import RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import IO, Any, BinaryIO, Self, cast
 
 from arq_graph.agent.fingerprint import describe_changes
 from arq_graph.agent.regular_file import open_regular_file, read_lines, require_regular_file
@@ -113,8 +113,12 @@ class RunStore:
                 raise
 
     def __enter__(self) -> Self:
-        if not self._headers or self._has_new_components():
-            self.append(self._header)
+        try:
+            if not self._headers or self._has_new_components():
+                self.append(self._header)
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,37 +130,43 @@ class RunStore:
             if not is_header(value):
                 yield value
 
-    def append(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry. It is handed to the system at once, so that a kill of this process doesn't lose it."""
+    def require_appendable(self) -> None:
+        """Raise an error if nothing can be appended, before any work is done whose result would be lost.
+
+        Raises:
+            InputError: The file is compressed.
+        """
         if self.file.suffix == ".gz":
             raise InputError(f"{self.file} is compressed: unpack it to continue it, or name another file")
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """Append an entry. It is handed to the system at once, so that a kill of this process doesn't lose it."""
+        self.require_appendable()
         # ASCII, because that can hold lone surrogates, too.
         line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
         size_before = os.fstat(self._stream.fileno()).st_size
         with convert_file_errors(self._write_error):
             try:
-                self._write(line)
+                write_line(self._stream, line)
             except OSError:
                 with suppress(OSError):
                     self._stream.truncate(size_before)
                 raise
 
     def remove(self) -> None:
-        """Delete the file, because all that it holds is elsewhere now."""
+        """Delete the file, because all that it holds is elsewhere now. If another run uses it, it stays."""
         self.close()
-        self.file.unlink(missing_ok=True)
+        if sys.platform == "win32":
+            self.file.unlink(missing_ok=True)
+            return
+        with suppress(FileNotFoundError, InputError), self.file.open("rb") as stream:
+            _lock(stream, self.file)
+            self.file.unlink()
 
     def close(self) -> None:
         """Close the file."""
         with convert_file_errors(self._write_error):
             self._stream.close()
-
-    def _write(self, line: bytes) -> None:
-        # One write for one line; only a full disk takes less than all of it.
-        rest = memoryview(line)
-        while rest:
-            byte_count = self._stream.write(rest) or 0
-            rest = rest[byte_count:]
 
     def _read_headers(self) -> tuple[list[dict[str, Any]], int]:
         """Return the headers of the file, and the size of its whole lines in bytes.
@@ -221,6 +231,18 @@ def read_json_lines(file: Path) -> Iterator[dict[str, Any]]:
                 yield value
 
 
+def write_line(stream: RawIOBase, line: bytes) -> None:
+    """Write a line to an unbuffered file: by one write, unless the system takes less than all of it.
+
+    Raises:
+        OSError: The rest can't be written, as on a full disk.
+    """
+    rest = memoryview(line)
+    while rest:
+        byte_count = stream.write(rest) or 0
+        rest = rest[byte_count:]
+
+
 @contextmanager
 def convert_file_errors(problem: str) -> Iterator[None]:
     """Turn errors of reading and writing inside the block into an `InputError` that begins with the problem."""
@@ -264,7 +286,7 @@ def _format_component_names(kind: str, names: list[str]) -> str:
     return f"{kind}s {', '.join(map(repr, names))}"
 
 
-def _lock(stream: FileIO, file: Path) -> None:
+def _lock(stream: IO[bytes] | RawIOBase, file: Path) -> None:
     """Lock the file, if the file system can."""
     if sys.platform == "win32":
         return

@@ -68,6 +68,8 @@ class EvaluationRun:
             ModelUnavailableError: Models were unreachable in several conversations in a row.
         """
         self._restore_conversations()
+        if self.store is not None and len(self.conversations) < len(self.plan):
+            self.store.require_appendable()
         batches = self._make_batches()
         batches_at_once = self.pool.size if self.pool else self.concurrency
         async with aclosing(run_concurrently(batches, batches_at_once)) as finished:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,9 +86,8 @@ class ScoringRun:
 
     async def areport(self, *, on_outcome: OnOutcome = lambda _: None) -> Report:
         """Score all conversations, several at once, and report them; `on_outcome` is called with each as it comes."""
-        work = ((number, self._score(number, source)) for number, source in enumerate(self._conversations))
         with self.store or nullcontext():
-            async with aclosing(run_concurrently(work, self._concurrency)) as finished:
+            async with aclosing(run_concurrently(self._make_work(), self._concurrency)) as finished:
                 async for number, outcome in finished:
                     self.outcomes[number] = outcome
                     self._store_outcome(number, outcome)
@@ -112,6 +111,19 @@ class ScoringRun:
             graphs=self._registry.records,
         )
 
+    def _make_work(self) -> Iterator[tuple[int, Coroutine[Any, Any, ReportedConversation]]]:
+        for number, source in enumerate(self._conversations):
+            is_done = isinstance(source, BrokenRecord) or self._find_stored_record(number, source)
+            if self.store is not None and not is_done:
+                self.store.require_appendable()
+            yield number, self._score(number, source)
+
+    def _find_stored_record(self, number: int, transcript: Transcript) -> ConversationRecord | None:
+        stored = self.stored_records.get(number)
+        if stored is None or (stored.id, stored.events) != (transcript.id, len(transcript)):
+            return None
+        return stored
+
     async def _score(self, number: int, transcript: Transcript | BrokenRecord) -> ReportedConversation:
         if isinstance(transcript, BrokenRecord):
             return BrokenConversation(
@@ -124,8 +136,8 @@ class ScoringRun:
         try:
             graph = self._select_graph(transcript)
             graph_name = self._registry.register(graph, transcript.task or transcript.id or "milestones")
-            stored = self.stored_records.get(number)
-            if stored is not None and (stored.id, stored.events) == (transcript.id, len(transcript)):
+            stored = self._find_stored_record(number, transcript)
+            if stored is not None:
                 return stored.model_copy(update={"source": transcript.source})
             self.stored_records.pop(number, None)
             score = await ascore(graph, transcript, tools=self._schemas, judge=self._judge)

@@ -100,17 +100,19 @@ async def aevaluate_turns(
             "the tools": "those of the records" if tools is None else fingerprint(tools),
         }
         store = RunStore(results, "turns", {**fingerprints, **(depends_on or {})})
-    stored_outcomes = _read_stored_outcomes(store)
     outcomes: dict[tuple[str, int], StepOutcome] = {}
     remaining_steps = []
-    for step in steps:
-        if step.key in stored_outcomes:
-            outcomes[step.key] = stored_outcomes[step.key]
-            on_step(outcomes[step.key])
-        else:
-            remaining_steps.append(step)
-    resumed = len(outcomes)
     with store or nullcontext():
+        stored_outcomes = _read_stored_outcomes(store)
+        for step in steps:
+            if step.key in stored_outcomes:
+                outcomes[step.key] = stored_outcomes[step.key]
+                on_step(outcomes[step.key])
+            else:
+                remaining_steps.append(step)
+        resumed = len(outcomes)
+        if store is not None and remaining_steps:
+            store.require_appendable()
         predictions = ((step.key, _evaluate_step(step, predict)) for step in remaining_steps)
         async with aclosing(run_concurrently(predictions, concurrency)) as finished:
             async for key, outcome in finished:

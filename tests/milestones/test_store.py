@@ -1,5 +1,6 @@
 """Stored results: what is cut off is done again, nothing is done twice, and runs are not mixed."""
 
+import gzip
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from arq_graph import ScriptedChatModel
 from arq_graph.errors import InputError
-from arq_graph.milestones import Report, read_transcripts, score_transcripts
+from arq_graph.milestones import Report, evaluate, evaluate_turns, read_transcripts, score_transcripts
+from tests.milestones.evaluated import Answers, suite, talker
 from tests.milestones.reported import judge_by_label, make_chain, make_shop_graph, make_talk
 
 TALKS = [make_talk(f"Ünïcode \u2028 {number} \ud800", [True, False, None][number % 3]) for number in range(5)]
@@ -120,3 +123,65 @@ def test_a_full_disk_is_an_error_and_leaves_whole_lines(file):
     whole = len(file.read_bytes().splitlines()) - 1
     _, asked = score(file)
     assert 0 < len(asked) == 5 - whole
+
+
+def compress(file: Path, line_count: int | None = None) -> Path:
+    """Replace a file by a compressed one with its first lines, or all of them."""
+    packed = file.with_name(f"{file.name}.gz")
+    lines = file.read_bytes().splitlines(keepends=True)
+    packed.write_bytes(gzip.compress(b"".join(lines[:line_count])))
+    file.unlink()
+    return packed
+
+
+def test_a_compressed_file_can_be_read_but_is_not_continued_and_nothing_is_paid_for(file):
+    app, model = Answers(talker), ScriptedChatModel(["a"] * 9)
+    evaluate(suite(), {"app": app}, runs=3, results=file)
+    packed, calls = compress(file, 2), len(app.threads)
+    for _ in range(2):  # the first error leaves the file unlocked
+        with pytest.raises(InputError, match="is compressed: unpack it"):
+            evaluate(suite(), {"app": app}, runs=3, results=packed, resume=True)
+    assert len(app.threads) == calls
+    evaluate_turns(model, TALKS[:1], results=file)
+    packed, calls = compress(file, 1), len(model.calls)
+    with pytest.raises(InputError, match="is compressed: unpack it"):
+        evaluate_turns(model, TALKS[:1], results=packed)
+    assert len(model.calls) == calls
+    score(file)
+    packed = compress(file)
+    assert score(packed)[1] == []
+    lines = gzip.decompress(packed.read_bytes()).splitlines(keepends=True)
+    packed.write_bytes(gzip.compress(b"".join(lines[:-1])))
+    asked: list[str] = []
+
+    def ask(graph, transcript, observations):
+        asked.append(transcript.id)
+        return {}
+
+    run = score_transcripts(
+        make_shop_graph(), TALKS, judge=ask, results=packed, depends_on={"the judge": "j"}
+    )
+    with pytest.raises(InputError, match="is compressed: unpack it"):
+        run.report()
+    assert not asked
+
+
+def test_a_run_that_cannot_begin_leaves_its_file_to_others(file):
+    packed = file.with_name("kept.jsonl.gz")
+    errors = []
+    for _ in range(2):
+        with pytest.raises(InputError, match="is compressed: unpack it") as error:
+            score_transcripts(make_chain("find"), TALKS, results=packed).report()
+        errors.append(error)  # and what refers to the first run
+
+
+def test_a_file_that_another_run_uses_by_now_is_not_deleted(file):
+    pytest.importorskip("fcntl")
+    first = score_transcripts(make_chain("find"), TALKS, results=file)
+    first.report()
+    second = score_transcripts(make_chain("find"), TALKS, results=file)
+    first.store.remove()
+    assert file.exists()
+    second.report()
+    second.store.remove()
+    assert not file.exists()
