@@ -52,10 +52,17 @@ class Part(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed, validated again.
+        """Return a copy with some fields changed, validated again. A field that wasn't given has its default again.
 
         Raises:
             SpecError: The changed part isn't valid.
         """
-        values = {name: getattr(self, name) for name in type(self).model_fields}
+        values = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self)(**values | changes)
+
+
+def has_value_or_error(part: Part, value_field: str) -> bool:
+    """Return whether a part has either a value, which may be null if it was given, or an `error`."""
+    if vars(part)["error"] is None:
+        return value_field in part.model_fields_set
+    return vars(part)[value_field] is None

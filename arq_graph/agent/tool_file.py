@@ -17,7 +17,7 @@ from langchain_core.tools import StructuredTool, ToolException
 from pydantic import AfterValidator, JsonValue, RootModel, model_validator
 
 from arq_graph.agent.json_schema import find_schema_errors
-from arq_graph.agent.part import Part, Text
+from arq_graph.agent.part import Part, Text, has_value_or_error
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.errors import SpecError, suggestion
@@ -50,8 +50,8 @@ class Outcome(Part):
     error: Text | None = None
 
     @model_validator(mode="after")
-    def _has_value_or_error(self) -> Self:
-        if len(self.model_fields_set & {"returns", "error"}) != 1:
+    def _require_outcome(self) -> Self:
+        if not has_value_or_error(self, "returns"):
             raise ValueError("must have either `returns` or `error`")
         return self
 

@@ -82,11 +82,14 @@ class Expectation(Part):
 
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
-        others = self.model_fields_set - {"active"}
-        if self.active is not None and others:
-            raise ValueError(f"has `active`, for the matcher alone, and `{min(others)}`, for a whole turn")
-        if self.active is None and not others - {"reply", "wrong"}:
-            raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
+        if self.active is None:
+            # `calls: []` is an expectation, too: that nothing is called.
+            if not self.model_fields_set - {"active", "reply", "wrong"}:
+                raise ValueError("expects nothing; give `active`, or `calls`, `says` or `never`")
+            return self
+        for name in type(self).model_fields:
+            if name != "active" and getattr(self, name):
+                raise ValueError(f"has `active`, for the matcher alone, and `{name}`, for a whole turn")
         return self
 
     def find_problems(

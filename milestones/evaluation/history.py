@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import JsonValue, model_validator
 
 from arq_graph.agent.json_schema import find_schema_errors
-from arq_graph.agent.part import Part
+from arq_graph.agent.part import Part, has_value_or_error
 from arq_graph.agent.spec_errors import Place
 from arq_graph.milestones.findings import find_tool_mismatches
 from arq_graph.milestones.tool_schemas import Schemas
@@ -41,9 +41,10 @@ class HistoryEntry(Part):
         kinds = [kind for kind in (self.user, self.agent, self.call) if kind is not None]
         if len(kinds) != 1:
             raise ValueError("must have exactly one of `user`, `agent` and `call`")
-        if self.call is None and self.model_fields_set & {"arguments", "result", "error"}:
+        has_outcome = self.result is not None or self.error is not None
+        if self.call is None and (self.arguments or has_outcome):
             raise ValueError("has `arguments`, a `result` or an `error`, but no `call` that they belong to")
-        if self.call is not None and (self.error is None) != ("result" in self.model_fields_set):
+        if self.call is not None and not has_value_or_error(self, "result"):
             raise ValueError("must have either the call's `result` or its `error`")
         return self
 

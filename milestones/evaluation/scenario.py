@@ -97,7 +97,7 @@ class Scenario(ScenarioFields):
 
     Args:
         user: The simulated user.
-        milestones: The graph that it is measured on.
+        milestones: The graph that it is measured on; None if it is made from what to `expect`, as `graph`.
         agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
         world: The factory that makes the world of one conversation: a class or function, which is called with a `seed`
             if it has such an argument. The world's methods replace the agent's tools of the same names, or the world is
@@ -105,32 +105,18 @@ class Scenario(ScenarioFields):
             agent's own tools, and whatever these change.
 
     Raises:
-        SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`; it has a world but no
-            agent; or it names something that doesn't exist.
+        SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`, or has both of them; it
+            has a world but no agent; or it names something that doesn't exist.
     """
 
     user: UserSpec | None = None
-    milestones: InstanceOf[MilestoneGraph]
+    milestones: InstanceOf[MilestoneGraph] | None = None
     agent: InstanceOf[Agent] | None = None
     world: WorldFactory | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _make_milestones(cls, fields: Any) -> Any:
-        """Make the milestones from what is expected, if they aren't given."""
-        if not isinstance(fields, dict) or fields.get("milestones"):
-            return fields
-        if not fields.get("expect"):
-            raise ValueError("is measured on nothing; give `milestones`, or `says` and what to `expect`")
-        expectation = Expectation.model_validate(fields["expect"])
-        agent = fields.get("agent")
-        if not isinstance(agent, Agent):
-            raise ValueError("expects something of an agent, but names no `agent`")  # noqa: TRY004
-        graph = expectation.make_graph(agent.toolbox)
-        return fields | {"expect": expectation, "milestones": graph}
-
     @model_validator(mode="after")
     def _check(self) -> Self:
+        self._require_measure()
         problems = list(_find_problems(self, self._get_schemas()))
         if problems:
             raise make_validation_error(*problems)
@@ -162,9 +148,17 @@ class Scenario(ScenarioFields):
         return getattr(self.world, "func", self.world)
 
     @cached_property
+    def graph(self) -> MilestoneGraph:
+        """The milestones, as they are given or made from what is expected."""
+        if self.milestones is not None:
+            return self.milestones
+        assert self.expect is not None and self.agent is not None
+        return self.expect.make_graph(self.agent.toolbox)
+
+    @cached_property
     def measured_graph(self) -> MilestoneGraph:
         """The milestones, with the goal as one that End requires."""
-        return self.milestones if self.goal is None else with_goal(self.milestones, self.goal)
+        return self.graph if self.goal is None else with_goal(self.graph, self.goal)
 
     @cached_property
     def history_messages(self) -> tuple[BaseMessage, ...]:
@@ -227,6 +221,14 @@ class Scenario(ScenarioFields):
             guidelines.append(guideline.replace(tools=tools))
         tools = [toolbox[tool.name] for tool in self.agent.tools]
         return self.agent.replace(guidelines=guidelines, tools=tools)
+
+    def _require_measure(self) -> None:
+        if self.milestones is not None and self.expect is not None:
+            raise ValueError("has `milestones` and something to `expect`; leave one of them out")
+        if self.milestones is None and self.expect is None:
+            raise ValueError("is measured on nothing; give `milestones`, or `says` and what to `expect`")
+        if self.milestones is None and self.agent is None:
+            raise ValueError("expects something of an agent, but names no `agent`")
 
     def _get_schemas(self) -> dict[str, Schema] | None:
         """Return the argument schema of each tool, or of the world's method that replaces it; None if unknown."""
@@ -297,7 +299,7 @@ def _find_missing_parts(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> Iterator[Problem]:
-    graph = scenario.milestones
+    graph = scenario.graph
     file = graph.file or "its graph"
     if scenario.goal is not None and scenario.goal not in graph:
         hint = suggestion(scenario.goal, graph)

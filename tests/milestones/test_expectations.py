@@ -224,7 +224,11 @@ def test_history_and_variables_reach_the_app_once():
             {"expect": {"active": []}, "history": [{**CALL, "arguments": {"flower": 3}, "result": 1}]},
             "history[0].arguments.flower`: the tool 'get_stock' cannot take the argument 'flower': 3 is not of type",
         ),
-        ({"expect": {"active": [], "says": []}}, "for the matcher alone"),
+        ({"expect": {"active": [], "never": ["cheap"]}}, "for the matcher alone"),
+        (
+            {"expect": {"active": []}, "milestones": parse_milestones("- {name: Start, type: NFC}")},
+            "has `milestones` and something to `expect`",
+        ),
         ({"expect": {"reply": "Hello."}}, "expects nothing"),
         ({"expect": {"active": []}, "history": [{"user": "Hi", "agent": "Hi"}]}, "one of `user`, `agent`"),
         ({"expect": {"active": []}, "says": None}, "`expect` needs `says`"),
@@ -243,6 +247,23 @@ def test_history_and_variables_reach_the_app_once():
 def test_what_cannot_be_expected_is_an_error(fields: dict[str, Any], message: str):
     with pytest.raises(SpecError, match=re.escape(message)):
         scenario(**fields)
+
+
+def test_a_scenario_with_another_expectation_is_measured_on_that_one():
+    card = scenario(history=HISTORY, expect={"active": ["card"]})
+    stock = card.replace(expect=card.expect.replace(active=["stock"]))
+    report = evaluate(Suite([stock]), load_arms(["guided"]), model="offline")
+    assert report.conversations[0].goal_completed is False, "the card is still expected"
+    assert card.history[0].replace(user="Hello?").user == "Hello?"
+    fewer = scenario(expect={"calls": []}).replace(agent=FLORIST.replace(guidelines=[]))
+    assert not fewer.graph.forbidden, "the tools of the former agent are forbidden"
+
+
+def test_an_expectation_and_a_history_can_be_written_and_read_again():
+    whole = scenario(history=HISTORY, expect={"active": ["card"]})
+    again = type(whole.expect).model_validate(whole.expect.model_dump())
+    entries = [type(entry).model_validate(entry.model_dump()) for entry in whole.history]
+    assert scenario(history=entries, expect=again).graph.milestones == whole.graph.milestones
 
 
 def test_a_suite_file_holds_answers_and_includes_others(tmp_path: Path):

@@ -44,7 +44,7 @@ def run_scenarios(scenarios: list[Scenario], reply: Callable[[Any], str], *, cal
 
 def judge(graph: Any, transcript: Any, observations: Any) -> list[Verdict]:
     """Find every criterion met by the replies that a scenario lists as good ones, and by no others."""
-    (scenario,) = [scenario for scenario in turn_scenarios() if scenario.milestones is graph]
+    (scenario,) = [scenario for scenario in turn_scenarios() if scenario.graph is graph]
     reply = transcript.events[-1].text
     is_met = reply in scenario.expect.reply
     return [Verdict(name, is_met, len(transcript), reply) for name in observations.undecided]
