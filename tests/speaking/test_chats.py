@@ -32,6 +32,7 @@ WHICH = ask("Which order?")
 REFUSED_MOVES = {
     "this was thought before": [think("Hm."), LOOK, think("hm"), say("Late.")],
     "2 thoughts before a move are enough": [think("a"), think("b"), think("c"), say("Well.")],
+    "it is empty: speak or act": [think(" "), say("Well.")],
     "'get_order' is internal": [LOOK, say("get_order says T1."), say("A-1 is late.")],
     "it is empty": [say(" "), say("Well.")],
     "this was just said": [WHICH, ask("which ORDER"), say("Then I cannot.")],

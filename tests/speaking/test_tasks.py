@@ -76,6 +76,12 @@ def test_an_utterance_that_waits_counts_as_a_question_so_waiting_ends():
     assert chat.messages[-1].text == DESK.fallback
 
 
+def test_an_event_says_that_the_task_waits_though_nothing_was_asked():
+    app = task([say("I am at it.")]).app
+    spoke, _ = app.stream({"messages": [("user", "Look it up.")]}, THREAD, stream_mode="custom")
+    assert (spoke.asks, spoke.waits) == (False, True)
+
+
 def test_steps_are_counted_across_answers_and_a_new_message_is_a_new_task():
     chat = task([ask("One?"), LOOK, ask("Two?"), ask("Three?"), DONE, DONE], max_steps=3, name="Front desk")
     chat.send("Look up A-1.")
