@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Self
 
 from langchain_core.messages import BaseMessage
@@ -145,7 +145,7 @@ class Scenario(ScenarioFields):
     @property
     def unbound_world_factory(self) -> Any:
         """The class or function that makes the world, without the arguments that a suite file sets."""
-        return getattr(self.world, "func", self.world)
+        return self.world.func if isinstance(self.world, partial) else self.world
 
     @cached_property
     def graph(self) -> MilestoneGraph:
@@ -193,7 +193,7 @@ class Scenario(ScenarioFields):
         """
         if self.world is None:
             return None
-        arguments_set = getattr(self.world, "keywords", {})
+        arguments_set = self.world.keywords if isinstance(self.world, partial) else {}
         takes_seed = "seed" in inspect.signature(self.world).parameters and "seed" not in arguments_set
         try:
             return self.world(seed=seed) if takes_seed else self.world()

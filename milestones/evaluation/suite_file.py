@@ -27,25 +27,24 @@ A scenario that `says` one message and what to `expect` of the answer is shown i
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any, Self, cast
 
-from pydantic import ConfigDict, PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic import PrivateAttr, ValidationError, ValidationInfo, model_validator
 
-from arq_graph.agent.modules import load_object
 from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import Document, read_model, read_text
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.evaluation.scenario import Limits, Scenario, ScenarioFields, WorldFactory
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario, ScenarioFields
+from arq_graph.milestones.evaluation.world_entry import WorldEntry
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
 from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
@@ -60,38 +59,6 @@ class PartialUser(UserSpec):
     """A part of a user's specification: `defaults` may have one part, and a scenario the other."""
 
     intents: Intents = ()
-
-
-class WorldEntry(Part):
-    """A class or function "module:name" that makes a world; the other keys are its arguments."""
-
-    model_config = ConfigDict(extra="allow")
-
-    of: Text
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of the class or function."""
-        return self.model_extra or {}
-
-    def load(self, folder: Path) -> WorldFactory:
-        """Return the class or function that makes the world.
-
-        Raises:
-            SpecError: The module has no such function, or the function does not take these arguments.
-        """
-        factory = cast(WorldFactory, load_object(self.of, folder))
-        try:
-            signature = inspect.signature(factory)
-            arguments = self.arguments
-            if "seed" in signature.parameters:
-                arguments = {"seed": 0} | arguments
-            signature.bind(**arguments)
-        except TypeError as error:
-            raise SpecError(
-                f"names {self.of!r}, but a world is a class or function that takes the given arguments: {error}"
-            ) from None
-        return partial(factory, **self.arguments) if self.arguments else factory
 
 
 class SharedFields(Part):
@@ -197,16 +164,20 @@ class _ScenarioLoader:
 
     def load(self) -> None:
         included = self._load_included()
+        is_any_unreadable = bool(self.problems)  # such a file may hold the missing name of a twin
         name_counts = Counter(entry.name for entry in self.file.scenarios)
-        all_names: set[str] | None = None
-        if not self.problems:  # else a file that can't be read may hold the missing name
-            all_names = set(name_counts)
-            all_names.update(scenario.name for scenario in included)
-        for index, entry in enumerate(self.file.scenarios):
+        merged_entries = [_merge_defaults(self.file.defaults, entry) for entry in self.file.scenarios]
+        all_names = {scenario.name for scenario in included}
+        for fields in merged_entries:
+            all_names.update(_name_scenarios(fields).values())
+        for index, (entry, fields) in enumerate(zip(self.file.scenarios, merged_entries, strict=True)):
             place: Place = ("scenarios", index)
-            for problem in _find_entry_problems(entry, all_names, name_counts[entry.name]):
+            problems = list(_find_entry_problems(entry, name_counts[entry.name]))
+            if not is_any_unreadable:
+                problems.extend(_find_unknown_twins(fields, all_names))
+            for problem in problems:
                 self._add_errors(place, make_validation_error(problem))
-            self._load_entry(entry, place)
+            self._load_entry(entry, fields, all_names, place)
         self.scenarios += included
 
     def _load_included(self) -> list[Scenario]:
@@ -227,8 +198,9 @@ class _ScenarioLoader:
             raise SpecError(f"names {file.name!r}, which is this file or includes it; leave it out")
         return read_model(file, SuiteFile, file_kind="suite file").all_scenarios
 
-    def _load_entry(self, entry: ScenarioEntry, place: Place) -> None:
-        fields = _merge_defaults(self.file.defaults, entry)
+    def _load_entry(
+        self, entry: ScenarioEntry, fields: dict[str, Any], all_names: set[str], place: Place
+    ) -> None:
         problems_before = len(self.problems)
         world_entry: Any = fields.get("world")
         if isinstance(world_entry, str):
@@ -249,7 +221,7 @@ class _ScenarioLoader:
         if len(self.problems) > problems_before:
             return
         try:
-            self.scenarios += _make_scenarios(fields)
+            self.scenarios += _make_scenarios(fields, all_names)
         except (SpecError, ValidationError) as error:
             self._add_errors(place, error)
 
@@ -286,36 +258,50 @@ def _merge_defaults(defaults: SharedFields, entry: ScenarioEntry) -> dict[str, A
     return fields
 
 
-def _make_scenarios(fields: Mapping[str, Any]) -> Iterator[Scenario]:
+def _make_scenarios(fields: Mapping[str, Any], all_names: set[str]) -> Iterator[Scenario]:
     """Yield the scenario of an entry, or one for each kind of user."""
-    fields = dict(fields)
-    kinds = fields.pop("kinds", ())
+    for kind, name in _name_scenarios(fields).items():
+        scenario_fields = {key: value for key, value in fields.items() if key != "kinds"} | {"name": name}
+        if kind is not None:
+            if fields.get("task"):
+                scenario_fields["task"] = f"{fields['task']} ({kind})"
+            if "user" in fields:
+                scenario_fields["user"] = fields["user"] | {"kind": kind}
+        if fields.get("twin"):
+            scenario_fields["twin"] = _find_twin_name(fields["twin"], kind, all_names)
+        yield Scenario.model_validate(scenario_fields)
+
+
+def _name_scenarios(fields: Mapping[str, Any]) -> dict[Kind | None, str]:
+    """Return the name of an entry's scenario for each kind of user; under None if the entry has no `kinds`."""
+    kinds = fields.get("kinds")
     if not kinds:
-        yield Scenario.model_validate(fields)
-    for kind in kinds:
-        kind_fields = fields | {"name": f"{fields['name']} ({kind})"}
-        if fields.get("task"):
-            kind_fields["task"] = f"{fields['task']} ({kind})"
-        if "user" in fields:
-            kind_fields["user"] = fields["user"] | {"kind": kind}
-        yield Scenario.model_validate(kind_fields)
+        return {None: fields["name"]}
+    return {kind: f"{fields['name']} ({kind})" for kind in kinds}
 
 
-def _find_entry_problems(entry: ScenarioEntry, all_names: set[str] | None, count: int) -> Iterator[Problem]:
-    """Yield mistakes that would otherwise pass: repeated and unknown names, and fields that aren't used.
+def _find_twin_name(twin: str, kind: Kind | None, all_names: set[str]) -> str:
+    """Return the name of a twin, which is that of its scenario with the same kind of user if it has several."""
+    name_with_kind = f"{twin} ({kind})"
+    return name_with_kind if name_with_kind in all_names else twin
 
-    Args:
-        entry: The scenario.
-        all_names: The names of all scenarios of the suite; None if they aren't known.
-        count: The number of scenarios of the file that have its name.
-    """
+
+def _find_unknown_twins(fields: Mapping[str, Any], all_names: set[str]) -> Iterator[Problem]:
+    if not fields.get("twin"):
+        return
+    for kind, name in _name_scenarios(fields).items():
+        twin = _find_twin_name(fields["twin"], kind, all_names)
+        other_names = all_names - {name}
+        if twin not in other_names:
+            # A scenario of several kinds is named by its base name most often.
+            hint = suggestion(twin, other_names) or suggestion(f"{twin} ({kind or 'helpful'})", other_names)
+            yield ("twin",), f"the twin {twin!r} of {name!r} names no other scenario in the suite{hint}"
+
+
+def _find_entry_problems(entry: ScenarioEntry, count: int) -> Iterator[Problem]:
+    """Yield mistakes that would otherwise pass: a name that `count` entries have, and fields that aren't used."""
     if count > 1:
         yield ("name",), f"is {entry.name!r}, and another scenario has the same name; give each its own"
-    if all_names and entry.twin:
-        other_names = all_names - {entry.name}
-        if entry.twin not in other_names:
-            hint = suggestion(entry.twin, other_names)
-            yield ("twin",), f"the twin {entry.twin!r} names no other scenario in the suite{hint}"
     for name, replaced in _EXCLUSIVE_FIELDS:
         if {name, replaced} <= entry.model_fields_set:
             yield (replaced,), f"cannot be combined with `{name}`; leave one of them out"

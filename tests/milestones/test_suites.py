@@ -92,6 +92,22 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
     assert sorted(sales) == sorted([*(f"red lamp {seed}" for seed in seeds), *["bought"] * 3])
 
 
+def test_a_twin_is_the_scenario_with_the_same_kind_of_user(folder: Path):
+    file = folder / "suite.yaml"
+    other = "- name: other\n  kinds: [helpful, perturbed, unhelpful]\n  user: {intents: [A lamp please]}\n"
+    file.write_text(
+        SUITE.replace("- name: kinds\n", "- name: kinds\n  twin: other\n") + other + "  twin: lamp\n"
+    )
+    twins = {scenario.name: scenario.twin for scenario in Suite.from_yaml(file).scenarios}
+    assert twins["kinds (helpful)"] == "other (helpful)"
+    assert twins["other (helpful)"] == twins["other (perturbed)"] == "lamp"
+    file.write_text(file.read_text().replace("twin: lamp", "twin: other (helpful)"))
+    with pytest.raises(
+        SpecError, match=r"the twin 'other \(helpful\)' of 'other \(helpful\)' names no other"
+    ):
+        Suite.from_yaml(file)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
@@ -128,7 +144,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
             "  goal: buy",
             "  twin: kidns",
             10,
-            "'kidns' names no other scenario in the suite; did you mean `kinds`?",
+            "'kidns' of 'lamp' names no other scenario in the suite; did you mean `kinds",
         ),
         (
             "  goal: buy",
@@ -184,7 +200,8 @@ def test_a_milestone_file_names_arguments_of_the_world_and_of_its_tools(
     ],
 )
 def test_a_method_of_a_world_with_a_misspelt_name_is_reported(folder: Path, method: str, near: str | None):
-    world = FILES["shop.py"].replace("\nnumber", f"    def {method}(self):\n        return {{}}\n\nnumber")
+    methods = f"    def {method}(self):\n        return {{}}\n    def func(self):\n        return {{}}\n"
+    world = FILES["shop.py"].replace("\nnumber", f"{methods}\nnumber")
     (folder / "worlds.py").write_text(world)
     (folder / "suite.yaml").write_text(SUITE.replace("world: shop:Shop", "world: worlds:Shop"))
     message = (
