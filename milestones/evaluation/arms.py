@@ -132,6 +132,11 @@ class Arms:
         self.names = tuple(arms)
         self._arms = dict(arms)
         for name, arm in arms.items():
+            # `PlannedConversation.id` is unique because the last two of its parts have no separator.
+            if " / " in f" {name} ":
+                raise InputError(
+                    f"the arm {name!r} has `/` as a word of its name; leave it or the spaces out"
+                )
             if not _is_app(arm):
                 _require_makes_apps(name, arm)
         self._model_or_name = model

@@ -84,6 +84,23 @@ class ConversationRunner:
             conversations.append(runner.run_conversation(planned))
         return await asyncio.gather(*conversations)
 
+    def label(self, record: ConversationRecord, scenario: Scenario) -> ConversationRecord:
+        """Return a record with all that a scenario says of its conversations, but that doesn't shape them.
+
+        So a run that is resumed has today's labels. A goal that End required anyway is only a label, too.
+        """
+        labels = {
+            "graph": self.graph_names[scenario.name],
+            "use_case": scenario.use_case,
+            "task": scenario.task or scenario.name,
+            "goal": scenario.goal,
+            "probes": scenario.probes,
+            "twin": scenario.twin,
+            "expected": _dump_expectation(scenario),
+            "user": scenario.user_kind,
+        }
+        return record.model_copy(update=labels)
+
     async def _run_trials(
         self, planned: PlannedConversation, total_usage: UsageTracker
     ) -> ConversationResult:
@@ -212,17 +229,11 @@ class ConversationRunner:
         tools = transcript.tools or None
         score = await ascore(scenario.measured_graph, transcript, tools=tools, judge=self.judge)
         tokens = conversation.app_usage.total
-        return make_conversation_record(
+        record = make_conversation_record(
             transcript,
             score,
-            graph=self.graph_names[scenario.name],
             arm=planned.arm,
             scenario=scenario.name,
-            goal=scenario.goal,
-            probes=scenario.probes,
-            twin=scenario.twin,
-            expected=_dump_expectation(scenario),
-            user=scenario.user_kind,
             run=planned.run,
             seed=planned.seed,
             outcome=read_world_outcome(prepared.world),
@@ -238,6 +249,7 @@ class ConversationRunner:
             steps=_make_module_usages(conversation.app_usage),
             turn_seconds=tuple(round(seconds, 4) for seconds in conversation.turn_seconds),
         )
+        return self.label(record, scenario)
 
 
 def make_broken_conversation(

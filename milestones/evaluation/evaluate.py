@@ -69,9 +69,11 @@ async def aevaluate(
         judge: Judges milestones that code can't check. Without one they stay undecided.
         runs: The number of conversations of each scenario with each arm, 1 or more.
         concurrency: The number of conversations at the same time, 1 or more; with workers, in each of them.
-        results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere.
+        results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere. Workers
+            return up to `concurrency` conversations together, when the last of them has finished.
         resume: Continue the run in that file, and run no conversation twice. Everything that shapes a conversation (the
-            agent's whole specification, milestones, user, world, arms, models, seed) must be as it was.
+            agent's whole specification, milestones, user, world, models, seed, and the code of arms that are functions
+            or were loaded as "module:app") must be as it was. Changes in any other app aren't noticed.
         max_calls: The number of model calls after which no conversation and no turn begins. Earlier parts of the run,
             users and the judge count, too. The turns that are running, at most `concurrency`, are finished. A
             conversation that ends with its turn is judged and stored; the others are run again when the run is resumed.

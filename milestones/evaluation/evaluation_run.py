@@ -90,9 +90,7 @@ class EvaluationRun:
         for planned in self.plan:
             record = finished.get(planned.id)
             if record is not None:
-                # Take the goal of today's scenario. Naming as the goal a milestone that End required anyway leaves the
-                # fingerprint as it was.
-                record = record.model_copy(update={"goal": planned.scenario.goal})
+                record = self.runner.label(record, planned.scenario)
                 self.conversations[planned.id] = record
                 self.on_conversation(planned, record)
 
