@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 Key = TypeVar("Key")
@@ -12,10 +13,11 @@ Result = TypeVar("Result")
 
 async def run_concurrently(
     work: Iterable[tuple[Key, Coroutine[Any, Any, Result]]], concurrency: int
-) -> AsyncGenerator[tuple[Key, Result], None]:
+) -> AsyncGenerator[list[tuple[Key, Result]], None]:
     """Run coroutines, at most `concurrency` at once, and yield each result with its key as it comes.
 
-    An exception of one of them cancels the others.
+    Results that come at the same time are yielded together, so that none is lost if the caller stops at one of them. An
+    exception of a coroutine cancels the others.
     """
     remaining = iter(work)
     running: dict[asyncio.Task[Result], Key] = {}
@@ -26,11 +28,30 @@ async def run_concurrently(
                 running[asyncio.create_task(coroutine)] = key
             if not running:
                 return
-            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            # Results are yielded before an error ends the run.
-            for task in sorted(finished, key=lambda task: task.exception() is not None):
-                yield running.pop(task), task.result()
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            finished = [task for task in running if task.done()]
+            failed = []
+            results = []
+            for task in finished:
+                key = running.pop(task)
+                if task.cancelled() or task.exception() is not None:
+                    failed.append(task)
+                else:
+                    results.append((key, task.result()))
+            if results:
+                yield results
+            for task in failed:
+                task.result()  # raises its error
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+async def gather_concurrently(coroutines: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run coroutines at once, and return their results in order; an exception of one of them cancels the others."""
+    results: dict[int, Result] = {}
+    async with aclosing(run_concurrently(enumerate(coroutines), len(coroutines))) as finished:
+        async for numbered_results in finished:
+            results.update(numbered_results)
+    return [results[number] for number in range(len(coroutines))]

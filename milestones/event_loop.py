@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
@@ -109,8 +109,9 @@ def _get_runner() -> asyncio.Runner:
         _thread_state.runner = asyncio.Runner()
         loop = _thread_state.runner.get_loop()
         loop.set_default_executor(_DaemonThreadExecutor())
-        # The runner's own close would start a thread, which is too late on Python 3.12.
-        atexit.register(loop.close)
+        # At the end of the thread or of Python. The runner's own close would start a thread, which is too late then on
+        # Python 3.12.
+        weakref.finalize(_thread_state.runner, loop.close)
     runner: asyncio.Runner = _thread_state.runner
     return runner
 

@@ -133,7 +133,7 @@ async def aconverse(
         if is_cancelled_from_outside(error):
             raise
         await dialogue.recover_messages()
-        if any(isinstance(cause, CallLimitReached) for cause in list_causes_and_contexts(error)):
+        if is_over_call_limit(error):
             conversation.ended = "calls"
         elif timer.expired():
             conversation.ended = "seconds"
@@ -146,6 +146,11 @@ async def aconverse(
 
 
 converse = make_sync(aconverse, "converse")
+
+
+def is_over_call_limit(error: BaseException) -> bool:
+    """Return whether an error comes from a model call that a limit of calls refused."""
+    return any(isinstance(cause, CallLimitReached) for cause in list_causes_and_contexts(error))
 
 
 class _ConversationEnded(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -12,9 +11,14 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from arq_graph.errors import describe_error
+from arq_graph.milestones.concurrency import gather_concurrently
 from arq_graph.milestones.evaluation.arms import AppFactory, Arms, PreparedApp, read_world_outcome
 from arq_graph.milestones.evaluation.budget import Budget
-from arq_graph.milestones.evaluation.conversation import SimulatedConversation, aconverse
+from arq_graph.milestones.evaluation.conversation import (
+    SimulatedConversation,
+    aconverse,
+    is_over_call_limit,
+)
 from arq_graph.milestones.evaluation.results import ConversationResult, build_transcript, dump_messages
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlanKey, PlannedConversation
@@ -75,14 +79,12 @@ class ConversationRunner:
 
     async def run_in_worker(self, keys: Sequence[PlanKey]) -> Sequence[ConversationResult]:
         """Run a batch of conversations at once; the process that sent them watches the budget."""
-        # LangChain would log that a conversation's limit of calls was reached; the report says so.
-        logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
         runner = replace(self, budget=self.budget.make_worker_budget())
         conversations = []
         for arm, scenario_name, run, seed in keys:
             planned = PlannedConversation(arm, self.scenarios[scenario_name], run, seed)
             conversations.append(runner.run_conversation(planned))
-        return await asyncio.gather(*conversations)
+        return await gather_concurrently(conversations)
 
     def label(self, record: ConversationRecord, scenario: Scenario) -> ConversationRecord:
         """Return a record with all that a scenario says of its conversations, but that doesn't shape them.
@@ -126,7 +128,8 @@ class ConversationRunner:
                     planned, trial, conversation, app_usage, is_over_budget
                 )
             except (Exception, SystemExit) as error:
-                conversation.ended = "budget" if is_over_budget else "error"
+                is_refused_call = is_over_budget and is_over_call_limit(error)
+                conversation.ended = "budget" if is_refused_call else "error"
                 conversation.failure = error
                 break
             if next_trial is None:
@@ -225,6 +228,8 @@ class ConversationRunner:
         trials: int,
     ) -> ConversationRecord:
         scenario = planned.scenario
+        # The developer's function may wait for a database.
+        outcome = await asyncio.to_thread(read_world_outcome, prepared.world)
         transcript = build_transcript(planned, conversation.messages, prepared.agent, prepared.world)
         tools = transcript.tools or None
         score = await ascore(scenario.measured_graph, transcript, tools=tools, judge=self.judge)
@@ -236,7 +241,7 @@ class ConversationRunner:
             scenario=scenario.name,
             run=planned.run,
             seed=planned.seed,
-            outcome=read_world_outcome(prepared.world),
+            outcome=outcome,
             trials=trials,
             moves=_count_moves(transcript, conversation.moves),
             speech=_count_labels(conversation.moves, "category"),

@@ -73,10 +73,12 @@ class EvaluationRun:
         batches = self._make_batches()
         batches_at_once = self.pool.size if self.pool else self.concurrency
         async with aclosing(run_concurrently(batches, batches_at_once)) as finished:
-            async for batch, results in finished:
-                for planned, result in zip(batch, results, strict=True):
-                    self._save(planned, result)
-                self._require_reachable_models(results)
+            async for new_results in finished:
+                for batch, results in new_results:
+                    for planned, result in zip(batch, results, strict=True):
+                        self._save(planned, result)
+                for _, results in new_results:
+                    self._require_reachable_models(results)
 
     def _restore_conversations(self) -> None:
         if self.store is None:

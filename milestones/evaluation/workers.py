@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from pickle import loads
+from pickle import dumps, loads
 from pkgutil import resolve_name
 from typing import Any
 from uuid import uuid4
@@ -38,8 +39,14 @@ class WorkerDiedError(Exception):
     """A worker ended before it returned a result."""
 
 
+class JobFailedError(Exception):
+    """The function raised an error in a worker, or returned something that can't be pickled."""
+
+
 class WorkerPool:
-    """Workers that call the same function, each one call at a time. A worker that dies is replaced.
+    """Workers that call the same function, each one call at a time.
+
+    A worker that dies is replaced; those of a shared executor are replaced by it, or it is broken for good.
 
     Args:
         make_executor: Returns the executor of one worker, from `prepare_executors`.
@@ -60,29 +67,36 @@ class WorkerPool:
         """Call the function in an idle worker, and return its result. At most `size` calls may run at the same time.
 
         Raises:
-            WorkerDiedError: The worker died. After `_MAX_DEATHS` in a row, `stop_reason` says so.
+            WorkerDiedError: The worker died. If the shared executor is broken, or after `_MAX_DEATHS` in a row,
+                `stop_reason` says so.
             ArqGraphError: No worker could run the function.
+            JobFailedError: The function failed.
         """
         executor = self._idle_slots.pop()
         call_id = uuid4().hex  # else Dask would run equal calls only once
         try:
-            result = await asyncio.wrap_future(executor.submit(call_job, self._job, argument, call_id))
-        except ArqGraphError:
+            pickled = await asyncio.wrap_future(executor.submit(call_job, self._job, argument, call_id))
+        except (ArqGraphError, JobFailedError):
             raise  # this ends the run, as a cancellation does, so the slot isn't returned
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled_from_outside(error):
                 raise
-            reason = describe_error(error)
-            self._idle_slots.append(self._make_executor())
-            self._deaths_in_a_row += 1
-            if self._deaths_in_a_row >= _MAX_DEATHS:
-                self.stop_reason = (
-                    f"workers died {self._deaths_in_a_row} times in a row, the last with {reason}"
-                )
-            raise WorkerDiedError(reason) from error
+            self._replace_worker(executor, error)
+            raise WorkerDiedError(describe_error(error)) from error
         self._idle_slots.append(executor)
         self._deaths_in_a_row = 0
-        return result
+        return loads(pickled)
+
+    def _replace_worker(self, executor: Executor, error: BaseException) -> None:
+        reason = describe_error(error)
+        new_executor = self._make_executor()
+        self._idle_slots.append(new_executor)
+        if new_executor is executor and isinstance(error, BrokenExecutor):
+            self.stop_reason = f"the executor is broken, so pass another one, and resume: {reason}"
+            return
+        self._deaths_in_a_row += 1
+        if self._deaths_in_a_row >= _MAX_DEATHS:
+            self.stop_reason = f"workers died {self._deaths_in_a_row} times in a row, the last with {reason}"
 
 
 @contextmanager
@@ -125,8 +139,15 @@ def pickle_job(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping
         raise
 
 
-def call_job(job: Job, argument: Any, _call_id: str) -> Any:
-    """Call a job in this process and return its result; a process unpickles a job once."""
+def call_job(job: Job, argument: Any, _call_id: str) -> bytes:
+    """Call a job in this process and return its pickled result; a process unpickles a job once.
+
+    No other errors than these come out of it, so that any other one of its future is that of the executor.
+
+    Raises:
+        ArqGraphError: The job can't be unpickled, or raised such an error.
+        JobFailedError: It raised another error, or its result can't be pickled.
+    """
     try:
         function = _unpickle(job)
     except Exception as error:
@@ -134,12 +155,19 @@ def call_job(job: Job, argument: Any, _call_id: str) -> Any:
             f"a worker cannot unpickle what it was sent ({type(error).__name__}: {error}): it needs the same version "
             "of Python, the same packages, and modules beside a file at the same paths"
         ) from error
-    return run_in_background(function(argument))
+    try:
+        return dumps(run_in_background(function(argument)))
+    except ArqGraphError:
+        raise
+    except Exception as error:
+        raise JobFailedError(f"a worker failed with {describe_error(error)}") from error
 
 
 def _prepare_process(worker_pipe: Connection) -> None:
     """Let a worker process ignore Ctrl-C, which its parent handles, and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # LangChain would log that a conversation's limit of calls was reached; the report says so.
+    logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
 
     def exit_with_parent() -> None:
         worker_pipe.poll(None)  # blocks until the pipe is closed, because nothing is ever sent

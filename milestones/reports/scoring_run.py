@@ -88,10 +88,12 @@ class ScoringRun:
         """Score all conversations, several at once, and report them; `on_outcome` is called with each as it comes."""
         with self.store or nullcontext():
             async with aclosing(run_concurrently(self._make_work(), self._concurrency)) as finished:
-                async for number, outcome in finished:
-                    self.outcomes[number] = outcome
-                    self._store_outcome(number, outcome)
-                    on_outcome(outcome)
+                async for new_outcomes in finished:
+                    for number, outcome in new_outcomes:
+                        self.outcomes[number] = outcome
+                        self._store_outcome(number, outcome)
+                    for _, outcome in new_outcomes:
+                        on_outcome(outcome)
         if self._judge is not None:
             from arq_graph.models.resolve import is_offline  # scoring without a model does not need it
 

@@ -115,11 +115,13 @@ async def aevaluate_turns(
             store.require_appendable()
         predictions = ((step.key, _evaluate_step(step, predict)) for step in remaining_steps)
         async with aclosing(run_concurrently(predictions, concurrency)) as finished:
-            async for key, outcome in finished:
-                outcomes[key] = outcome
+            async for new_outcomes in finished:
+                outcomes.update(new_outcomes)
                 if store is not None:
-                    store.append(outcome.model_dump())
-                on_step(outcome)
+                    for _, outcome in new_outcomes:
+                        store.append(outcome.model_dump())
+                for _, outcome in new_outcomes:
+                    on_step(outcome)
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), resumed)
 
 

@@ -1,6 +1,7 @@
 """Limits of an evaluation: the model calls and the money that it may spend."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from arq_graph import ScriptedChatModel
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones import (
     Limits,
     Scenario,
@@ -161,3 +162,54 @@ def test_calls_of_users_count_towards_the_limit_and_not_for_the_arm(max_calls: i
     assert [one.model_calls for one in report.conversations] == [2, 2]
     assert report.stopped
     assert len(user_model.calls) + len(app.model.calls) == max_calls, "no user is asked beyond it"
+
+
+def test_beyond_a_limit_an_arm_that_fails_is_reported_and_not_run_again():
+    class Retries:
+        def __call__(self, scenario: Scenario, agent: Any, model: Any) -> Any:
+            return Asks(2)
+
+        async def again(self, model: Any, messages: list[Any], read_outcome: Any) -> Any:
+            if messages[0].text == "A lamp?":
+                raise KeyError("no reflection")
+            await Asks(1).ainvoke({"messages": messages})
+
+    def run(says: str) -> Any:
+        lamps = suite(user=None, says=says)
+        return evaluate(lamps, {"fails": Retries()}, max_calls=2)
+
+    (conversation,) = run("A lamp?").conversations
+    assert conversation.ended == "error"
+    assert "KeyError: 'no reflection'" in str(conversation.error)
+    report = run("Both lamps?")
+    assert [broken.ended for broken in report.broken] == ["budget"]
+
+
+def test_conversations_that_end_together_are_all_stored_before_the_run_ends(tmp_path: Path):
+    file, ended = tmp_path / "results.jsonl", []
+    with pytest.raises(ModelUnavailableError, match="in 3 conversations in a row"):
+        evaluate(
+            suite(),
+            {"app": Answers(lambda _: fail_to_connect())},
+            runs=4,
+            concurrency=4,
+            results=file,
+            on_conversation=lambda planned, _: ended.append(planned.run),
+        )
+    assert ended == [1, 2, 3, 4]
+    assert len(file.read_text().splitlines()) == 1 + 4
+
+
+def test_a_thread_that_has_evaluated_leaves_no_event_loop_behind():
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    class Knows:
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            loops.append(asyncio.get_running_loop())
+            return "hi"
+
+    thread = threading.Thread(target=evaluate, args=(suite(), {"app": Knows()}))
+    thread.start()
+    thread.join()
+    assert loops
+    assert loops[0].is_closed()

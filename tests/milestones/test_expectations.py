@@ -286,39 +286,6 @@ def test_a_suite_file_holds_answers_and_includes_others(tmp_path: Path):
         Suite.from_yaml(tmp_path / "suite.yaml")
 
 
-def test_a_world_takes_arguments_and_reports_its_outcome(tmp_path: Path):
-    (tmp_path / "world.py").write_text(
-        "class Shop:\n"
-        "    def __init__(self, wanted: str, seed: int = 0) -> None:\n"
-        "        self.wanted, self.seed, self.bought = wanted, seed, None\n"
-        "    def buy(self, colour: str) -> str:\n"
-        '        """Buy one.\n\n        Args:\n            colour: Which.\n        """\n'
-        "        self.bought = colour\n        return 'bought'\n"
-        "    def outcome(self) -> dict[str, bool]:\n        return {'success': self.bought == self.wanted}\n"
-        "def buy(colour: str) -> str:\n"
-        '    """Buy one.\n\n    Args:\n        colour: Which.\n    """\n    return "nothing"\n'
-    )
-    (tmp_path / "agent.yaml").write_text("name: A\nprofile: A.\ntools: [world:buy]\n")
-    suite = (
-        "defaults: {agent: agent.yaml}\nscenarios:\n- name: blue\n  says: Blue, please.\n"
-        "  world: {of: world:Shop, wanted: blue}\n  expect: {calls: [{tool: buy}]}\n"
-    )
-    (tmp_path / "suite.yaml").write_text(suite)
-    worlds: list[Any] = []
-
-    def arm(scenario: Any, agent: Any, model: Any, world: Any) -> Any:
-        worlds.append(world)
-        agent.toolbox["buy"].invoke({"colour": "blue"})
-        return Answers(lambda _: [*deed("buy", colour="blue"), AIMessage("Done.")])
-
-    report = evaluate(Suite.from_yaml(tmp_path / "suite.yaml"), {"arm": arm})
-    assert report.conversations[0].outcome == {"success": True}
-    assert worlds[0].seed == report.conversations[0].seed
-    (tmp_path / "suite.yaml").write_text(suite.replace("wanted:", "wonted:"))
-    with pytest.raises(SpecError, match="takes the given arguments: missing a required argument: 'wanted'"):
-        Suite.from_yaml(tmp_path / "suite.yaml")
-
-
 @pytest.mark.parametrize("outcome", [True, {"note": "well"}, ZeroDivisionError("oops")])
 def test_an_outcome_that_cannot_be_read_ends_its_own_conversation(outcome: Any):
     class Broken:

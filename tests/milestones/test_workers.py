@@ -1,10 +1,13 @@
 """Conversations in worker processes: reported and stored as if one process had run them."""
 
+import asyncio
 import sqlite3
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from arq_graph import Guideline, ScriptedChatModel
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones import LLMJudge, Report, evaluate
+from arq_graph.milestones.evaluation.workers import JobFailedError
 from tests.milestones.evaluated import Answers, buyer, fail_to_connect, shop_agent, suite, talker
 
 CALLS: Counter[str] = Counter()
@@ -49,24 +53,31 @@ def dump(report: Report) -> list[Any]:
     return [conversation.model_dump(exclude={"turn_seconds"}) for conversation in conversations]
 
 
+class KilledWorkerError(Exception):
+    """What a cluster raises if a worker is gone."""
+
+
 class MortalWorkers(Executor):
     """Two workers who do what they get at once, one after the other, and die at some of it."""
 
     _max_workers = 2
 
-    def __init__(self, dies: Callable[[int], object] = lambda _: False) -> None:
+    def __init__(
+        self, dies: Callable[[int], object] = lambda _: False, error: Exception | None = None
+    ) -> None:
         self.dies = dies
+        self.error = error or KilledWorkerError("a worker was killed")
         self.batch_sizes: list[int] = []
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         self.batch_sizes.append(len(args[1]))
         if self.dies(len(self.batch_sizes)):
-            future.set_exception(BrokenExecutor("a worker was killed"))
+            future.set_exception(self.error)
             return future
         try:
             future.set_result(fn(*args, **kwargs))
-        except InputError as error:
+        except Exception as error:
             future.set_exception(error)
         return future
 
@@ -101,7 +112,7 @@ def test_a_worker_that_dies_loses_its_own_conversations_which_are_run_again(tmp_
     with MortalWorkers(lambda number: number in (2, 6, 10)) as executor:
         report = evaluate(suite(), {"app": Answers(buyer)}, executor=executor, **settings)
     assert [one.run for one in report.broken] == [2, 6, 10]
-    assert "lamp / app / 2: its worker died: BrokenExecutor: a worker was killed" in report.broken[0].error
+    assert "lamp / app / 2: its worker died: KilledWorkerError: a worker was killed" in report.broken[0].error
     assert (len(report.conversations), report.missing, report.stopped) == (9, 0, None)
     again = evaluate(suite(), {"app": Answers(buyer)}, resume=True, **settings)
     assert [one.run for one in again.conversations] == list(range(1, 13))
@@ -113,7 +124,51 @@ def test_workers_that_all_die_end_the_run_with_what_there_is():
     died = len(executor.batch_sizes) - 2
     assert 3 <= died <= 4, "each of two workers had begun something"
     assert (len(report.conversations), len(report.broken), report.missing) == (4, 2 * died, 16 - 2 * died)
-    assert f"workers died {died} times in a row, the last with BrokenExecutor" in str(report.stopped)
+    assert f"workers died {died} times in a row, the last with KilledWorkerError" in str(report.stopped)
+
+
+def test_a_broken_executor_ends_the_run_at_once_and_the_report_says_what_to_do():
+    broken = BrokenProcessPool("a process was terminated abruptly")
+    with MortalWorkers(lambda number: number > 1, broken) as executor:
+        report = evaluate(suite(), {"app": Answers(talker)}, runs=20, executor=executor, concurrency=1)
+    assert len(executor.batch_sizes) <= 1 + 2, "only what had begun is lost"
+    assert report.stopped == (
+        "the executor is broken, so pass another one, and resume: "
+        "BrokenProcessPool: a process was terminated abruptly"
+    )
+
+
+def test_a_result_that_cannot_be_sent_back_is_reported_and_is_not_the_death_of_a_worker():
+    def answer(messages: Any) -> Any:
+        return [AIMessage([{"type": "text", "text": "hi"}, {"type": "lock", "lock": threading.Lock()}])]
+
+    with MortalWorkers() as executor, pytest.raises(JobFailedError, match="a worker failed with TypeError"):
+        evaluate(suite(), {"app": Answers(answer)}, executor=executor)
+
+
+CANCELLED: list[str] = []
+
+
+class Waits:
+    """An app whose model has no price, or that waits for good."""
+
+    async def ainvoke(self, input: Any, config: Any = None) -> Any:
+        thread = config["configurable"]["thread_id"]
+        if thread.startswith("unpriced"):
+            return await Asks().ainvoke(input, config)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            CANCELLED.append(thread)
+            raise
+
+
+def test_a_run_that_ends_with_an_error_leaves_no_conversation_running_in_a_worker(pool: Executor):
+    CANCELLED.clear()
+    settings: dict[str, Any] = {"workers": 1, "concurrency": 2, "max_cost": 9, "prices": {"gpt": (1, 1)}}
+    with pytest.raises(InputError, match="m has no price"):
+        evaluate(suite("waits", "unpriced"), {"app": Waits()}, executor=pool, **settings)
+    assert [thread.partition(" / ")[0] for thread in CANCELLED] == ["waits"]
 
 
 def test_models_out_of_reach_end_a_run_of_workers_too(pool: Executor):
