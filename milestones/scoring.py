@@ -133,20 +133,13 @@ class Score:
     @cached_property
     def repeated_calls(self) -> tuple[int, ...]:
         """The calls, by event number, of a tool that was called before with the same arguments."""
-        first_calls: dict[str, Call] = {}
-        arguments_by_tool: dict[str, set[str]] = {}
+        earlier_calls: set[tuple[str, str]] = set()
         repeated: list[int] = []
         for number, call in self._transcript.enumerate_calls():
-            if call.tool not in first_calls:
-                first_calls[call.tool] = call
-                continue
-            if call.tool not in arguments_by_tool:
-                arguments_by_tool[call.tool] = {_format_arguments(first_calls[call.tool])}
-            earlier_arguments = arguments_by_tool[call.tool]
-            arguments = _format_arguments(call)
-            if arguments in earlier_arguments and number > self._transcript.history_length:
+            key = (call.tool, _format_arguments(call))
+            if key in earlier_calls and number > self._transcript.history_length:
                 repeated.append(number)
-            earlier_arguments.add(arguments)
+            earlier_calls.add(key)
         return tuple(repeated)
 
     @cached_property
@@ -223,16 +216,16 @@ def _make_score(
         observations, objections = apply_verdicts(graph, transcript, observations, judgement)
         for verdict, reason in objections:
             judgement += Judgement(remarks=(Remark(verdict.milestone, f"not counted: {reason}"),))
-    reached = possibly_reached = reach(graph, observations, optimistic=False)
-    lowest = highest = compute_progress_rate(graph, reached)
+    reached = reach(graph, observations, optimistic=False)
+    lowest = compute_progress_rate(graph, reached)
+    goal_completed = _decide_goal(graph, observations, reached)
+    possibly_reached = reached
+    highest = lowest
     if observations.undecided:
         possibly_reached = reach(graph, observations, optimistic=True)
         highest = compute_progress_rate(graph, possibly_reached)
-    goal_completed = _decide_goal(graph, observations, reached)
-    if possibly_reached is not reached and goal_completed != _decide_goal(
-        graph, observations, possibly_reached
-    ):
-        goal_completed = None
+        if goal_completed != _decide_goal(graph, observations, possibly_reached):
+            goal_completed = None
     return Score(
         goal_completed=goal_completed,
         progress_range=None if lowest is None or highest is None else (lowest, highest),

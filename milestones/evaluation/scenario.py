@@ -217,8 +217,8 @@ class Scenario(ScenarioFields):
             toolbox[name] = tool.model_copy(update={"name": name})
         guidelines = []
         for guideline in self.agent.guidelines:
-            tools = [toolbox[tool.name] for tool in guideline.tools]
-            guidelines.append(guideline.replace(tools=tools))
+            guideline_tools = [toolbox[tool.name] for tool in guideline.tools]
+            guidelines.append(guideline.replace(tools=guideline_tools))
         tools = [toolbox[tool.name] for tool in self.agent.tools]
         return self.agent.replace(guidelines=guidelines, tools=tools)
 
