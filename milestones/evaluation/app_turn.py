@@ -14,29 +14,30 @@ class AppTurn:
     """Adds the messages of one turn to a conversation: the app's, and the questions that it asks within the turn.
 
     An app may return such a question and the user's answer among its messages, or leave them out. The conversation has
-    each of them once.
+    each of them once. An app doesn't speak for the user: its other `HumanMessage`s, such as the feedback of a
+    reflection node, are left out, too.
     """
 
     def __init__(self, messages: list[BaseMessage], user_message: HumanMessage) -> None:
         self.user_message = user_message
         self.has_questions = False
         self._messages = messages
-        self._seen_count = 0  # of the app's messages after the user's
+        self._seen_count = 0  # of the messages after the user's, if the app returns those before, too
         self._unseen_questions: list[str] = []  # added already, and perhaps among the app's next messages
 
     def add_app_messages(self, messages: list[BaseMessage]) -> None:
-        """Add what is new in the app's messages."""
-        turn_messages = self._select_messages_after_user(messages)
-        for message in turn_messages[self._seen_count :]:
+        """Add what is new in the app's messages; all of them are if the user's message isn't among them."""
+        user_position = self._find_user_message(messages)
+        if user_position is not None:
+            turn_messages = messages[user_position + 1 :]
+            messages = turn_messages[self._seen_count :]
+            self._seen_count = len(turn_messages)
+        for message in messages:
             question = self._find_unseen_question(message)
             if question is not None:
                 self._unseen_questions.remove(question)
-                continue
-            # The conversation has the user's answer to a question already.
-            is_known_answer = self.has_questions and message.type == "human"
-            if not is_known_answer:
+            elif message.type != "human":
                 self._messages.append(message)
-        self._seen_count = len(turn_messages)
 
     def add_question(self, text: str) -> None:
         """Add a question that the app asks the user within the turn."""
@@ -51,8 +52,7 @@ class AppTurn:
                 return text
         return None
 
-    def _select_messages_after_user(self, messages: list[BaseMessage]) -> list[BaseMessage]:
-        """Return the messages after the user's; all of them if the app returns only new ones."""
+    def _find_user_message(self, messages: list[BaseMessage]) -> int | None:
         position_of_id = None
         position_of_text = None
         for position, message in enumerate(messages):
@@ -60,8 +60,7 @@ class AppTurn:
                 position_of_id = position
             if message.type == "human" and message.text == self.user_message.text:
                 position_of_text = position
-        user_position = position_of_text if position_of_id is None else position_of_id
-        return messages if user_position is None else messages[user_position + 1 :]
+        return position_of_text if position_of_id is None else position_of_id
 
 
 def parse_app_output(output: Any) -> list[BaseMessage]:

@@ -34,9 +34,9 @@ Args:
     scenario: The scenario of the conversation.
     agent: The scenario's agent, with the tools of a fresh world; None if the scenario has no agent.
     model: The model that was passed to `evaluate`; a model string is a chat model already.
-    world: That fresh world. It is passed only to a function that has this argument.
+    world: That fresh world. It is passed only to a function that has this argument, or `**options`.
     matcher_only: True for a scenario that tests only the matcher. The app of such a scenario replies `active: A, B`,
-        sorted, or `active: none`. A function without this argument isn't called for such scenarios.
+        sorted, or `active: none`. A function that doesn't name this argument isn't called for such scenarios.
 """
 
 
@@ -84,7 +84,8 @@ class PreparedApp:
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread that is only in memory, so that memory does not grow with every conversation."""
         checkpointer = getattr(self.app, "checkpointer", None)
-        # Of an app that is an arm, the checkpointer is the developer's own, or was made for this conversation alone.
+        # Only apps that a function made are shared between conversations, with a saver that may be cleared. If the
+        # arm itself is an app, its saver is the developer's, or was made for this conversation.
         if self.factory is not None and isinstance(checkpointer, InMemorySaver):
             await checkpointer.adelete_thread(thread_id)
 
@@ -253,8 +254,10 @@ class Arms:
 
 
 def select_accepted_arguments(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
-    """Return those arguments that a function accepts by name."""
+    """Return those arguments that a function accepts by name: all of them if it has `**options`."""
     parameters = inspect.signature(function).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return arguments
     return {name: value for name, value in arguments.items() if name in parameters}
 
 

@@ -40,7 +40,8 @@ class SimulatedConversation:
 
     Attributes:
         thread_id: The id of its thread.
-        messages: All messages, including those of its history.
+        messages: All messages, including those of its history. Each `HumanMessage` after the history is one that the
+            user has said: those that an app makes itself are left out.
         ended: Why it ended; None until then.
         failure: The exception that ended it.
         is_user_failure: Whether the user raised that exception, not the app.
@@ -227,14 +228,17 @@ class _Dialogue:
     async def _ask_user(self) -> str:
         try:
             text = await self.user.aspeak(self.conversation.spoken_messages)
+            if text is not None:
+                text = clean(text)
         except BaseException:
             self.is_user_failure = True
             raise
         if text is None:
             raise _ConversationEnded("user")
+        # Only now, because a conversation whose user has nothing more to say hasn't ended at its limit.
         if self.conversation.user_message_count >= self.limits.turns:
             raise _ConversationEnded("turns")
-        return clean(text)
+        return text
 
     async def _run_turn(self, turn: AppTurn) -> None:
         conversation = self.conversation
@@ -281,9 +285,6 @@ class _Dialogue:
         answers = {}
         for interrupt in interrupts:
             answers[interrupt.id] = await self._answer_interrupt(turn, interrupt.value)
-        if len(answers) == 1:
-            (answer,) = answers.values()
-            return Command(resume=answer)
         return Command(resume=answers)
 
     async def _answer_interrupt(self, turn: AppTurn, value: Any) -> Any:

@@ -56,8 +56,8 @@ async def aevaluate(
     callbacks. Any other lost connection counts as an error of the app.
 
     A LangGraph app with a checkpointer is run with `durability="exit"`, for speed. A conversation that was cut off is
-    run again from its beginning, in a new thread. A sync app that hangs keeps its thread after the limit of `seconds`;
-    Python waits for that thread at its exit, unless `evaluate` has started it.
+    run again from its beginning, in a new thread. A sync app that hangs can't be stopped at the limit of `seconds`.
+    With `aevaluate`, Python waits for its thread at exit; with `evaluate` it doesn't (the threads are daemons).
 
     Args:
         suite: The scenarios. Those that test only the matcher are skipped, with a warning, unless every arm has one.

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Command, Interrupt, interrupt
 
 from arq_graph import ScriptedChatModel
 from arq_graph.milestones import Limits, aconverse, converse
@@ -67,7 +67,8 @@ def test_a_turn_begins_at_its_own_message_though_others_have_the_same_words():
         return [AIMessage("Sure?"), HumanMessage("blue"), AIMessage(f"{len(messages)}")]
 
     conversation = converse(Answers(answer), Says("blue", "blue"))
-    assert texts(conversation) == ["blue", "Sure?", "blue", "1", "blue", "Sure?", "blue", "5"]
+    assert texts(conversation) == ["blue", "Sure?", "1", "blue", "Sure?", "4"]
+    assert conversation.user_message_count == 2, "the app doesn't speak for the user"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,8 @@ def test_an_error_of_the_user_is_told_from_one_of_the_app():
 
     conversation = converse(Answers(talker), Silent())
     assert (conversation.ended, conversation.is_user_failure, conversation.messages) == ("error", True, [])
+    conversation = converse(Answers(talker), Says(3))  # type: ignore[arg-type]
+    assert (conversation.ended, conversation.is_user_failure) == ("error", True)
 
 
 # --- interrupts within a turn ----------------------------------------------------------------------------------------
@@ -146,6 +149,17 @@ def test_a_question_within_a_turn_is_in_the_conversation_once(question: str, kee
     later = [] if question == "never" else ["Which colour?"]
     assert texts(conversation) == ["Paint two.", *asked, "Painted.", *later]
     assert conversation.user_message_count == 3
+
+
+def test_an_app_with_interrupts_may_return_only_new_messages():
+    class Asks:
+        def invoke(self, input: Any, config: Any = None) -> Any:
+            if isinstance(input, Command):
+                return {"messages": [AIMessage("Painted.")]}
+            return {"messages": [AIMessage("Gladly.")], "__interrupt__": [Interrupt("Which colour?", id="1")]}
+
+    conversation = converse(Asks(), Says("Paint it.", "blue"))
+    assert texts(conversation) == ["Paint it.", "Gladly.", "Which colour?", "blue", "Painted."]
 
 
 def test_an_answer_within_a_turn_counts_as_a_message_of_the_user():

@@ -139,6 +139,23 @@ class TriesAgain:
         return TriesAgain(*self.replies[1:]) if len(self.replies) > 1 else None
 
 
+def test_an_arm_with_options_gets_its_world():
+    class Shop:
+        def buy(self) -> str:
+            """Buy it."""
+            return "bought"
+
+    options: list[dict[str, Any]] = []
+
+    def arm(scenario: Any, agent: Any, model: Any, **more: Any) -> Answers:
+        options.append(more)
+        return Answers(buyer)
+
+    evaluate(suite(agent=shop_agent(), world=Shop), {"arm": arm})
+    (more,) = options
+    assert (type(more["world"]), more["matcher_only"]) == (Shop, False)
+
+
 def test_each_trial_has_an_app_of_its_own_in_a_scenario_without_a_world():
     report = evaluate(suite(user=None, says="A lamp?"), {"retries": TriesAgain("no", "perhaps", "yes")})
     (conversation,) = report.conversations
