@@ -18,14 +18,28 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import find_module_file
 from arq_graph.errors import InputError, describe_error, describe_location, suggestion
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
-from arq_graph.models.resolve import make_chat_model
+from arq_graph.models.resolve import ChatModelLike, make_chat_model
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
     from arq_graph.milestones.evaluation.scenario import Scenario
 
-App = Any
-"""An object with `invoke` or `ainvoke` that takes `{"messages": […]}` and a config, and returns messages."""
+
+class SyncApp(Protocol):
+    """An app that is invoked; it runs in a thread."""
+
+    def invoke(self, input: Any, config: Any, /) -> Any:
+        """Return messages for `{"messages": […]}`, or for the `Command` that answers an interrupt."""
+
+
+class AsyncApp(Protocol):
+    """An app that is awaited."""
+
+    async def ainvoke(self, input: Any, config: Any, /) -> Any:
+        """Return messages; see `SyncApp.invoke`."""
+
+
+App = SyncApp | AsyncApp
 
 AppFactory = Callable[..., App]
 """A function `(scenario, agent, model)` that makes an app. A `RetryingAppFactory` is one, too.
@@ -125,7 +139,7 @@ class Arms:
     key is reported before any conversation.
     """
 
-    def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
+    def __init__(self, arms: Mapping[str, Arm], model: ChatModelLike | None = None) -> None:
         if not isinstance(arms, Mapping) or not arms:
             raise InputError(
                 f"the arms are {arms!r}; pass a mapping of names to apps, such as load_arms(['guided'])"
@@ -203,7 +217,8 @@ class Arms:
         factory = next_trial_factory or self._get_factory(planned.arm)
         if factory is None:
             # An app is ready, so it can't get the tools of a world.
-            return PreparedApp(_add_checkpointer(self._arms[planned.arm]), agent=scenario.agent)
+            app = _add_checkpointer(cast(App, self._arms[planned.arm]))
+            return PreparedApp(app, agent=scenario.agent)
         if next_trial_factory is not None or scenario.world is not None:
             return self._make_app(planned, factory)
         key = (planned.arm, scenario.name)
@@ -246,7 +261,7 @@ class Arms:
     def _get_factory(self, name: str) -> AppFactory | None:
         """Return the arm if it is a function that makes apps; None if it is an app."""
         arm = self._arms[name]
-        return None if _is_app(arm) else arm
+        return None if _is_app(arm) else cast(AppFactory, arm)
 
     def _has_matcher(self, name: str) -> bool:
         factory = self._get_factory(name)

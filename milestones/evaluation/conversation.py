@@ -165,7 +165,7 @@ class _ConversationEnded(Exception):
 class _Dialogue:
     """Lets the app and the user of a conversation take turns; the arguments are those of `aconverse`."""
 
-    app: App
+    app: Any  # a LangGraph app has more methods than those of `App`
     user: User
     limits: Limits
     conversation: SimulatedConversation

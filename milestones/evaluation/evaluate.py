@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arq_graph.errors import InputError, require_count, require_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
@@ -24,15 +24,18 @@ from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import ChangedRunError, RunStore, read_json_lines
 from arq_graph.milestones.transcript import MODEL_ROLES
-from arq_graph.models.resolve import get_model_name, is_offline
+from arq_graph.models.resolve import ChatModelLike, get_model_name, is_offline
+
+if TYPE_CHECKING:
+    from arq_graph.reasoning.reasoner import ModelLike
 
 
 async def aevaluate(
     suite: Suite,
     arms: Mapping[str, Arm],
     *,
-    model: Any = None,
-    user_model: Any = None,
+    model: ChatModelLike | None = None,
+    user_model: ModelLike | None = None,
     judge: Judge | None = None,
     runs: int = 1,
     concurrency: int = 8,
@@ -118,7 +121,7 @@ async def aevaluate(
     scenarios = {scenario.name: scenario for scenario in suite.scenarios}
     runner = ConversationRunner(suite.name, scenarios, graph_names, prepared_arms, user_model, judge, budget)
     plan = list(suite.plan_conversations(prepared_arms.names, runs))
-    models = {
+    models: dict[str, object] = {
         MODEL_ROLES["model"]: model,
         MODEL_ROLES["user_model"]: user_model,
         MODEL_ROLES["judge"]: judge,
@@ -126,8 +129,9 @@ async def aevaluate(
     with ExitStack() as stack:
         pool = None
         if workers is not None:
-            sent_arms = {f"the arm {name!r}": arm for name, arm in arms.items()}
-            job = pickle_job(runner.run_in_worker, {"the suite": suite} | sent_arms | models)
+            sent_arms: dict[str, object] = {f"the arm {name!r}": arm for name, arm in arms.items()}
+            parts: dict[str, object] = {"the suite": suite} | sent_arms | models
+            job = pickle_job(runner.run_in_worker, parts)
             make_executor = stack.enter_context(prepare_executors(executor))
             pool = WorkerPool(make_executor, workers, job)
         store = None
