@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 from typer import Exit, Option
@@ -119,10 +120,11 @@ class _ConversationView:
 
     def show_new_events(self, conversation: SimulatedConversation) -> None:
         with self.display.pause():
-            for event in conversation.events[self.shown_events :]:
+            events = conversation.parse_events()
+            for event in events[self.shown_events :]:
                 self.shown_events += 1
                 show(label_grid([_event_row(event)]))
-                reached = dict(self._score(conversation, self.shown_events).reached)
+                reached = dict(self._score(events[: self.shown_events]).reached)
                 for name in reached:
                     if name not in self.reached:
                         show(" " * (LABEL_WIDTH + 2) + f"✓ {name}", style="green")
@@ -132,9 +134,10 @@ class _ConversationView:
         seconds = sum(conversation.turn_seconds) / max(1, len(conversation.turn_seconds))
         end = f"{ENDS[conversation.ended or 'user']}: {conversation.user_message_count} messages of the user"
         show("", f"{end}, {conversation.app_usage.calls} model calls, {seconds:.2f} s a turn", style="dim")
-        if not conversation.events:
+        events = conversation.parse_events()
+        if not events:
             return
-        result = self._score(conversation, len(conversation.events))
+        result = self._score(events)
         show(progress_line(make_progress_record(self.scenario.measured_graph, result)))
         goal = self.scenario.goal
         if goal is not None:
@@ -143,9 +146,8 @@ class _ConversationView:
                 outcome = "reached"
             show(f"customer's goal: {goal}: {outcome}")
 
-    def _score(self, conversation: SimulatedConversation, event_count: int) -> Score:
-        events = tuple(conversation.events[:event_count])
-        transcript = Transcript(events, history_length=min(self.history_events, event_count))
+    def _score(self, events: Sequence[Event]) -> Score:
+        transcript = Transcript(tuple(events), history_length=min(self.history_events, len(events)))
         return score(self.scenario.measured_graph, transcript, tools=self.scenario.tools)
 
 

@@ -71,15 +71,13 @@ class SimulatedConversation:
         is_model_error = self.failure in self.app_usage.failures
         return clean(describe_error(self.failure, with_location=not is_model_error))
 
-    @property
-    def events(self) -> list[Event]:
-        """The messages as events of a transcript."""
+    def parse_events(self) -> list[Event]:
+        """Return the messages as events of a transcript."""
         return parse_messages(self.messages)[0]
 
-    @property
-    def spoken_messages(self) -> tuple[Message, ...]:
-        """The texts of user and agent."""
-        return tuple(event for event in self.events if isinstance(event, Message))
+    def parse_spoken_messages(self) -> tuple[Message, ...]:
+        """Return the texts of user and agent."""
+        return tuple(event for event in self.parse_events() if isinstance(event, Message))
 
     @property
     def user_message_count(self) -> int:
@@ -223,11 +221,11 @@ class _Dialogue:
             raise _ConversationEnded("budget")
 
     def _ends_with_question(self) -> bool:
-        return has_question(join_agent_texts(self.conversation.spoken_messages))
+        return has_question(join_agent_texts(self.conversation.parse_spoken_messages()))
 
     async def _ask_user(self) -> str:
         try:
-            text = await self.user.aspeak(self.conversation.spoken_messages)
+            text = await self.user.aspeak(self.conversation.parse_spoken_messages())
             if text is not None:
                 text = clean(text)
         except BaseException:
