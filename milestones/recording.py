@@ -92,7 +92,7 @@ class _Request(BaseModel):
     module: str = "other"
 
 
-class RecordedAnswer(_Request):
+class RecordedExchange(_Request):
     """A line of a recording: a request, and the answer as `message_to_dict` returns it."""
 
     model: str = ""
@@ -192,8 +192,8 @@ class RecordingChatModel(_RecordedModel):
 
     def _record(self, request: _Request, result: ChatResult) -> None:
         message = message_to_dict(result.generations[0].message)
-        answer = RecordedAnswer(**dict(request), model=self.model_name, answer=message)
-        line = json.dumps(answer.model_dump(by_alias=True, exclude_defaults=True), default=str)
+        exchange = RecordedExchange(**dict(request), model=self.model_name, answer=message)
+        line = json.dumps(exchange.model_dump(by_alias=True, exclude_defaults=True), default=str)
         # One write without a buffer: other processes may append to the file, too.
         with (
             convert_file_errors(f"answers cannot be recorded in {self.file}"),
@@ -214,15 +214,15 @@ class ReplayChatModel(_RecordedModel):
         InputError: The file cannot be read, or holds something else.
     """
 
-    _answers: dict[str, list[RecordedAnswer]] = PrivateAttr(default_factory=dict)
+    _exchanges: dict[str, list[RecordedExchange]] = PrivateAttr(default_factory=dict)
 
     def __init__(self, file: str | Path) -> None:
         super().__init__(file=Path(file))
-        self._answers = read_recording(self.file)
-        if not self._answers and self.file.stat().st_size:
+        self._exchanges = read_recording(self.file)
+        if not self._exchanges and self.file.stat().st_size:
             raise InputError(f"{file} holds no recording: make one with RecordingChatModel(file, model)")
-        for answers in self._answers.values():
-            self.model_name = self.model_name or answers[0].model
+        for exchanges in self._exchanges.values():
+            self.model_name = self.model_name or exchanges[0].model
         # A replay never falls back to another method. That isn't in the digest of a request, so the second request
         # would get the next recorded answer.
         get_endpoint(BoundModel(self)).methods = METHODS[:1]
@@ -235,20 +235,20 @@ class ReplayChatModel(_RecordedModel):
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         request = self._make_request(messages, kwargs, run_manager)
-        answers = self._answers.get(request.conversation)
-        if answers is None:
+        exchanges = self._exchanges.get(request.conversation)
+        if exchanges is None:
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answers for {request.conversation!r}: record it"
             )
-        answers_to_request = [answer for answer in answers if answer.digest == request.digest]
-        if request.occurrence >= len(answers_to_request):
+        repetitions = [exchange for exchange in exchanges if exchange.digest == request.digest]
+        if request.occurrence >= len(repetitions):
             raise ModelUnavailableError(
                 f"the recording {self.file} holds no answer to what the module {request.module!r} asks in "
                 f"{request.conversation!r}: the prompt, the schema, the tools or the order have changed since. "
                 "Record the run again"
             )
-        answer = answers_to_request[request.occurrence]
-        return ChatResult(generations=[ChatGeneration(message=answer.message)])
+        message = repetitions[request.occurrence].message
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
@@ -256,8 +256,8 @@ class ReplayChatModel(_RecordedModel):
         return self._generate(messages, stop, run_manager, **kwargs)
 
 
-def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
-    """Read the answers of each conversation; those to equal requests are in the order of the requests.
+def read_recording(file: Path) -> dict[str, list[RecordedExchange]]:
+    """Read the exchanges of each conversation; those to equal requests are in the order of the requests.
 
     If a conversation was run several times, only its last attempt counts. An answer that was cut off, or given by a
     method that was then abandoned, is left out if the same request was answered again.
@@ -265,30 +265,30 @@ def read_recording(file: Path) -> dict[str, list[RecordedAnswer]]:
     Raises:
         InputError: The file cannot be read.
     """
-    attempts: dict[str, list[RecordedAnswer]] = defaultdict(list)
+    attempts: dict[str, list[RecordedExchange]] = defaultdict(list)
     for record in read_json_lines(file):
         with suppress(ValidationError):
-            answer = RecordedAnswer.model_validate(record)
-            answers = attempts[answer.conversation]
-            if answers and answers[0].attempt != answer.attempt:
-                answers.clear()
-            answers.append(answer)
-    return {conversation: _drop_superseded(answers) for conversation, answers in attempts.items()}
+            exchange = RecordedExchange.model_validate(record)
+            exchanges = attempts[exchange.conversation]
+            if exchanges and exchanges[0].attempt != exchange.attempt:
+                exchanges.clear()
+            exchanges.append(exchange)
+    return {conversation: _drop_superseded(exchanges) for conversation, exchanges in attempts.items()}
 
 
-def _drop_superseded(answers: list[RecordedAnswer]) -> list[RecordedAnswer]:
-    by_digest: dict[str, list[RecordedAnswer]] = {}
-    for answer in answers:
-        by_digest.setdefault(answer.digest, []).append(answer)
+def _drop_superseded(exchanges: list[RecordedExchange]) -> list[RecordedExchange]:
+    by_digest: dict[str, list[RecordedExchange]] = {}
+    for exchange in exchanges:
+        by_digest.setdefault(exchange.digest, []).append(exchange)
     remaining = []
-    for answers_to_digest in by_digest.values():
-        answers_to_digest.sort(key=lambda answer: answer.occurrence)
-        valid: list[RecordedAnswer] = []
-        for answer in answers_to_digest:
+    for repetitions in by_digest.values():
+        repetitions.sort(key=lambda exchange: exchange.occurrence)
+        valid: list[RecordedExchange] = []
+        for exchange in repetitions:
             # An answer by another method, or after a cut-off one, replaces those before it.
-            while valid and (valid[-1].method != answer.method or is_cut_off(valid[-1].message)):
+            while valid and (valid[-1].method != exchange.method or is_cut_off(valid[-1].message)):
                 valid.pop()
-            valid.append(answer)
+            valid.append(exchange)
         remaining += valid
     return remaining
 

@@ -245,6 +245,6 @@ def _add_model_answers(transcripts: Iterable[Transcript], trial: _Trial) -> Iter
     for transcript in transcripts:
         answers = []
         for recording in recordings:
-            for record in recording.get(f"{trial.suite.name} / {transcript.id}", ()):
-                answers.append({"module": record.module, "answer": record.answer["data"]})
+            for exchange in recording.get(f"{trial.suite.name} / {transcript.id}", ()):
+                answers.append({"module": exchange.module, "answer": exchange.answer["data"]})
         yield replace(transcript, extra=dict(transcript.extra, model_answers=answers))
