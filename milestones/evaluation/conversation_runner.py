@@ -251,7 +251,7 @@ class ConversationRunner:
             model_calls=conversation.app_usage.calls,
             input_tokens=tokens["input_tokens"],
             output_tokens=tokens["output_tokens"],
-            steps=_make_module_usages(conversation.app_usage),
+            steps=_make_step_usages(conversation.app_usage),
             turn_seconds=tuple(round(seconds, 4) for seconds in conversation.turn_seconds),
         )
         return self.label(record, scenario)
@@ -301,17 +301,17 @@ def _count_labels(moves_by_turn: Mapping[str, Sequence[Mapping[str, Any]]], fiel
     return counts
 
 
-def _make_module_usages(usage: UsageTracker) -> dict[str, StepUsage]:
-    """Return the calls and tokens of each module, such as the matcher."""
-    usages = {}
-    for module, module_usage in usage.by_module.items():
-        tokens = module_usage.usage or {"input_tokens": 0, "output_tokens": 0}
-        usages[module] = StepUsage(
-            calls=module_usage.calls,
+def _make_step_usages(usage: UsageTracker) -> dict[str, StepUsage]:
+    """Return the calls and tokens of each step, such as the matcher."""
+    step_usages = {}
+    for step, tracked in usage.by_module.items():
+        tokens = tracked.usage or {"input_tokens": 0, "output_tokens": 0}
+        step_usages[step] = StepUsage(
+            calls=tracked.calls,
             input_tokens=tokens["input_tokens"],
             output_tokens=tokens["output_tokens"],
         )
-    return usages
+    return step_usages
 
 
 def _dump_expectation(scenario: Scenario) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from arq_graph.milestones.evaluation.workers import WorkerPool, pickle_job, prep
 from arq_graph.milestones.event_loop import make_sync
 from arq_graph.milestones.judge import Judge, require_judge
 from arq_graph.milestones.reports.graph_registry import GraphRegistry
-from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import ChangedRunError, RunStore, read_json_lines
 from arq_graph.milestones.transcript import MODEL_ROLES
@@ -105,7 +104,7 @@ async def aevaluate(
     require_count("concurrency", concurrency)
     if judge is not None:
         require_judge(judge)
-    _check_limits(max_calls, max_cost, prices or {})
+    budget = _make_budget(max_calls, max_cost, prices or {}, spent_in)
     workers = _count_workers(executor, workers)
     _require_usable_user_model(suite, user_model)
     prepared_arms = Arms(arms, model)
@@ -114,10 +113,6 @@ async def aevaluate(
     graph_names = {}
     for scenario in suite.scenarios:
         graph_names[scenario.name] = graphs.register(scenario.measured_graph, scenario.name)
-    budget = Budget(max_calls, max_cost, prices or {}, is_shared=bool(spent_in))
-    for file in spent_in:
-        for stored in parse_stored_conversations(read_json_lines(Path(file))):
-            budget.add(stored.calls, stored.cost)
     scenarios = {scenario.name: scenario for scenario in suite.scenarios}
     runner = ConversationRunner(suite.name, scenarios, graph_names, prepared_arms, user_model, judge, budget)
     plan = list(suite.plan_conversations(prepared_arms.names, runs))
@@ -141,29 +136,23 @@ async def aevaluate(
             stack.enter_context(store)
         run = EvaluationRun(runner, plan, concurrency, store, pool, on_conversation)
         await run.execute()
-    records = []
-    broken = []
-    missing = 0
-    for planned in plan:
-        conversation = run.conversations.get(planned.id)
-        if conversation is None or conversation.ended == "budget":
-            missing += 1
-        if isinstance(conversation, ConversationRecord):
-            records.append(conversation)
-        elif conversation is not None:
-            broken.append(conversation)
     offline_roles = tuple(role for role, role_model in models.items() if is_offline(role_model))
-    return Report(
-        stand_ins=offline_roles,
-        conversations=tuple(records),
-        broken=tuple(broken),
-        graphs=graphs.records,
-        missing=missing,
-        stopped=run.stop_reason if missing else None,
-    )
+    return run.make_report(graphs.records, offline_roles)
 
 
 evaluate = make_sync(aevaluate, "evaluate")
+
+
+def _make_budget(
+    max_calls: int | None, max_cost: float | None, prices: Prices, spent_in: Sequence[str | Path]
+) -> Budget:
+    """Return the budget of a run, less what other runs have spent."""
+    _check_limits(max_calls, max_cost, prices)
+    budget = Budget(max_calls, max_cost, prices, is_shared=bool(spent_in))
+    for file in spent_in:
+        for stored in parse_stored_conversations(read_json_lines(Path(file))):
+            budget.add(stored.calls, stored.cost)
+    return budget
 
 
 def _check_limits(max_calls: int | None, max_cost: float | None, prices: Prices) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from math import ceil
@@ -20,7 +20,8 @@ from arq_graph.milestones.evaluation.results import (
 )
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.evaluation.workers import WorkerDiedError, WorkerPool
-from arq_graph.milestones.reports.records import ConversationRecord, ReportedConversation
+from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord, ReportedConversation
+from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.store import RunStore
 
 OnConversation = Callable[[PlannedConversation, ReportedConversation], None]
@@ -79,6 +80,36 @@ class EvaluationRun:
                         self._save(planned, result)
                 for _, results in new_results:
                     self._require_reachable_models(results)
+
+    def make_report(self, graphs: Mapping[str, GraphRecord], offline_roles: tuple[str, ...]) -> Report:
+        """Return the report of the planned conversations.
+
+        A conversation that the budget cut off is among the broken ones, which say where it stopped, and among the
+        missing ones, which the run still needs.
+
+        Args:
+            graphs: The milestone graphs, by name.
+            offline_roles: The roles that the offline model played.
+        """
+        records = []
+        broken = []
+        missing = 0
+        for planned in self.plan:
+            conversation = self.conversations.get(planned.id)
+            if conversation is None or conversation.ended == "budget":
+                missing += 1
+            if isinstance(conversation, ConversationRecord):
+                records.append(conversation)
+            elif conversation is not None:
+                broken.append(conversation)
+        return Report(
+            stand_ins=offline_roles,
+            conversations=tuple(records),
+            broken=tuple(broken),
+            graphs=graphs,
+            missing=missing,
+            stopped=self.stop_reason if missing else None,
+        )
 
     def _restore_conversations(self) -> None:
         if self.store is None:

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -202,7 +202,7 @@ def _pickle(value: object) -> bytes:
             if isinstance(value, Pregel):
                 return resolve_name, (_find_import_name(value),)
             if isinstance(value, BaseChatModel):
-                make_model = _find_model_factory(value, cloudpickle.dumps)
+                make_model = _make_factory_if_unpicklable(value, cloudpickle.dumps)
                 if make_model is not None:
                     return make_model, ()
             return super().reducer_override(value)
@@ -212,7 +212,7 @@ def _pickle(value: object) -> bytes:
     return stream.getvalue()
 
 
-def _find_model_factory(
+def _make_factory_if_unpicklable(
     model: BaseChatModel, dump: Callable[[object], bytes]
 ) -> Callable[[], BaseChatModel] | None:
     """Return a function that makes a model anew from its settings, if `dump` can't pickle it.
@@ -223,10 +223,13 @@ def _find_model_factory(
         dump(model)
     except Exception:  # because of a client's lock, a socket, …
         make_model = _make_model_factory(model)
-        with suppress(Exception):
-            make_model()
-            return make_model
-    return None
+    else:
+        return None
+    try:
+        make_model()
+    except Exception:
+        return None
+    return make_model
 
 
 def _make_model_factory(model: BaseChatModel) -> Callable[[], BaseChatModel]:
