@@ -151,6 +151,19 @@ def test_a_question_within_a_turn_is_in_the_conversation_once(question: str, kee
     assert conversation.user_message_count == 3
 
 
+@pytest.mark.parametrize("are_parallel", [True, False])
+def test_two_interrupts_of_one_turn_get_their_own_answers(are_parallel: bool):
+    def ask(*questions: str) -> Any:
+        return lambda state: {"messages": [AIMessage(interrupt(question)) for question in questions]}
+
+    app = graph(ask("First?", "Second?"))
+    if are_parallel:
+        builder = StateGraph(MessagesState).add_node("a", ask("First?")).add_node("b", ask("Second?"))
+        app = builder.add_edge(START, "a").add_edge(START, "b").compile(InMemorySaver())
+    conversation = converse(app, Says("go", "one", "two"))
+    assert texts(conversation) == ["go", "First?", "one", "Second?", "two", "one", "two"]
+
+
 def test_an_app_with_interrupts_may_return_only_new_messages():
     class Asks:
         def invoke(self, input: Any, config: Any = None) -> Any:
