@@ -194,6 +194,7 @@ class RecordingChatModel(_RecordedModel):
         message = message_to_dict(result.generations[0].message)
         exchange = RecordedExchange(**dict(request), model=self.model_name, answer=message)
         line = json.dumps(exchange.model_dump(by_alias=True, exclude_defaults=True), default=str)
+        _prepare_to_append(self.file)
         # One write without a buffer: other processes may append to the file, too.
         with (
             convert_file_errors(f"answers cannot be recorded in {self.file}"),
@@ -337,7 +338,7 @@ def _normalize_message(message: BaseMessage, call_numbers: dict[str | None, int]
 
 
 def _prepare_to_append(file: Path) -> None:
-    """Make the file, or end its last line if a kill has cut it off, so that the next one is readable."""
+    """Make the file, or end its last line if that was cut off, so that the next one is readable."""
     with convert_file_errors(f"answers cannot be recorded in {file}"):
         require_regular_file(file)
         with file.open("a+b") as stream:

@@ -259,3 +259,21 @@ def test_equal_requests_outside_an_evaluation_are_answered_in_their_order(tmp_pa
     assert [replay.invoke("hello").text for _ in range(2)] == ["answer 1", "answer 2"]
     with pytest.raises(ModelUnavailableError, match="have changed since"):
         replay.invoke("hello")
+
+
+def test_a_full_disk_is_an_error_and_what_was_recorded_before_is_replayed(tmp_path: Path):
+    resource = pytest.importorskip("resource")
+    file = tmp_path / "answers.jsonl"
+    model = RecordingChatModel(file, ScriptedChatModel(["one", "two " * 300, "three"]))
+    model.invoke("first")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(InputError, match=r"answers cannot be recorded in .*: File too large"):
+            model.invoke("second")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert file.stat().st_size == 1000
+    model.invoke("third")
+    replay = ReplayChatModel(file)
+    assert [replay.invoke(request).text for request in ("first", "third")] == ["one", "three"]
