@@ -75,11 +75,14 @@ class EvaluationRun:
         batches_at_once = self.pool.size if self.pool else self.concurrency
         async with aclosing(run_concurrently(batches, batches_at_once)) as finished:
             async for new_results in finished:
+                ended: list[tuple[PlannedConversation, ConversationResult]] = []
                 for batch, results in new_results:
-                    for planned, result in zip(batch, results, strict=True):
-                        self._save(planned, result)
-                for _, results in new_results:
-                    self._require_reachable_models(results)
+                    ended.extend(zip(batch, results, strict=True))
+                for planned, result in ended:
+                    self._save(planned, result)
+                for planned, result in ended:
+                    self.on_conversation(planned, result.conversation)
+                self._require_reachable_models([result for _, result in ended])
 
     def make_report(self, graphs: Mapping[str, GraphRecord], offline_roles: tuple[str, ...]) -> Report:
         """Return the report of the planned conversations.
@@ -180,7 +183,6 @@ class EvaluationRun:
         if self.store is not None:
             self.store.append(make_entry(planned, result))
         self.conversations[planned.id] = result.conversation
-        self.on_conversation(planned, result.conversation)
 
     def _require_reachable_models(self, results: Sequence[ConversationResult]) -> None:
         for result in results:

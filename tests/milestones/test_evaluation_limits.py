@@ -200,6 +200,17 @@ def test_conversations_that_end_together_are_all_stored_before_the_run_ends(tmp_
     assert len(file.read_text().splitlines()) == 1 + 4
 
 
+def test_a_callback_that_fails_loses_no_conversation_that_has_ended(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+
+    def fail(planned: Any, conversation: Any) -> None:
+        raise OSError("the terminal is gone")
+
+    with pytest.raises(OSError, match="the terminal is gone"):
+        evaluate(suite(), {"app": Asks(1)}, runs=4, concurrency=4, results=file, on_conversation=fail)
+    assert len(file.read_text().splitlines()) == 1 + 4
+
+
 def test_a_thread_that_has_evaluated_leaves_no_event_loop_behind():
     loops: list[asyncio.AbstractEventLoop] = []
 
