@@ -17,7 +17,7 @@ from arq_graph.milestones.judge import (
     call_judge,
     select_milestones_to_judge,
 )
-from arq_graph.milestones.matching import ForbiddenEvent, Observations, load_rules, observe
+from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
 from arq_graph.milestones.measure import (
     compute_progress_rate,
     find_passed,
@@ -195,8 +195,9 @@ async def ascore(
     import asyncio  # scoring in a sync program does not need it
 
     observe_events = partial(observe, graph, transcript, tools=tools)
-    rules = load_rules(graph)
-    if rules.functions or rules.states:
+    # Their modules are imported by the first conversation that is measured, which must not block, either.
+    has_functions = any(isinstance(milestone.check, str) or milestone.state for milestone in graph.milestones)
+    if has_functions:
         observations = await asyncio.to_thread(observe_events)
     else:
         observations = observe_events()
