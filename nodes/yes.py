@@ -72,6 +72,12 @@ def is_listed_yes(
     return False
 
 
+def names_listed_yes(text: str, own_phrases: Iterable[str] = ()) -> bool:
+    """Return True if a text contains a phrase that counts as a yes, by the list or as one of the designer's own."""
+    yes_phrases = _load_phrases()["yes"].union(map(_split_phrase, own_phrases))
+    return _find_phrase(_split_words(text), yes_phrases) is not None
+
+
 def find_reservation(
     text: str, question: str, call_count: int, own_phrases: Iterable[str] = ()
 ) -> str | None:

@@ -27,6 +27,7 @@ from arq_graph.milestones.tool_schemas import get_tool_name
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import format_example_question
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.yes import names_listed_yes
 from arq_graph.reasoning.sections import as_json
 
 _DESCRIPTION_LIMIT = 200
@@ -62,8 +63,13 @@ def check(agent: options.AgentFile) -> None:
     _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
     _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})
     show("")
-    for name in spec.confirm:
+    for name, confirmation in spec.confirm.items():
         _warn_of_unstable_values(ToolSchema(spec.toolbox[name]))
+        if confirmation.reply and not names_listed_yes(confirmation.reply, confirmation.yes):
+            warn(
+                f"confirm.{name}: `reply` names no answer that counts as a yes, so the customer isn't told how to "
+                "agree: name one, such as 'yes', or list the one that it names under `yes`"
+            )
     unprepared = sum(map(needs_preparation, spec.guidelines))
     if unprepared:
         warn(

@@ -94,3 +94,19 @@ def test_check_warns_of_a_tool_whose_model_changes_its_own_values(cli, shop):
     assert result.code == 0
     assert 'add_tax cannot be agreed to with values such as {"amount": 3.55}' in result.words
     assert "round_off cannot" not in result.words
+
+
+def test_check_warns_of_a_last_line_that_names_no_yes(cli, shop):
+    text = shop.read_text()
+    for reply, is_clear in [
+        ("Whatever you like.", False),
+        ("Antworten Sie mit Ja.", True),
+        ("Write: book it now.", True),
+    ]:
+        confirmation = f'{{by: customer, reply: "{reply}", yes: [book it now]}}'
+        shop.write_text(text.replace("cancel_order: operator", f"cancel_order: {confirmation}"))
+        result = cli("check", shop)
+        assert result.code == 0
+        assert (
+            "confirm.cancel_order: `reply` names no answer that counts as a yes" in result.words
+        ) != is_clear
