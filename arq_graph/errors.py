@@ -151,13 +151,15 @@ class BlueprintError(ReasoningError):
     """The model never gave a valid answer.
 
     Args:
-        message: What was asked, and the last thing that was wrong.
+        problem: What was asked, and the last thing that was wrong.
         attempts: Every attempt, with its raw text and its error.
+        advice: What whoever catches the error can do next; the message ends with it.
     """
 
-    def __init__(self, message: str, attempts: Sequence[Attempt] = ()) -> None:
+    def __init__(self, problem: str, attempts: Sequence[Attempt] = (), advice: str = "") -> None:
+        self.problem = problem
         self.attempts = tuple(attempts)
-        super().__init__(message)
+        super().__init__(f"{problem}. {advice}" if advice else problem)
 
 
 class UnsatisfiedError(BlueprintError):

@@ -27,11 +27,10 @@ from arq_graph.agent.state import AgentState
 from arq_graph.apps.agents import models_by_step
 from arq_graph.apps.graph import collect_channels
 from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
-from arq_graph.apps.settings import Matching, Revising, Summarizing
+from arq_graph.apps.settings import Matching, Revising, Summarizing, make_summarizer, require_settings
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
-from arq_graph.nodes.history_summarizer import HistorySummarizer
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.tool_node import ToolCallGuard
@@ -111,6 +110,7 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         summary: Summarizing | None = Summarizing(),
     ) -> None:
         super().__init__(agent)
+        require_settings("matching", matching, Matching)
         models = models_by_step(model, ("matcher", "message"))
         shared: dict[str, Any] = {"mode": mode, "history_tokens": history_tokens}
         self._matcher: GuidelineMatcher = matching.make_node(
@@ -118,10 +118,9 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         )
         self._reviser: MessageReviser | None = None
         if revising is not None:
+            require_settings("revising", revising, Revising)
             self._reviser = revising.make_node(models["message"], agent, draft_key=DRAFT_CHANNEL, **shared)
-        self._summarizer: HistorySummarizer | None = None
-        if summary is not None:
-            self._summarizer = summary.make_node(models["summary"], agent, **shared)
+        self._summarizer = make_summarizer(summary, models["summary"], agent, **shared)
         self._model_call = ModelCall(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = CallApprover(agent)
         self.tools = []

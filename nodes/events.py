@@ -142,12 +142,14 @@ class ReplySent(Event):
 class HistorySummarized(Event):
     """The beginning of a long conversation was summarised in `points`, up to the line `up_to`.
 
-    If it couldn't be, `failure` says why, the points are empty, and the next turn tries again.
+    `dropped` has a sentence for each point that the model wrote and that wasn't taken, which says why. If there is no
+    summary, `failure` says why, the points are empty, and the next turn tries again.
     """
 
     type: Literal["history_summarized"] = "history_summarized"
     up_to: str
     points: tuple[SummaryPoint, ...] = ()
+    dropped: tuple[str, ...] = ()
     failure: str = ""
 
 

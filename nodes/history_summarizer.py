@@ -8,9 +8,11 @@ from collections.abc import Container, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
+from langgraph.errors import GraphBubbleUp
+
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import HistorySummary, SummaryPoint
-from arq_graph.errors import ReasoningError, describe_error
+from arq_graph.errors import BlueprintError, describe_error, shorten
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings
 from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
 from arq_graph.nodes.confirmation import QUESTION_ID, has_no_checkpointer
@@ -29,6 +31,7 @@ from arq_graph.reasoning.values import collect_values, find_values
 MAX_CALLS = 4
 """How many summaries one turn may ask for; more than one only if a long history comes all at once."""
 
+_MAX_QUOTED = 200
 _SIGNS_AROUND = re.compile(r"^\W+|\W+$")
 
 
@@ -66,7 +69,7 @@ class HistorySummarizer(AgentNode[Summary]):
     turns, which stay as they are, together take half of `history_tokens`. Every prompt of the agent then shows the
     summary, which stays the same until the conversation is too long again. The messages of the thread stay, too.
 
-    A point whose sources don't exist, or with a value that none of them has, is asked for again once, then left out.
+    A point whose sources don't exist, or with a value that none of them has, is requested once more, then dropped.
     If no summary comes, a warning and the event `HistorySummarized` say why, and the next turn tries again.
 
     Args:
@@ -149,15 +152,34 @@ class HistorySummarizer(AgentNode[Summary]):
         values = {"now": now, "has_summary": previous is not None}
         prompt = self.build_prompt(conversation, values, shown=range(start, end))
         # Not by `ask_questions`, which raises an error: without a summary, the turn still succeeds.
-        (answer,) = yield QuestionBatch([Question(Summary, prompt, review.check, max_candidates=2)])
-        failure = _find_failure(answer, review)
-        if failure:
-            _warn_of_failure(self.agent, failure)
-            state.emit(HistorySummarized(up_to=up_to, failure=failure))
+        answer: Answer[Summary] | Exception
+        try:
+            (answer,) = yield QuestionBatch([Question(Summary, prompt, review.check, max_candidates=2)])
+        except GraphBubbleUp:  # LangGraph's own, such as an interrupt
+            raise
+        except Exception as error:
+            answer = error
+        if isinstance(answer, Exception):
+            self._report_failure(state, up_to, _describe_failure(answer))
             return None
-        points = review.select_points(answer.value)
-        state.emit(HistorySummarized(up_to=up_to, points=tuple(points)))
+        points, dropped = review.sort_points(answer.value)
+        if not points and answer.complaints:
+            failure = f"no point of the answer could be used: {answer.complaints[0]}"
+            self._report_failure(state, up_to, failure, dropped)
+            return None
+        state.emit(HistorySummarized(up_to=up_to, points=tuple(points), dropped=tuple(dropped)))
         return self._make_summary(state, points, end)
+
+    def _report_failure(
+        self, state: StateView, up_to: str, failure: str, dropped: Sequence[str] = ()
+    ) -> None:
+        """Say in a warning and in an event why there is no new summary."""
+        warnings.warn(
+            f"the long history of agent {self.agent.name!r} could not be summarised, so prompts leave out the oldest "
+            f"turns until a later turn succeeds: {failure}",
+            stacklevel=1,
+        )
+        state.emit(HistorySummarized(up_to=up_to, dropped=tuple(dropped), failure=failure))
 
     def _make_summary(self, state: StateView, points: Sequence[SummaryPoint], end: int) -> HistorySummary:
         conversation = state.conversation
@@ -203,17 +225,21 @@ class _SummaryReview:
             complaints.append(Complaint("Summary", "points", "nothing is left of <summary>"))
         return complaints
 
-    def select_points(self, answer: Summary) -> list[SummaryPoint]:
-        """Return the points without a problem, as many as there is room for."""
+    def sort_points(self, answer: Summary) -> tuple[list[SummaryPoint], list[str]]:
+        """Return the points without a problem, as many as there is room for, and why each of the others is dropped."""
         points: list[SummaryPoint] = []
+        dropped: list[str] = []
         characters = 0
         for point in answer.points:
             characters += len(point.text)
+            problem = self._find_problem(point)
             if characters > self._max_characters:
-                break
-            if not self._find_problem(point):
+                problem = f"at most {self._max_characters} characters of points are shown"
+            if problem:
+                dropped.append(f"the point {as_json(shorten(point.text, _MAX_QUOTED))} is dropped: {problem}")
+            else:
                 points.append(SummaryPoint(text=point.text, sources=tuple(point.sources)))
-        return points
+        return points, dropped
 
     def _find_problem(self, point: Point) -> str | None:
         unknown_ids = [id for id in point.sources if id not in self._texts]
@@ -249,14 +275,11 @@ def _find_end(conversation: Conversation, start: int, stop: int, max_tokens: int
     return stop
 
 
-def _find_failure(answer: Answer[Summary] | ReasoningError, review: _SummaryReview) -> str:
-    """Return why there is no new summary; "" if there is one."""
-    if isinstance(answer, ReasoningError):
-        return describe_error(answer)
-    is_empty = not review.select_points(answer.value)
-    if is_empty and answer.complaints:
-        return f"no point of the answer could be used: {answer.complaints[0]}"
-    return ""
+def _describe_failure(error: Exception) -> str:
+    """Describe an error in words for those who aren't given it as an object."""
+    if isinstance(error, BlueprintError):
+        return error.problem
+    return shorten(describe_error(error, with_location=False))
 
 
 def _choose_kept_lines(
@@ -283,14 +306,6 @@ def _choose_kept_lines(
             kept.append(index)
             max_characters -= length
     return [conversation.lines[index].id for index in sorted(kept)]
-
-
-def _warn_of_failure(agent: Agent, failure: str) -> None:
-    warnings.warn(
-        f"the long history of agent {agent.name!r} could not be summarised, so prompts leave out the oldest turns "
-        f"until a later turn succeeds: {failure}",
-        stacklevel=1,
-    )
 
 
 def _warn_of_long_history(agent: Agent) -> None:

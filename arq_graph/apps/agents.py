@@ -22,9 +22,11 @@ from arq_graph.apps.settings import (
     StrategySettings,
     Summarizing,
     ToolCalling,
+    make_summarizer,
+    require_settings,
     resolve_strategy,
 )
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, suggestion
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike, Reasoner
 
@@ -101,6 +103,8 @@ def create_guided_agent(
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
         )
+    require_settings("matching", matching, Matching)
+    require_settings("revising", revising, Revising)
     models = _choose_models(model, preset)
     channels = collect_channels(options.get("state_schema", AgentState))
     if stream:
@@ -110,7 +114,7 @@ def create_guided_agent(
     strategy_node = settings.make_node(models["strategy"], agent, reads=channels, draft=True, **shared)
     reviser = revising.make_node(models["message"], agent, **shared)
     tracker = _make_tracker(agent, milestones, judge)
-    summarizer = summary.make_node(models["summary"], agent, **shared) if summary else None
+    summarizer = make_summarizer(summary, models["summary"], agent, **shared)
 
     graph = TurnGraph(agent, options, summarizer)
     graph.add_reply(reviser)
@@ -165,7 +169,7 @@ def create_tool_agent(
     channels = collect_channels(options.get("state_schema", AgentState))
     shared: dict[str, Any] = {"mode": mode, "history_tokens": history_tokens}
     strategy_node = settings.make_node(model, agent, reads=channels, draft=False, **shared)
-    summarizer = summary.make_node(model, agent, **shared) if summary else None
+    summarizer = make_summarizer(summary, model, agent, **shared)
     graph = TurnGraph(agent, options, summarizer)
     if isinstance(settings, ReSpAct):
         graph.add_speaker(strategy_node, settings)
@@ -234,9 +238,17 @@ def models_by_step(
     """
     if not isinstance(model, Mapping):
         return dict.fromkeys({*steps, "summary"}, model)
-    if model.keys() - {"summary"} != set(steps):
+    problems: list[str] = []
+    for step in model:
+        if step not in {*steps, "summary"}:
+            problems.append(f"there is no step {step!r}{suggestion(str(step), [*steps, 'summary'])}")
+    missing = [step for step in steps if step not in model]
+    if missing:
+        problems.append(f"no model is given for {' and '.join(missing)}")
+    if problems:
         raise InputError(
-            f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(steps)}"
+            f"{', and '.join(problems)} (give one model, or one for each of {', '.join(steps)}; one for summary is "
+            "optional)"
         )
     return {"summary": _drop_derivation(model["message"]), **model}
 

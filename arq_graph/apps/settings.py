@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, require_type
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.guideline_matcher import KeepMatches
 from arq_graph.nodes.judgement_schema import Judgement
@@ -26,6 +26,7 @@ from arq_graph.nodes.strategy import Strategy
 from arq_graph.reasoning.reasoner import ModelLike
 
 if TYPE_CHECKING:
+    from arq_graph.nodes.history_summarizer import HistorySummarizer
     from arq_graph.nodes.speaking.move_schema import Setting
     from arq_graph.nodes.speaking.policies import Policy
 
@@ -247,3 +248,24 @@ def resolve_strategy(strategy: str | StrategySettings) -> StrategySettings:
             f"strategy is {strategy!r}: give one of {names}, or settings such as PreAct(max_steps=4)"
         )
     return STRATEGIES[strategy]()
+
+
+def require_settings(name: str, settings: object, kind: type[StepSettings]) -> None:
+    """Check that a parameter has settings of the kind that it takes; otherwise raise InputError."""
+    require_type(name, settings, kind, f"give settings such as {kind.__name__}(timeout=20)")
+
+
+def make_summarizer(
+    summary: Summarizing | None, model: ModelLike, agent: Agent, **options: Any
+) -> HistorySummarizer | None:
+    """Make the history summarizer, or return None if nothing is to be summarised.
+
+    Raises:
+        InputError: `summary` isn't settings, or a setting is out of its range.
+    """
+    if summary is None:
+        return None
+    advice = "give settings such as Summarizing(timeout=20), or None for no summary"
+    require_type("summary", summary, Summarizing, advice)
+    node: HistorySummarizer = summary.make_node(model, agent, **options)
+    return node

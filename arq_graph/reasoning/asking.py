@@ -295,17 +295,18 @@ class Asking(Generic[B]):
         """Return the last candidate, or raise an error: there is none because of the problem, or it isn't enough."""
         if not self._candidates:
             raise BlueprintError(
-                f"{self._label}: no valid answer (attempts: {len(self._attempts)}): {problem}. The raw texts are in "
-                ".attempts.",
+                f"{self._label}: no valid answer (attempts: {len(self._attempts)}): {problem}",
                 self._attempts,
+                "The raw texts are in .attempts.",
             )
         last = self._candidates[-1]
         if last.complaints and self._settings.on_unsatisfied == "raise":
             complaints = "; ".join(map(str, last.complaints))[:_MAX_QUOTED]
             raise UnsatisfiedError(
                 f"{self._label}: none of {len(self._candidates)} valid answers met its verification; the last: "
-                f"{complaints}. Raise max_candidates, or look at the texts in .attempts.",
+                f"{complaints}",
                 self._attempts,
+                "Raise max_candidates, or look at the texts in .attempts.",
             )
         usage = sum_usage(attempt.usage for attempt in self._attempts)
         return replace(last, usage=usage, attempts=tuple(self._attempts))

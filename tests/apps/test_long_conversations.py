@@ -17,80 +17,12 @@ from arq_graph import (
     ScriptedChatModel,
     create_guided_agent,
     create_preact_agent,
-    errors,
 )
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import GuidelineMatcher, HistorySummarizer, MessageReviser
-from arq_graph.nodes.events import HistorySummarized
-from tests.brain import act, brain, evaluate, get_prompts, say
+from tests.apps.talk import DESK, FACTS, OPENING, THREAD, Talk, reply, summarise
+from tests.brain import act, brain, get_prompts
 from tests.order_tools import get_order
-
-THREAD: Any = {"configurable": {"thread_id": "1"}}
-OPENING = ("My order is ORD-77.", "I am allergic to nuts.", "Can I have a refund?")
-PROMISE = "I promise it by Friday."
-FACTS = ("ORD-77", "allergic to nuts", PROMISE)
-SAFE = Guideline("they are allergic", "recommend nothing that harms them")
-LOOK_UP = Guideline("they ask about an order", "look it up", tools=[get_order])
-DESK = Agent("Desk", "You help.", [SAFE, LOOK_UP])
-
-
-def reply(prompt: Any) -> str:
-    if "refund" in prompt.lines[-1].get("text", ""):
-        return PROMISE
-    number = prompt.now["turn"][1:].translate(str.maketrans("0123456789", "abcdefghij"))
-    return f"Certainly. That is the answer called {number}, which is no repetition of an earlier one."
-
-
-def summarise(prompt: Any) -> list[dict[str, Any]]:
-    """Take over the earlier points, and add the lines that hold one of the facts."""
-    earlier = prompt.section("summary") or {"points": []}
-    points = [{"text": point["text"], "sources": point["sources"]} for point in earlier["points"]]
-    for line in prompt.lines:
-        text = line.get("text", line.get("result", ""))
-        if any(fact in text for fact in (*FACTS, "is late")):
-            points.append({"text": text, "sources": [line["id"]]})
-    return points
-
-
-def move(prompt: Any) -> Any:
-    is_asked = "A-1" in prompt.lines[-1].get("text", "")
-    return act("get_order", {"order_id": "A-1"}) if is_asked else say(reply(prompt))
-
-
-class Talk:
-    """A conversation with a desk whose prompts hold a short history."""
-
-    def __init__(self, runs: Any = None, points: Any = summarise, tokens: int = 600, **options: Any) -> None:
-        self.points = points
-        self.reply: Any = reply
-        self.model = brain(
-            {"G1": 9, "G2": lambda prompt: 9 if "A-1" in prompt.lines[-1].get("text", "") else 2},
-            reply=lambda prompt: evaluate(self.reply, prompt),
-            moves=move,
-            summary=lambda prompt: evaluate(self.points, prompt),
-        )
-        self.runs = runs
-        options = {"mode": "direct", "checkpointer": MemorySaver(), **options}
-        self.app = options.pop("create", create_guided_agent)(
-            self.model, options.pop("agent", DESK), history_tokens=tokens, **options
-        )
-        self.events: list[Any] = []
-
-    def say(self, *texts: str) -> dict[str, Any]:
-        for text in texts:
-            input = {"messages": [("user", text)]}
-            if self.runs:
-                self.runs.invoke(self.app, input, THREAD)
-            else:
-                self.events += self.app.stream(input, THREAD, stream_mode="custom")
-        return dict(self.app.get_state(THREAD).values)
-
-    def chat(self, turns: int) -> dict[str, Any]:
-        return self.say(*["And another thing: " + "word " * 12] * turns)
-
-    @property
-    def reply_prompts(self) -> list[Any]:
-        return get_prompts(self.model, "message")
 
 
 @pytest.mark.parametrize(("turns", "tokens"), [(60, 800), pytest.param(200, 2000, marks=pytest.mark.slow)])
@@ -159,46 +91,6 @@ def test_a_reply_may_cite_messages_that_only_the_summary_shows_and_no_others():
         before = len(talk.reply_prompts)
         talk.say("What is my number?")
         assert len(talk.reply_prompts) - before == revisions
-
-
-@pytest.mark.parametrize(
-    "failure", [errors.ModelUnavailableError("down"), "not a list of points"], ids=["out of reach", "invalid"]
-)
-def test_a_turn_succeeds_without_its_summary_and_the_next_one_tries_again(failure):
-    talk = Talk(points=failure)
-    talk.say(*OPENING)
-    with pytest.warns(UserWarning, match="'Desk' could not be summarised"):
-        state = talk.chat(12)
-    assert state["messages"][-1].type == "ai"
-    assert not state.get("summaries")
-    assert [event.failure for event in talk.events if isinstance(event, HistorySummarized)][-1]
-    assert talk.reply_prompts[-1].lines[0]["values_mentioned"] == {"M1": ["ORD-77"]}
-    talk.points = summarise
-    talk.chat(2)
-    assert [event.points for event in talk.events if isinstance(event, HistorySummarized)][-1]
-    assert all(fact in talk.reply_prompts[-1].tail for fact in FACTS)
-
-
-def test_points_that_nothing_in_the_history_bears_out_are_asked_again_once_and_left_out():
-    points = [
-        {"text": "The order is ORD-78.", "sources": ["M1"]},
-        {"text": "They want it blue.", "sources": ["M99"]},
-        {"text": "They want it red.", "sources": []},
-        {"text": "They can't have nuts.", "sources": ["M3"]},
-    ]
-    talk = Talk(points=points)
-    talk.say(*OPENING)
-    state = talk.chat(9)
-    first, second = get_prompts(talk.model, "summary")[:2]
-    assert not first.complaint
-    assert '"ORD-78" stands in none of its sources' in second.complaint
-    assert [point["text"] for point in state["summaries"][0]["points"]] == ["They can't have nuts."]
-
-
-def test_a_summary_that_is_too_long_is_cut():
-    talk = Talk(points=[{"text": f"{'x' * 90}", "sources": ["M1"]}] * 9)
-    state = talk.chat(12)
-    assert len(state["summaries"][0]["points"]) == 3
 
 
 def test_without_a_summary_a_line_says_how_much_is_not_shown():
