@@ -85,6 +85,10 @@ class Constraint(Part):
     def _require_one_reference(self) -> Self:
         if self.equals_result_of is not None and self.equals_argument_of is not None:
             raise ValueError("has both `equals_result_of` and `equals_argument_of`; give one of them")
+        if self.equals_result_of is not None and "" in self.equals_result_of.split("."):
+            raise ValueError(
+                f"`equals_result_of: {self.equals_result_of}` has an empty key: write TOOL.key.key"
+            )
         return self
 
     @model_serializer(mode="wrap")

@@ -10,6 +10,7 @@ import networkx as nx
 
 from arq_graph.agent.spec_errors import Place
 from arq_graph.errors import SpecError, suggestion
+from arq_graph.milestones.attainable import find_attainable, find_reachable_before_end_states
 from arq_graph.milestones.fixpoints import NEVER, IndexedGraph
 from arq_graph.milestones.graph import MilestoneGraph, iterate_constraints
 from arq_graph.milestones.milestone import END, START, Milestone, PatternCheck
@@ -58,8 +59,12 @@ def check_milestones(graph: MilestoneGraph, tools: Any = None) -> Findings:
     `tools` are the agent's: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
     findings = _find_errors(graph)
+    if not findings:
+        findings.extend(_find_impossible_rules(graph))
     findings.extend(_find_doubts(graph))
-    if tools is not None:
+    if tools is None:
+        findings.extend(_find_unknown_results(graph))
+    else:
         schemas: dict[str, Schema] = {get_tool_name(tool): {} for tool in tools}
         schemas |= get_argument_schemas(tools)
         findings.extend(_compare_with_tools(graph, schemas))
@@ -173,6 +178,47 @@ def _find_doubts(graph: MilestoneGraph) -> Iterator[Finding]:
         if graph.compute_once(IndexedGraph).end_needs_nothing:
             message = "End needs nothing to happen: neither goal nor progress is measured"
             yield _make_finding("warning", graph.get_milestone(END), message)
+
+
+def _find_impossible_rules(graph: MilestoneGraph) -> Iterator[Finding]:
+    rules = [rule for rule in graph.forbidden if rule.before is not None]
+    if not rules:
+        return
+    attainable = find_attainable(graph)
+    reachable_before_end_states = find_reachable_before_end_states(graph)
+    for rule in rules:
+        before = rule.before
+        event = "such words are" if rule.tool is None else f"every call of {rule.tool!r} is"
+        if before not in reachable_before_end_states:
+            message = f"{before!r} is reached after the last event, so {event} forbidden: leave out `before`"
+        elif before not in attainable:
+            message = f"{before!r} can't be reached without a forbidden call, so {event} forbidden"
+        elif before == END:
+            message = (
+                f"{event} forbidden before End, on the whole way: name the milestone that has to come first"
+            )
+        else:
+            continue
+        yield Finding("warning", f"`forbidden`: {message}", line=rule.line)
+
+
+def _find_unknown_results(graph: MilestoneGraph) -> Iterator[Finding]:
+    """Find references to results of tools that nothing else in the file names."""
+    tools: dict[str, None] = {}
+    for milestone in graph.milestones:
+        if milestone.type == "FC":
+            tools[milestone.tool_name] = None
+        if isinstance(milestone.check, PatternCheck) and milestone.check.tool is not None:
+            tools[milestone.check.tool] = None
+    for rule in graph.forbidden:
+        if rule.tool is not None:
+            tools[rule.tool] = None
+    for milestone_or_rule, constraint in iterate_constraints(graph):
+        reference = constraint.equals_result_of
+        if reference is not None and not any(split_reference(reference, tools)):
+            message = f"`equals_result_of: {reference}` begins with no tool that the file names elsewhere"
+            hint = suggestion(reference.partition(".")[0], tools)
+            yield Finding("warning", message + hint, line=milestone_or_rule.line)
 
 
 def _find_cycles(graph: MilestoneGraph) -> Iterator[Finding]:

@@ -138,14 +138,20 @@ class Forbidden(Entry):
 
     @model_validator(mode="after")
     def _require_tool_or_pattern(self) -> Self:
-        forbids_call = self.tool is not None and self.pattern is None and self.said_by is None
-        has_key_of_calls = self.tool or self.arguments or self.unless or self.failed == "ignore"
-        forbids_words = self.pattern is not None and not has_key_of_calls
-        if not (forbids_call or forbids_words):
+        if (self.tool is None) == (self.pattern is None):
             raise ValueError(
-                "must have either a `tool` that is not to be called, perhaps with `arguments`, `unless` or `failed`, "
-                "or a `pattern` not to be said, perhaps with `said_by`"
+                "must have either a `tool` that is not to be called, or a `pattern` not to be said"
             )
+        has_keys = {
+            "arguments": bool(self.arguments),
+            "unless": bool(self.unless),
+            "failed": self.failed == "ignore",
+        }
+        for key, has_key in has_keys.items():
+            if has_key and self.tool is None:
+                raise ValueError(f"`{key}` goes with `tool`, not with `pattern`")
+        if self.said_by is not None and self.tool is not None:
+            raise ValueError("`said_by` goes with `pattern`, not with `tool`")
         return self
 
     def __str__(self) -> str:
@@ -233,12 +239,13 @@ class Milestone(Entry):
             default = type(self).model_fields[key].default
             if self.type != key_type and getattr(self, key) != default:
                 raise ValueError(f"`{key}` is a key of an {key_type}, and {self.name!r} is an {self.type}")
-        if self.state is not None and (self.check is not None or self.holds):
-            raise ValueError(
-                "has `state`, which is asked once, after the conversation: leave out `check` and `holds`"
-            )
+        for key, is_given in (("check", self.check is not None), ("holds", self.holds)):
+            if is_given and self.state is not None:
+                raise ValueError(
+                    f"has `state`, which is asked once, after the conversation: leave out `{key}`"
+                )
         if self.optional and self.is_derived:
-            raise ValueError(f"`optional` is a key of what is observed, and {self.name!r} never is")
+            raise ValueError(f"{self.name} can't be optional: only FC and NFC milestones can")
         return self
 
     @property
@@ -256,6 +263,11 @@ class Milestone(Entry):
         """True for an NFC that code cannot observe."""
         is_decided_by_code = self.check is not None or self.state is not None
         return self.type == "NFC" and not is_decided_by_code and not self.is_derived
+
+    @property
+    def names_function(self) -> bool:
+        """True if a function decides it, which measuring imports."""
+        return self.state is not None or isinstance(self.check, str)
 
     @property
     def length(self) -> float:

@@ -13,7 +13,7 @@ from arq_graph.cli import options
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
 from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warning_text
-from arq_graph.milestones.reports.comparison import Comparison
+from arq_graph.milestones.reports.comparison import Comparison, GraphPair
 from arq_graph.milestones.reports.comparison import compare as compare_reports
 from arq_graph.milestones.reports.comparison_tables import DIFFERENCE, format_difference
 from arq_graph.milestones.reports.report import format_stand_in_notice, read_report
@@ -48,6 +48,9 @@ def _show_comparison(comparison: Comparison, a: Path, b: Path) -> None:
     show(_size_line("A", a, comparison.conversations_a, comparison.broken_a))
     show(_size_line("B", b, comparison.conversations_b, comparison.broken_b))
     show(format_count(comparison.overall.pairs, "pair"))
+    if comparison.different_graphs:
+        differences = list_names([_describe_graphs(graphs) for graphs in comparison.different_graphs])
+        show(warning_text(f"the two reports were not measured alike: {differences}."))
     for name, unpaired in (("A", comparison.only_a), ("B", comparison.only_b)):
         if unpaired:
             count = format_count(len(unpaired), "conversation")
@@ -58,9 +61,12 @@ def _show_comparison(comparison: Comparison, a: Path, b: Path) -> None:
     else:
         remark = "A pair has the same use case and task, or the same use case and id."
         show(warning_text(f"there is nothing to compare. {remark}"))
-    if comparison.different_graphs:
-        names = list_names(comparison.different_graphs)
-        show(warning_text(f"the two reports were not measured alike: {names} differ."))
+
+
+def _describe_graphs(graphs: GraphPair) -> str:
+    if graphs.a == graphs.b:
+        return f"the milestones of {graphs.a!r} are not the same in A and in B"
+    return f"A on {graphs.a!r}, B on {graphs.b!r}"
 
 
 def _size_line(name: str, file: Path, conversations: int, broken: int) -> Text:

@@ -56,6 +56,11 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.Tools =
         raise Exit(WRONG_INPUT)
     remark = "" if known_tools is None else "; its tools are the agent's"
     show(f"{file} can be used to measure{remark}.", style="green")
+    functions = sum(milestone.names_function for milestone in graph.milestones)
+    if functions:
+        show(
+            f"{format_count(functions, 'function')} not looked up: only measuring imports them.", style="dim"
+        )
 
 
 def draw(file: _File) -> None:

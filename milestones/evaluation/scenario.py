@@ -22,8 +22,8 @@ from arq_graph.milestones.evaluation.expectation import Expectation
 from arq_graph.milestones.evaluation.history import HistoryEntry, make_history_messages
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import load_rules
 from arq_graph.milestones.measure import with_goal
+from arq_graph.milestones.observation_rules import load_rules
 from arq_graph.milestones.reports.graph_registry import fingerprint_graphs
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user

@@ -67,6 +67,13 @@ class ComparedGroup(Record):
     progress_rate: Difference
 
 
+class GraphPair(Record):
+    """The names of the graphs on which the two sides of some pairs were measured; one name may mean two graphs."""
+
+    a: str
+    b: str
+
+
 class Comparison(Record):
     """Two reports, compared over the conversations that both hold.
 
@@ -85,7 +92,7 @@ class Comparison(Record):
     only_b: tuple[str, ...]
     broken_a: int
     broken_b: int
-    different_graphs: tuple[str, ...]
+    different_graphs: tuple[GraphPair, ...]
     overall: ComparedGroup
     use_cases: Mapping[str, ComparedGroup]
     stand_ins: tuple[str, ...] = ()
@@ -194,16 +201,14 @@ def _name_runs(records: Sequence[ConversationRecord]) -> list[str]:
     return names
 
 
-def _find_different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _find_different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[GraphPair, ...]:
     different = []
     names = {(pair.a.graph, pair.b.graph): None for pair in pairs}
     for name_a, name_b in names:
-        if name_a != name_b:
-            different.append(f"{name_a} / {name_b}")
-            continue
-        graph_a, graph_b = a.graphs.get(name_a), b.graphs.get(name_a)
-        if graph_a and graph_b and graph_a.milestones != graph_b.milestones:
-            different.append(name_a)
+        graph_a, graph_b = a.graphs.get(name_a), b.graphs.get(name_b)
+        has_changed = graph_a and graph_b and graph_a.milestones != graph_b.milestones
+        if name_a != name_b or has_changed:
+            different.append(GraphPair(a=name_a, b=name_b))
     return tuple(different)
 
 

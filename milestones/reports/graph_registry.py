@@ -11,7 +11,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_measurable
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import load_rules
+from arq_graph.milestones.observation_rules import load_rules
 from arq_graph.milestones.reports.records import GraphRecord
 from arq_graph.milestones.transcript import Transcript
 

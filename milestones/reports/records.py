@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.milestones.milestone import Milestone
+from arq_graph.milestones.milestone import END, Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
 
@@ -169,10 +169,17 @@ class ConversationRecord(Record):
 
     @property
     def stopped_at(self) -> str | None:
-        """The last milestone on the road that was taken; None unless the goal was certainly missed."""
-        if self.goal_completed is False and self.path_taken:
-            return self.path_taken[-1]
-        return None
+        """The last milestone on the road that was taken; None unless the goal was certainly missed.
+
+        End states, which are seen after the last event, don't say where the conversation stopped.
+        """
+        if self.goal_completed is not False or not self.path_taken:
+            return None
+        if self.path_taken[-1] == END:
+            return END
+        steps = {milestone.name: milestone.step for milestone in self.reached}
+        on_the_way = [name for name in self.path_taken if steps.get(name, 0) <= self.events]
+        return on_the_way[-1] if on_the_way else None
 
     @property
     def tested_part(self) -> Literal["matcher alone", "whole turn"]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones import write_report
-from tests.milestones.reported import make_talk, report_on
+from arq_graph.milestones import score_transcripts, write_report
+from tests.milestones.reported import make_chain, make_talk, report_on
 
 
 def write_goals(file: Path, *goals: bool, **more: object) -> Path:
@@ -43,3 +43,12 @@ def test_reports_with_nothing_in_common_cannot_be_compared(cli, folder, before):
     assert result.code == 1
     assert "there is nothing to compare" in result.words
     assert "0 pairs" in result.out
+
+
+def test_reports_measured_on_other_milestones_are_named_before_the_tables(cli, folder, before):
+    graph = make_chain("find", "pay")
+    graph.name = "stricter"
+    write_report("b.json", score_transcripts(graph, [make_talk(str(n)) for n in range(30)]).report())
+    words = cli("compare", before, "b.json").words
+    warning = "the two reports were not measured alike: A on 'milestones', B on 'stricter'."
+    assert warning in words.partition("goal completion")[0]

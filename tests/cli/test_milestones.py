@@ -52,6 +52,14 @@ def test_a_sound_file_passes_with_tools_as_names_definitions_or_schemas(cli, fil
         assert "Errors" not in result.out and "Warnings" not in result.out
 
 
+def test_functions_are_not_looked_up_and_check_says_so(cli, file):
+    file.write_text(
+        SOUND.replace("{name: Agreed, type: NFC,", "{name: Agreed, type: NFC, state: 'shopp:ok',")
+    )
+    result = cli("milestones", "check", file)
+    assert "1 function not looked up: only measuring imports them" in result.words
+
+
 def draw(cli, text):
     """Return the lines that `draw` prints, without comments."""
     Path("graph.yaml").write_text(text)

@@ -19,3 +19,7 @@ def is_world_tidy(transcript: Transcript) -> bool | None:
 
 def fail(transcript: Transcript) -> bool:
     raise KeyError("orders")
+
+
+def answer_in_words(transcript: Transcript) -> str:
+    return "yes"

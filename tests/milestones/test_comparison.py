@@ -199,7 +199,8 @@ def test_different_graphs_are_named():
     talks = [conversation(user("hi"), id=name, use_case=name) for name in "ghi"]
     a = score_transcripts({name: make_chain("find") for name in "ghi"}, talks).report()
     changed = {"g": make_chain("find"), "h": make_chain("find", "pay"), "i": make_chain("find")}
-    assert compare(a, score_transcripts(changed, talks).report()).different_graphs == ("h",)
+    [graphs] = compare(a, score_transcripts(changed, talks).report()).different_graphs
+    assert (graphs.a, graphs.b) == ("h", "h")
     assert compare(a, a).different_graphs == ()
 
 

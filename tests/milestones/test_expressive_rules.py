@@ -207,6 +207,11 @@ def test_an_end_state_that_raises_is_named_with_its_line():
         score(make_state_graph("fail"), conversation(called("pay")))
 
 
+def test_an_answer_of_an_end_state_other_than_true_false_or_none_is_an_error():
+    with pytest.raises(SpecError, match=r"line 6: .* returns True, False or None, and not 'yes'"):
+        score(make_state_graph("answer_in_words"), conversation(called("pay")))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -215,7 +220,8 @@ def test_an_end_state_that_raises_is_named_with_its_line():
             "`before` names 'chekc', which isn't a milestone; did you mean",
         ),
         ("forbidden: [{tool: a, before: Start}]", "nothing happens before Start"),
-        ("forbidden: [{pattern: a, failed: ignore}]", "must have either a `tool` that is not to be called"),
+        ("forbidden: [{pattern: a, failed: ignore}]", "`failed` goes with `tool`, not with `pattern`"),
+        ("forbidden: [{tool: a, said_by: user}]", "`said_by` goes with `pattern`, not with `tool`"),
         ("forbidden: [{tool: a, failed: ignroe}]", "did you mean `ignore`"),
         (
             "forbidden: [{tool: a, unless: [{id: {equals_argument_of: pay.id}}]}]",
@@ -244,6 +250,7 @@ def test_a_wrong_rule_is_an_error_with_its_line(line, message):
             "'pay' can never be observed: its arguments refer to",
         ),
         ("state: 'a:b'", "`state` is a key of an NFC, and 'pay' is an FC"),
+        ("arguments: {id: {equals_result_of: a..id}}", "`equals_result_of: a..id` has an empty key"),
         ("arguments: {id: {equals_result_of: a, equals_argument_of: b.c}}", "give one of them"),
     ],
 )
@@ -262,10 +269,11 @@ def test_a_check_of_one_tool_is_said_by_it():
     ("fields", "message"),
     [
         ("type: NFC, state: paid", "must be `module:function`, but is 'paid'"),
-        ("type: NFC, state: 'a:b', holds: true", "leave out `check` and `holds`"),
+        ("type: NFC, state: 'a:b', holds: true", "leave out `holds`"),
+        ("type: NFC, state: 'a:b', check: 'a:b'", "leave out `check`"),
         ("type: FC, by: usr", "did you mean `user`?"),
         ("type: NFC, by: user", "`by` is a key of an FC, and 'a' is an NFC"),
-        ("type: Aggregator, optional: true", "`optional` is a key of what is observed, and 'a' never is"),
+        ("type: Aggregator, optional: true", "a can't be optional: only FC and NFC milestones can"),
     ],
 )
 def test_a_wrong_key_is_an_error_with_its_line(fields, message):

@@ -10,6 +10,7 @@ import pytest
 from arq_graph.errors import InputError
 from arq_graph.milestones import (
     MilestoneGraph,
+    parse_milestones,
     read_report,
     read_transcripts,
     score_transcripts,
@@ -226,3 +227,17 @@ def test_the_error_about_a_broken_report_names_the_file_and_the_problem(tmp_path
 def test_a_missing_report_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"none\.json cannot be read: No such file"):
         read_report(tmp_path / "none.json")
+
+
+def test_an_end_state_is_not_where_a_conversation_stopped():
+    graph = parse_milestones("""
+- {name: Start, type: NFC}
+- {name: pay, type: FC}
+- {name: send, type: FC, dependencies: [pay]}
+- {name: Right, type: NFC, state: "tests.milestones.end_states:was_paid"}
+- {name: Done, type: Aggregator, dependencies: [Right]}
+- {name: End, type: NFC, requires: all, dependencies: [send, Done]}
+""")
+    report = score_transcripts(graph, [conversation(called("pay"))]).report()
+    assert "Right" in [milestone.name for milestone in report.conversations[0].reached]
+    assert report.summary.overall.stops == {"pay": 1}
