@@ -23,7 +23,7 @@ def find_attainable(graph: MilestoneGraph) -> set[str]:
             gates.append(_name_join(milestone))
             milestone = milestone.model_copy(update={"requires": "all", "dependencies": tuple(gates)})
         milestones.append(milestone)
-    return _find_reachable(MilestoneGraph(milestones))
+    return _find_reachable(MilestoneGraph(milestones)).intersection(graph)
 
 
 def find_reachable_before_end_states(graph: MilestoneGraph) -> set[str]:
@@ -43,7 +43,10 @@ def _find_reachable(graph: MilestoneGraph) -> set[str]:
 
 
 def _find_gates(graph: MilestoneGraph, milestone: Milestone) -> Iterator[str]:
-    """Yield the milestones that an FC has to wait for, by the rules that surely forbid its calls before them."""
+    """Yield the milestones that an FC has to wait for, by the rules that surely forbid its calls before them.
+
+    One that may be skipped keeps nothing waiting.
+    """
     for rule in graph.forbidden:
         before = rule.before
         if before is None or before == milestone.name or not _forbids_calls_of(rule, milestone):
@@ -59,8 +62,8 @@ def _find_gates(graph: MilestoneGraph, milestone: Milestone) -> Iterator[str]:
 
 
 def _forbids_calls_of(rule: Forbidden, milestone: Milestone) -> bool:
-    is_of_agent = milestone.type == "FC" and milestone.by == "agent"
-    if not is_of_agent or rule.tool != milestone.tool_name or rule.unless:
+    is_needed_of_agent = milestone.type == "FC" and milestone.by == "agent" and not milestone.optional
+    if not is_needed_of_agent or rule.tool != milestone.tool_name or rule.unless:
         return False
     return rule.arguments.items() <= milestone.arguments.items()
 

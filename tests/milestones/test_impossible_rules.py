@@ -1,8 +1,12 @@
 """Doubts about rules: a `before` that can't come first, and results that no tool of the file returns."""
 
+from itertools import product
+from random import Random
+
 import pytest
 
-from arq_graph.milestones import check_milestones, parse_milestones
+from arq_graph.milestones import check_milestones, parse_milestones, score
+from tests.milestones.conversations import called, conversation
 
 CHAIN = """
 - {name: Start, type: NFC}
@@ -74,3 +78,40 @@ def test_a_result_of_a_tool_that_the_file_does_not_name_is_doubtful_unless_the_t
     tools = ["identify", "find", "pay", "lend", "fnd"]
     assert not check_milestones(parse_milestones(f"milestones:{text}"), tools)
     assert not find_warnings("tool: fnd", milestones=text)
+
+
+CALLS = [tools for length in range(1, 5) for tools in product("abc", repeat=length)]
+
+
+def make_random_rules(chance: Random) -> str:
+    """Return the text of a small graph of calls of a, b and c, with one to three rules."""
+    names = ["Start"]
+    milestones = "- {name: Start, type: NFC}\n"
+    for name in ("first", "second", "third", "fourth"):
+        fields = [f"name: {name}", f"requires: {chance.choice(('any', 'all'))}"]
+        fields.append(f"dependencies: [{', '.join(chance.sample(names, min(2, len(names))))}]")
+        if chance.random() < 0.25:
+            fields.append("type: Aggregator")
+        else:
+            fields += ["type: FC", f"tool: {chance.choice('abc')}"]
+            fields.append(f"optional: {chance.choice(('true', 'false', 'false', 'false'))}")
+        milestones += f"- {{{', '.join(fields)}}}\n"
+        names.append(name)
+    rules = ""
+    for _ in range(chance.randint(1, 3)):
+        rules += f"- {{tool: {chance.choice('abc')}, before: {chance.choice(names[1:])}}}\n"
+    end = f"- {{name: End, type: NFC, dependencies: [{names[-1]}]}}\n"
+    return f"forbidden:\n{rules}milestones:\n{milestones}{end}"
+
+
+def test_what_is_called_impossible_happens_in_no_conversation():
+    warned = 0
+    for seed in range(60):
+        graph = parse_milestones(make_random_rules(Random(seed)))
+        lines = [finding.line for finding in check_milestones(graph) if "can't be reached" in finding.message]
+        impossible = {rule.before for rule in graph.forbidden if rule.line in lines}
+        warned += bool(impossible)
+        for tools in CALLS:
+            result = score(graph, conversation(*map(called, tools)))
+            assert result.forbidden or not impossible & result.reached.keys()
+    assert warned >= 5
