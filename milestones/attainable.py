@@ -52,12 +52,11 @@ def _find_gates(graph: MilestoneGraph, milestone: Milestone) -> Iterator[str]:
         if before is None or before == milestone.name or not _forbids_calls_of(rule, milestone):
             continue
         other = graph.get_milestone(before)
-        if other.type != "FC" or other.tool_name != milestone.tool_name:
-            if milestone.name not in _find_last_steps(graph, other):
-                yield before
-        elif (
-            milestone.name in graph.pred[before]
-        ):  # one call may observe both, unless one depends on the other
+        # One call may observe both milestones, unless one of them depends on the other.
+        may_share_call = other.type == "FC" and other.tool_name == milestone.tool_name
+        if may_share_call and milestone.name in graph.pred[before]:
+            yield before
+        if not may_share_call and milestone.name not in _find_last_steps(graph, other):
             yield before
 
 
