@@ -38,7 +38,7 @@ def find_current_summary(
 
 
 def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSummary:
-    """Return the section that stands in the place of the covered lines, with the ids that it cites."""
+    """Return the section that replaces the covered lines, with the ids that it cites."""
     speakers: dict[str, str] = {}
     kept_lines: list[Any] = []
     for line, text in zip(conversation.lines[: summary.line_count], conversation.texts, strict=False):
