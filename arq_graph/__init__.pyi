@@ -1,15 +1,15 @@
 # Every public name, once (errors: in `arq_graph.errors`). `X as X` is how a stub says that it passes a name on.
 
 from . import errors as errors
+from .agent.confirmation_rule import Confirmation as Confirmation
 from .agent.environment import Environment as Environment
 from .agent.environment import Observation as Observation
 from .agent.guideline import Guideline as Guideline
 from .agent.mcp import McpServer as McpServer
 from .agent.spec import Agent as Agent
-from .agent.spec import Confirmation as Confirmation
-from .agent.spec import Term as Term
-from .agent.spec import Variable as Variable
 from .agent.state import AgentState as AgentState
+from .agent.terms import Term as Term
+from .agent.terms import Variable as Variable
 from .apps.agents import create_guided_agent as create_guided_agent
 from .apps.agents import create_preact_agent as create_preact_agent
 from .apps.agents import create_respact_agent as create_respact_agent

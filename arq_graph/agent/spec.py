@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from langchain_core.tools import BaseTool
 from pydantic import (
     AfterValidator,
-    GetJsonSchemaHandler,
-    JsonValue,
     PrivateAttr,
     ValidationInfo,
     model_validator,
 )
 
+from arq_graph.agent.confirmation_rule import Confirmation, ConfirmedBy
 from arq_graph.agent.consistency import find_draft_problems, find_repeated_names, find_wrong_confirmations
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
@@ -26,6 +25,7 @@ from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
+from arq_graph.agent.terms import Term, Variable
 from arq_graph.agent.tools import ToolLike, get_function
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
@@ -35,91 +35,6 @@ if TYPE_CHECKING:
 
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
 UNREADABLE = "I'm sorry, I can't open what you sent. Please write what it says, or send it as a picture."
-
-ConfirmedBy = Literal["customer", "operator", "interrupt"]
-
-
-class Term(Part, title="glossary term"):
-    """A word of the business with its meaning.
-
-    Args:
-        name: The word.
-        description: Its meaning.
-        synonyms: Other words for the same.
-
-    Raises:
-        SpecError: A value isn't valid for its field.
-    """
-
-    name: Text
-    description: Text
-    synonyms: Annotated[Sequence[Text], AfterValidator(tuple)] = ()
-
-
-class Variable(Part):
-    """A value that may be known about a customer or a conversation.
-
-    Args:
-        name: Its name; a thread's state stores values under it in `variables`.
-        description: Its meaning.
-        value: The value for threads that have none; any JSON value.
-        settable: Whether the caller of the app may set it as part of the input.
-
-    Raises:
-        SpecError: A value isn't valid for its field.
-    """
-
-    name: Text
-    description: Text
-    value: JsonValue = None
-    settable: bool = False
-
-
-class Confirmation(Part):
-    """The agreement that a tool's calls need before they run. In a file, `customer` is short for `{by: customer}`.
-
-    Args:
-        by: Who has to agree: the customer (code asks in the chat), the operator (the run stops for a person who
-            approves, edits or rejects the call), or interrupt (the customer, through LangGraph's interrupt instead of
-            a message).
-        ask: The question to the customer, in any language, with every argument of the tool in braces: "Soll
-            ich {order_id} stornieren?". None: code writes it from the tool's name and arguments.
-        reply: How to agree, in any language, with a word that counts as a yes: "Antworten Sie mit Ja." None:
-            "Reply yes to go ahead."
-        yes: Phrases of your own that are a yes, besides the shipped list.
-        reading: How an answer in other words is read. free: it counts if code finds no reservation in it and a model
-            agrees. strict: only listed phrases count, and no model is asked.
-        unclear: What the reply says about the answer that is expected when the same question is put for the third
-            time. None: English words of ours.
-
-    Raises:
-        SpecError: A value isn't valid for its field.
-    """
-
-    by: ConfirmedBy
-    ask: Text | None = None
-    reply: Text | None = None
-    yes: tuple[Text, ...] = ()
-    reading: Literal["free", "strict"] = "free"
-    unclear: Text | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_form(cls, value: object) -> object:
-        return {"by": value} if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _has_texts_only_for_customers(self) -> Self:
-        if (self.ask or self.reply) and self.by == "operator":
-            raise ValueError("`ask` and `reply` are for the customer; an operator sees the call itself")
-        for phrase in self.yes:
-            if not any(character.isalnum() for character in phrase):
-                raise ValueError(f"`yes`: {phrase!r} has no word")
-        return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"anyOf": [{"enum": ["customer", "operator", "interrupt"]}, handler(schema)]}
 
 
 class Agent(Part):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from arq_graph.agent.spec import Confirmation
+from arq_graph import Confirmation
 from arq_graph.errors import SpecError
 from tests.agreement.desk import CANCEL, CANCELLED, QUESTION, THREAD, Desk
 from tests.brain import act
