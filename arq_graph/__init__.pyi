@@ -5,6 +5,8 @@ from .agent.confirmation_rule import Confirmation as Confirmation
 from .agent.environment import Environment as Environment
 from .agent.environment import Observation as Observation
 from .agent.guideline import Guideline as Guideline
+from .agent.journey import Journey as Journey
+from .agent.journey import JourneyStep as JourneyStep
 from .agent.mcp import McpServer as McpServer
 from .agent.spec import Agent as Agent
 from .agent.state import AgentState as AgentState

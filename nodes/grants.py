@@ -42,7 +42,7 @@ def get_active_scores(agent: Agent, state: StateView) -> dict[str, int]:
     for guideline in agent.guidelines:
         if guideline.condition is None:
             scores[guideline.id] = MAX_SCORE
-    if len(scores) < len(agent.guidelines) and not state.is_speculative:
+    if len(scores) < len(agent.rules) and not state.is_speculative:
         warnings.warn(
             f"guidelines were not matched for the customer's last message: of agent {agent.name!r} only those "
             "without a condition apply. Put a GuidelineMatcher before this node. It (or GuidelineMiddleware) "

@@ -88,7 +88,7 @@ class Planner(Strategy):
         self.blueprint = self.make_blueprint(tools, with_pending_calls=has_pending_calls)
         self.tools_by_property = map_properties(tools, (FINAL_ANSWER,))
         descriptions = [describe_tool(agent, tool, name) for name, tool in self.tools_by_property.items()]
-        self.head = self.render_head(guided=bool(agent.guidelines), tools=descriptions)
+        self.head = self.render_head(guided=bool(agent.rules), tools=descriptions)
 
     @abstractmethod
     def build_plan_fields(self, answer: Any, context: PlanningContext, tool: str | None) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class Strategy(AgentNode[ARQ]):
         values: dict[str, Any] = {"candidates": candidates}
         sections = self.describe_turn(gate.state, values | counts, all_optional | optional)
         descriptions = [describe_guideline(self.agent.get_guideline(id)) for id in active_ids]
-        sections["active_guidelines"] = descriptions if self.agent.guidelines else None
+        sections["active_guidelines"] = descriptions if self.agent.rules else None
         return sections
 
     def ask_for_proposal(

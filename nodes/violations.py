@@ -64,7 +64,7 @@ def collect_references(
         public_texts += [term.name, term.description]
         public_texts += term.synonyms
     secret_names: list[str] = []
-    for guideline in agent.guidelines:
+    for guideline in agent.rules:
         secret_names.append(guideline.id)
         public_texts.append(guideline.action or "")
     for variable in variables:

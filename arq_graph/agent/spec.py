@@ -21,6 +21,7 @@ from arq_graph.agent.confirmation_rule import Confirmation, ConfirmedBy
 from arq_graph.agent.consistency import find_draft_problems, find_repeated_names, find_wrong_confirmations
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
+from arq_graph.agent.journey import Journey, find_journey_problems
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
@@ -46,6 +47,7 @@ class Agent(Part):
         name: The agent's name.
         profile: Who the agent is and how it speaks, in words.
         guidelines: What it does when.
+        journeys: Flows of several steps.
         tools: Tools that it can always call, whichever guidelines are active.
         glossary: Words of the business.
         variables: Values that may be known about the customer.
@@ -69,6 +71,7 @@ class Agent(Part):
     fallback: Text = FALLBACK
     unreadable: Text = UNREADABLE
     mcp: Mapping[Text, McpServer] = {}
+    journeys: tuple[Journey, ...] = ()
 
     _file: Path | None = PrivateAttr(None)
 
@@ -85,12 +88,14 @@ class Agent(Part):
             confirm: Mapping[str, Confirmation | Mapping[str, str] | str] = MappingProxyType({}),
             fallback: str = FALLBACK,
             unreadable: str = UNREADABLE,
+            *,
+            journeys: Sequence[Journey] = (),
         ) -> None: ...
 
     @model_validator(mode="after")
     def _is_consistent(self, info: ValidationInfo) -> Self:
         self._file = info.context.path if info.context else None
-        problems = list(self._find_duplicates())
+        problems = list(find_journey_problems(self.journeys)) or list(self._find_duplicates())
         problems.extend(self.relations.find_problems())
         questions = {name: confirmation.ask for name, confirmation in self.confirm.items()}
         problems.extend(find_wrong_confirmations(questions, self.toolbox))
@@ -102,6 +107,15 @@ class Agent(Part):
         for field, key in (("guidelines", "id"), ("glossary", "name"), ("variables", "name")):
             names = [getattr(part, key) for part in getattr(self, field)]
             yield from find_repeated_names(field, key, names)
+        ids = [guideline.id for guideline in self.guidelines]
+        for position, journey in enumerate(self.journeys):
+            for rule in (journey.condition_rule, *journey.step_rules.values()):
+                if rule.id in ids:
+                    problem = (
+                        f"makes a guideline of the id {rule.id!r}, which there is already; choose another id"
+                    )
+                    yield ("journeys", position, "id"), problem
+                ids.append(rule.id)
         for place, tool in self._list_tools():
             if get_function(tool) != get_function(self.toolbox[tool.name]):
                 yield place, f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
@@ -110,6 +124,10 @@ class Agent(Part):
         for position, guideline in enumerate(self.guidelines):
             for index, tool in enumerate(guideline.tools):
                 yield ("guidelines", position, "tools", index), tool
+        for position, journey in enumerate(self.journeys):
+            for number, step in enumerate(journey.steps):
+                for index, tool in enumerate(step.tools):
+                    yield ("journeys", position, "steps", number, "tools", index), tool
         for index, tool in enumerate(self.tools):
             yield ("tools", index), tool
 
@@ -129,10 +147,25 @@ class Agent(Part):
         return MappingProxyType(box)
 
     @cached_property
+    def judged_rules(self) -> tuple[Guideline, ...]:
+        """The guidelines that are judged every turn: those of the designer, and the conditions of journeys."""
+        conditions = [journey.condition_rule for journey in self.journeys if journey.condition is not None]
+        return self.guidelines + tuple(conditions)
+
+    @cached_property
+    def rules(self) -> tuple[Guideline, ...]:
+        """All guidelines, among them those that stand for journeys and their steps."""
+        rules = list(self.guidelines)
+        for journey in self.journeys:
+            rules.append(journey.condition_rule)
+            rules.extend(journey.step_rules.values())
+        return tuple(rules)
+
+    @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that list it."""
         grants: dict[str, tuple[str, ...]] = dict.fromkeys(self.toolbox, ())
-        for guideline in self.guidelines:
+        for guideline in self.rules:
             for name in {tool.name for tool in guideline.tools}:
                 grants[name] += (guideline.id,)
         return grants
@@ -145,14 +178,12 @@ class Agent(Part):
     @cached_property
     def relations(self) -> Relations:
         """The relations between the guidelines."""
-        return Relations(self.guidelines)
+        return Relations(self.rules)
 
     @cached_property
     def fingerprint(self) -> str:
         """A short text by which records tell agents of one name apart; the same in every process."""
-        guidelines = [
-            [guideline.id, guideline.condition_text, guideline.action] for guideline in self.guidelines
-        ]
+        guidelines = [[guideline.id, guideline.condition_text, guideline.action] for guideline in self.rules]
         return fingerprint(self.name, self.profile, guidelines, sorted(self.toolbox))[-12:]
 
     @property
@@ -178,7 +209,7 @@ class Agent(Part):
     def describe_instructions(self) -> str:
         """Return the profile and the guidelines as a text, for a prompt without a matcher."""
         lines = [self.profile, ""]
-        for guideline in self.guidelines:
+        for guideline in self.rules:
             if guideline.action is None:
                 continue
             condition = f"when {guideline.condition_text}" if guideline.condition else "always"

@@ -162,7 +162,7 @@ def create_tool_agent(
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):
         agent = Agent(options.get("name") or "Agent", PROFILE, tools=agent)
-    if agent.guidelines:
+    if agent.rules:
         raise InputError(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )

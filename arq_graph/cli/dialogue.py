@@ -211,7 +211,7 @@ def open_dialogue(
         file=str(options.agent_file),
         model=options.model.name,
         mode=options.mode,
-        guidelines={rule.id: (rule.condition_text, rule.action) for rule in agent.guidelines},
+        guidelines={rule.id: (rule.condition_text, rule.action) for rule in agent.rules},
     )
     with open_threads(options.threads_file) as threads:
         app = create_guided_agent(

@@ -147,7 +147,7 @@ class StrategyArm:
         else:
             agent = _require_agent(scenario, agent, world)
         models = _choose_models(model, self.response_only, self.without)
-        if agent.guidelines:
+        if agent.rules:
             return create_guided_agent(models, agent, strategy=strategy, checkpointer=InMemorySaver())
         return create_tool_agent(models["strategy"], agent, strategy=strategy, checkpointer=InMemorySaver())
 

@@ -137,7 +137,7 @@ class Speaker(Strategy):
         self._tools_by_property = map_properties(self.tools.values(), KINDS)
         rules = [{"name": policy.name, "rule": policy.rule} for policy in self.rules.policies.values()]
         self.head = self.render_head(
-            guided=bool(agent.guidelines),
+            guided=bool(agent.rules),
             in_world=in_world,
             setting=setting,
             asks=max_questions > 0,
