@@ -13,8 +13,9 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, conve
 from langgraph.config import get_stream_writer
 from pydantic import TypeAdapter, ValidationError
 
+from arq_graph.agent.record import Record
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, HistorySummary, Record
+from arq_graph.agent.state import GuidelineMatch, HistorySummary
 from arq_graph.errors import InputError, StateError, describe_first_error
 from arq_graph.nodes.events import Event
 from arq_graph.nodes.run_cache import RunCache, get_run_cache

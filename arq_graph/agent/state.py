@@ -16,28 +16,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from langgraph.graph import MessagesState
-from pydantic import BaseModel, Field, GetJsonSchemaHandler
+from pydantic import Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
-
-class RecordPart(
-    BaseModel, frozen=True, extra="forbid", defer_build=True
-):  # deferring makes the import faster
-    """A value inside a record."""
-
-
-class Record(RecordPart):
-    """The fields that all records share.
-
-    `turn` is the id of the customer message that began the turn or, if the message has no id, its number in the
-    conversation (`M1`). When the record is written, `specification`, the fingerprint of the agent's specification, and
-    `message_hash`, a hash of that message's content, are added.
-    """
-
-    agent: str = ""
-    specification: str = ""
-    turn: str
-    message_hash: str = ""
+from arq_graph.agent.journey_progress import JourneyProgress
+from arq_graph.agent.record import Record, RecordPart
 
 
 class GuidelineMatch(Record):
@@ -298,6 +281,7 @@ class AgentState(MessagesState, total=False):
 
     guideline_matches: list[Annotated[dict[str, Any], _JsonOf(GuidelineMatch)]]
     applied_guidelines: list[Annotated[dict[str, Any], _JsonOf(AppliedGuideline)]]
+    journeys: list[Annotated[dict[str, Any], _JsonOf(JourneyProgress)]]
     tool_insights: list[Annotated[dict[str, Any], _JsonOf(ToolVerdict)]]
     agreements: list[Annotated[dict[str, Any], _JsonOf(Agreement)]]
     plan: list[Annotated[dict[str, Any], _JsonOf(Plan)]]

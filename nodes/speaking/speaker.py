@@ -9,8 +9,9 @@ from typing import Any, Unpack
 
 from langchain_core.messages import AIMessage
 
+from arq_graph.agent.record import Record
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, PlannedCall, Record, ToolVerdict
+from arq_graph.agent.state import Move, PlannedCall, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
 from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
 from arq_graph.nodes.agreement import AgreementOutcome
