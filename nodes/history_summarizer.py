@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Container, Generator, Sequence
 from dataclasses import replace
@@ -24,15 +23,15 @@ from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.history import Line
 from arq_graph.reasoning.reasoner import ModelLike
 from arq_graph.reasoning.sections import as_json
-from arq_graph.reasoning.values import collect_values, find_values
+from arq_graph.reasoning.values import collect_values, find_values, has_value
 
 MAX_CALLS = 4
-"""How many summaries one turn may ask for; more than one only if a long history comes all at once."""
+"""The most summaries that one turn asks for; it needs more than one only if a long history comes all at once."""
 
 _MAX_QUOTED = 200
-_SIGNS_AROUND = re.compile(r"^\W+|\W+$")
 
 
 class Point(ARQ, defer_build=True):
@@ -65,12 +64,13 @@ class Summary(ARQ):
 class HistorySummarizer(AgentNode[Summary]):
     """Summarise the beginning of a conversation once it is longer than `history_tokens`; write `summaries`.
 
-    It belongs after the reply. A conversation that isn't too long asks no model. Otherwise the summary and the last
-    turns, which stay as they are, together take half of `history_tokens`. Every prompt of the agent then shows the
+    It belongs after the reply. While a conversation isn't too long, no model is asked. Once it is, the summary and the
+    last turns, which stay as they are, together take half of `history_tokens`. Every prompt of the agent then shows the
     summary, which stays the same until the conversation is too long again. The messages of the thread stay, too.
 
-    A point whose sources don't exist, or with a value that none of them has, is requested once more, then dropped.
-    If no summary comes, a warning and the event `HistorySummarized` say why, and the next turn tries again.
+    If a point names no source, an unknown one, or a value that its sources don't have, the model is asked once more;
+    if it does so again, the point is dropped. If no summary can be made, a warning and the event `HistorySummarized`
+    say why, and the next turn tries again.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -88,11 +88,12 @@ class HistorySummarizer(AgentNode[Summary]):
     def __init__(self, model: ModelLike, agent: Agent, **settings: Unpack[NodeSettings]) -> None:
         super().__init__(model, agent, Summary, **settings)
         self.head = self.render_head()
-        # Together, what is kept takes half of `history_tokens`; a token has about four characters.
+        # The last turns take 1/4 of `history_tokens`; at four characters a token, the points take 1/8, the lines that
+        # are kept word for word 1/16, and the values 1/16. That is half of it.
         self._recent_tokens = self._history_tokens // 4
-        self._prompt_tokens = 2 * self._history_tokens
         self._point_characters = self._history_tokens // 2
         self._line_characters = self._value_characters = self._history_tokens // 4
+        self._prompt_tokens = 2 * self._history_tokens
 
     @staticmethod
     def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
@@ -100,15 +101,15 @@ class HistorySummarizer(AgentNode[Summary]):
         return Summary
 
     def should_run(self, state: Any, *, is_forgotten: bool = False) -> bool:
-        """Return whether a state's history is too long, or its summary is of another history.
+        """Return whether a state's history is too long, or its summary is one of another history.
 
         `is_forgotten` says that the graph forgets its state after the turn, so that a summary would be of no use.
         """
-        return self._is_due(self.view_state(state), is_forgotten=is_forgotten)
+        return self._should_run(self.view_state(state), is_forgotten=is_forgotten)
 
-    def _is_due(self, state: StateView, *, is_forgotten: bool = False) -> bool:
+    def _should_run(self, state: StateView, *, is_forgotten: bool = False) -> bool:
         is_outdated = state.summary is None and bool(state.read_records("summaries", HistorySummary))
-        if not is_outdated and state.conversation.token_count <= self._history_tokens:
+        if not is_outdated and not self._is_too_long(state.conversation):
             return False
         # A caller who keeps the state without a checkpointer passes the channel, be it empty.
         if is_forgotten or (has_no_checkpointer() and state.get("summaries") is None):
@@ -116,28 +117,40 @@ class HistorySummarizer(AgentNode[Summary]):
             return False
         return True
 
+    def _is_too_long(self, conversation: Conversation) -> bool:
+        return conversation.token_count > self._history_tokens
+
     def steps(self, state: StateView) -> NodeSteps:
-        """Summarise what the prompts will no longer show."""
-        if not self._is_due(state):
+        """Summarise what the prompts will no longer show; drop a summary of another history."""
+        if not self._should_run(state):
             return {}
         summary = state.summary
-        kept_from = _find_last_turns(state.conversation, self._recent_tokens)
-        for _ in range(MAX_CALLS):
-            start = summary.line_count if summary else 0
-            if start >= kept_from:
-                break
-            end = _find_end(state.conversation, start, kept_from, self._prompt_tokens)
-            longer_summary = yield from self._summarise(state, summary, end)
-            if longer_summary is None:
-                break
-            summary = longer_summary
+        if self._is_too_long(state.conversation):
+            summary = yield from self._summarise(state)
+        if summary is not None and summary is state.summary:
+            return {}
         records = [summary] if summary else []
         return {"summaries": state.build_channel_value("summaries", records)}
 
-    def _summarise(
+    def _summarise(self, state: StateView) -> Generator[QuestionBatch, Any, HistorySummary | None]:
+        """Return a summary of all but the last turns or, if the model gives none, the summary that there is."""
+        summary = state.summary
+        stop = _find_last_turns(state.conversation, self._recent_tokens)
+        for _ in range(MAX_CALLS):
+            start = summary.line_count if summary else 0
+            if start >= stop:
+                break
+            end = _find_end(state.conversation, start, stop, self._prompt_tokens)
+            longer_summary = yield from self._extend(state, summary, end)
+            if longer_summary is None:
+                break
+            summary = longer_summary
+        return summary
+
+    def _extend(
         self, state: StateView, previous: HistorySummary | None, end: int
     ) -> Generator[QuestionBatch, Any, HistorySummary | None]:
-        """Ask for a summary up to the line at `end`; return None if none comes, with a warning and an event."""
+        """Ask for a summary of the lines before `end`; if none comes, return None, with a warning and an event."""
         conversation, start = state.conversation, 0
         if previous:
             conversation = replace(conversation, summary=show_summary(previous, conversation))
@@ -150,10 +163,11 @@ class HistorySummarizer(AgentNode[Summary]):
             "characters_of_results": self._line_characters,
         }
         values = {"now": now, "has_summary": previous is not None}
-        prompt = self.build_prompt(conversation, values, shown=range(start, end))
-        # Not by `ask_questions`, which raises an error: without a summary, the turn still succeeds.
+        # Whatever fails, such as a template of the developer's: the reply is written, and the turn has to succeed. So
+        # this doesn't use `ask_questions` either, which raises errors.
         answer: Answer[Summary] | Exception
         try:
+            prompt = self.build_prompt(conversation, values, shown=range(start, end))
             (answer,) = yield QuestionBatch([Question(Summary, prompt, review.check, max_candidates=2)])
         except GraphBubbleUp:  # LangGraph's own, such as an interrupt
             raise
@@ -206,9 +220,7 @@ class _SummaryReview:
     ) -> None:
         self._max_characters = max_characters
         self._had_points = bool(previous and previous.points)
-        self._texts: dict[str, str] = {}
-        for line, text in zip(conversation.lines[:end], conversation.texts, strict=False):
-            self._texts[line.id] = text.casefold()
+        self._lines = {line.id: line for line in conversation.lines[:end]}
 
     def check(self, answer: Summary) -> list[Complaint]:
         """Return the complaints about an answer."""
@@ -229,31 +241,38 @@ class _SummaryReview:
         """Return the points without a problem, as many as there is room for, and why each of the others is dropped."""
         points: list[SummaryPoint] = []
         dropped: list[str] = []
-        characters = 0
+        characters_left = self._max_characters
         for point in answer.points:
-            characters += len(point.text)
             problem = self._find_problem(point)
-            if characters > self._max_characters:
+            if problem is None and len(point.text) > characters_left:
                 problem = f"at most {self._max_characters} characters of points are shown"
             if problem:
                 dropped.append(f"the point {as_json(shorten(point.text, _MAX_QUOTED))} is dropped: {problem}")
             else:
                 points.append(SummaryPoint(text=point.text, sources=tuple(point.sources)))
+                characters_left -= len(point.text)
         return points, dropped
 
     def _find_problem(self, point: Point) -> str | None:
-        unknown_ids = [id for id in point.sources if id not in self._texts]
+        unknown_ids = [id for id in point.sources if id not in self._lines]
         if unknown_ids or not point.sources:
             return f"its sources must be ids of messages and results, not {as_json(unknown_ids)}"
-        source_texts = "\n".join(self._texts[id] for id in point.sources)
+        source_text = "\n".join(_get_text(self._lines[id]) for id in point.sources)
         for value in find_values(point.text):
-            if _SIGNS_AROUND.sub("", value).casefold() not in source_texts:
+            if not has_value(source_text, value):
                 return f"{as_json(value)} stands in none of its sources: write it as a message has it, and cite that"
         return None
 
 
+def _get_text(line: Line) -> str:
+    """Return the text of a line, and the call that it is the result of."""
+    if line.call is None:
+        return line.message.text
+    return f"{line.message.text}\n{line.call['name']} {as_json(line.call['args'])}"
+
+
 def _find_last_turns(conversation: Conversation, max_tokens: int) -> int:
-    """Return the index at which the last turns begin: as many as have so few tokens together, or the last alone."""
+    """Return the index at which the last turns begin: as many as fit into `max_tokens`, but at least the last one."""
     start: int | None = None
     tokens = 0
     for index in range(len(conversation.lines) - 1, -1, -1):
@@ -266,7 +285,7 @@ def _find_last_turns(conversation: Conversation, max_tokens: int) -> int:
 
 
 def _find_end(conversation: Conversation, start: int, stop: int, max_tokens: int) -> int:
-    """Return the index behind the lines that one prompt can hold: those from `start`, at most up to `stop`."""
+    """Return the index of the first line after `start` that one prompt can't hold; `stop` if it can hold all before."""
     tokens = 0
     for index in range(start, stop):
         tokens += conversation.token_counts[index]
@@ -276,7 +295,7 @@ def _find_end(conversation: Conversation, start: int, stop: int, max_tokens: int
 
 
 def _describe_failure(error: Exception) -> str:
-    """Describe an error in words for those who aren't given it as an object."""
+    """Describe an error for readers of a text, who can't look at its attributes."""
     if isinstance(error, BlueprintError):
         return error.problem
     return shorten(describe_error(error, with_location=False))
@@ -287,25 +306,25 @@ def _choose_kept_lines(
 ) -> list[str]:
     """Return the ids of covered lines that prompts show word for word: as many as there is room for, in their order.
 
-    Confirmation questions with the answers to them come first, then the results that points cite, the newest of each.
+    Confirmation questions with their answers have precedence over results that points cite, and newer lines over older.
     """
-    answered: list[int] = []
-    results: list[int] = []
+    questions_and_answers: list[int] = []
+    cited_results: list[int] = []
     is_question_open = False
     for index, line in enumerate(conversation.lines[:end]):
         if line.speaker == "agent":
             is_question_open = bool(read_note(line.message, QUESTION_ID))
         if line.speaker in ("agent", "customer") and is_question_open:
-            answered.append(index)
+            questions_and_answers.append(index)
         elif line.speaker == "tool" and line.id in cited_ids:
-            results.append(index)
-    kept: list[int] = []
-    for index in answered[::-1] + results[::-1]:
+            cited_results.append(index)
+    chosen: list[int] = []
+    for index in questions_and_answers[::-1] + cited_results[::-1]:
         length = len(conversation.texts[index])
         if length <= max_characters:
-            kept.append(index)
+            chosen.append(index)
             max_characters -= length
-    return [conversation.lines[index].id for index in sorted(kept)]
+    return [conversation.lines[index].id for index in sorted(chosen)]
 
 
 def _warn_of_long_history(agent: Agent) -> None:

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+import regex  # type: ignore[import-untyped]
 
 from arq_graph.reasoning.history import Line
 
-_VALUE = re.compile(r"[\d@]")
-_BETWEEN_WORDS = re.compile(r"[\s–—]+")  # dashes of a range, such as 9:00–13:00; ids have hyphens
-_AROUND = ".,;:!?\"'“”„‘’()[]{}<>…*_`"
+_VALUE = regex.compile(r"[\d@]")
+_DASHES = r"\u2012-\u2015\u2212\u301c\uff5e"  # those of ranges, such as 9:00–13:00; ids have hyphens
+# A script without case may put no space between a value and the words around it.
+_CASELESS_LETTER = r"[\p{Lo}\p{Lm}]\p{M}*"
+_BETWEEN_VALUES = regex.compile(rf"(?:[\s'’{_DASHES}]|{_CASELESS_LETTER})+")
+_AROUND = '.,;:!?"“”„‘()[]{}<>…*_`。、，：；！？（）「」'
+_SIGNS_AROUND = regex.compile(r"^\W+|\W+$")
+_CASED = r"[\p{Lu}\p{Ll}\p{Lt}\p{N}]"
+# All hyphens are the same; a tool's JSON has backslashes before quotes.
+_PLAIN = str.maketrans("\u2010\u2011", "--", "\\")
 _LENGTHS = range(3, 61)  # shorter ones are counts, which say nothing by themselves; longer ones are data
 _OVERHEAD = 8  # characters of a line's id and of punctuation
 
 
 def find_values(text: str) -> list[str]:
-    """Return the values in a text, each once: words of 3 to 60 characters."""
+    """Return the values in a text, each once: words of 3 to 60 characters.
+
+    The two ends of a range are two values, and an apostrophe ends a value, as in "ORD-77's".
+    """
     values: dict[str, None] = {}
-    for word in _BETWEEN_WORDS.split(text):
+    for word in _BETWEEN_VALUES.split(text):
         value = word.strip(_AROUND)
         if len(value) in _LENGTHS and _VALUE.search(value):
             values[value] = None
     return list(values)
+
+
+def has_value(text: str, value: str) -> bool:
+    """Return whether a text has a value, whatever case it is in and signs are around it; "ORD-77" has no "ORD-7"."""
+    bare_value = regex.escape(_SIGNS_AROUND.sub("", value.translate(_PLAIN)))
+    pattern = rf"(?<!{_CASED}){bare_value}(?!{_CASED})"
+    return regex.search(pattern, text.translate(_PLAIN), regex.IGNORECASE) is not None
 
 
 def collect_values(lines: Sequence[Line], max_characters: int) -> dict[str, list[str]]:

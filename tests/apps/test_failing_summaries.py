@@ -10,8 +10,16 @@ from langchain.agents import create_agent
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.errors import GraphBubbleUp, NodeCancelledError
 
-from arq_graph import Agent, ScriptedChatModel, create_guided_agent, create_preact_agent, errors
+from arq_graph import (
+    Agent,
+    ScriptedChatModel,
+    Summarizing,
+    create_guided_agent,
+    create_preact_agent,
+    errors,
+)
 from arq_graph.middleware import GuidelineMiddleware
+from arq_graph.nodes import HistorySummarizer
 from arq_graph.nodes.events import HistorySummarized
 from tests.apps.talk import DESK, FACTS, OPENING, THREAD, Talk, reply, summarise
 from tests.brain import brain, get_prompts
@@ -123,6 +131,69 @@ def test_the_warning_speaks_of_no_object_that_its_reader_has_not():
         talk.chat(12)
     assert not any(".attempts" in str(warning.message) for warning in caught)
     assert ".attempts" not in get_summary_events(talk)[-1].failure
+
+
+def summarise_one(said: str, point: str) -> list[str]:
+    """Return the texts of the points if the model sums up with one point what was said first."""
+    talk = Talk(
+        points=[{"text": "They have a question.", "sources": ["M1"]}, {"text": point, "sources": ["M1"]}]
+    )
+    talk.say(said)
+    texts = [stored["text"] for stored in talk.chat(9)["summaries"][0]["points"]]
+    return texts[1:]
+
+
+@pytest.mark.parametrize(
+    ("said", "point"),
+    [
+        ('Is there a poster of 24"x36"?', 'They want a poster of 24"x36".'),
+        ("Does A<1>B fit?", "They ask if A<1>B fits."),
+        (r"Where is C:\temp\1.txt?", r"They miss C:\temp\1.txt."),
+        ("Where is ORD-77?", "ORD-77's parcel is late."),
+        ("Where is ORD-77?", "They wait for ORD\u201177."),
+        ("Are you there from 09:00 to 13:00?", "They can come 09:00–13:00."),
+        ("Are you there 09:00‒13:00?", "They can come from 09:00 to 13:00."),
+        ("Are you there 09:00−13:00?", "They can come 09:00～13:00."),
+        ("我的订单是ORD-77。", "客户的订单ORD-77迟到了。"),
+        ("제 주문은 ORD-77이에요.", "고객의 주문은 ORD-77입니다."),
+        ("คำสั่งซื้อที่1001ครับ", "สั่งซื้อเลขที่1001แล้ว"),
+    ],
+)
+def test_a_point_may_have_each_value_of_its_source_whatever_is_around_it(said, point):
+    assert summarise_one(said, point) == [point]
+
+
+@pytest.mark.parametrize(
+    ("said", "point"), [("Order ORD-77", "It is order ORD-7."), ("I paid 1000", "It was 100.")]
+)
+def test_a_part_of_a_value_is_another_value(said, point):
+    assert summarise_one(said, point) == []
+
+
+def test_a_point_that_is_dropped_takes_no_room():
+    long = {"text": f"ORD-99 {'x' * 280}", "sources": ["M1"]}
+    talk = Talk(points=[long, {"text": "They can't have nuts.", "sources": ["M1"]}])
+    state = talk.chat(12)
+    assert [point["text"] for point in state["summaries"][0]["points"]] == ["They can't have nuts."]
+
+
+def test_a_template_that_fails_ends_no_turn():
+    template = "{% block head %}{% endblock %}{% block tail %}{{ nothing }}{% endblock %}"
+    talk = Talk(summary=Summarizing(template=template))
+    with pytest.warns(UserWarning, match=f"{FAILED}.*'nothing' is undefined"):
+        talk.chat(12)
+    assert talk.app.get_state(THREAD).next == ()
+
+
+def test_a_summary_of_an_earlier_specification_is_stored_once_if_no_new_one_can_be_made():
+    talk = Talk()
+    talk.say(*OPENING)
+    stored = talk.chat(9)["summaries"]
+    edited = Agent("Desk", "You help gladly.")
+    node = HistorySummarizer(brain(summary=TOO_LONG), edited, mode="direct", history_tokens=100)
+    with pytest.warns(UserWarning, match=FAILED):
+        update = node.invoke(talk.app.get_state(THREAD).values)
+    assert update.get("summaries", stored) == stored
 
 
 def test_points_that_there_is_no_room_for_are_named_in_the_event():

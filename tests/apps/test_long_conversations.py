@@ -152,6 +152,20 @@ def test_a_history_sent_anew_with_other_ids_keeps_its_summary_and_a_changed_one_
     assert talk.reply_prompts[-1].section("summary") is None
 
 
+@pytest.mark.parametrize("greeting", [[], [AIMessage("Welcome!", id="0")]])
+def test_a_summary_of_another_history_is_dropped_without_a_new_one_while_the_history_is_short(greeting):
+    talk = Talk()
+    talk.say(*OPENING)
+    stored = talk.chat(9)["summaries"]
+    model = brain(summary=summarise)
+    node = HistorySummarizer(model, DESK, mode="direct", history_tokens=600)
+    messages = [*greeting, HumanMessage("word " * 300, id="1"), AIMessage("Yes?", id="2")]
+    with pytest.warns(UserWarning, match="is dropped, since the history doesn't begin with them"):
+        update = node.invoke({"messages": [*messages, HumanMessage("Hi", id="3")], "summaries": stored})
+    assert update == {"summaries": []}
+    assert not get_prompts(model, "summary")
+
+
 def test_a_history_that_comes_all_at_once_is_summarised_after_the_first_reply():
     talk = Talk()
     history: list[Any] = [HumanMessage(OPENING[0])]
