@@ -7,6 +7,7 @@ from .agent.environment import Observation as Observation
 from .agent.guideline import Guideline as Guideline
 from .agent.journey import Journey as Journey
 from .agent.journey import JourneyStep as JourneyStep
+from .agent.knowledge import Knowledge as Knowledge
 from .agent.mcp import McpServer as McpServer
 from .agent.spec import Agent as Agent
 from .agent.state import AgentState as AgentState

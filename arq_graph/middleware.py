@@ -11,11 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
+from langchain_core.runnables import Runnable, RunnableParallel
 from langchain_core.runnables.config import (
-    ensure_config,
     get_async_callback_manager_for_config,
     get_callback_manager_for_config,
-    merge_configs,
     set_config_context,
 )
 from langgraph.runtime import Runtime
@@ -31,10 +30,11 @@ from arq_graph.apps.settings import Matching, Revising, Summarizing, make_summar
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+from arq_graph.nodes.knowledge_retriever import KnowledgeRetriever
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.tool_node import ToolCallGuard
-from arq_graph.reasoning.asking import HIDDEN_FROM_USERS
+from arq_graph.reasoning.asking import hide_config
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -116,6 +116,10 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         self._matcher: GuidelineMatcher = matching.make_node(
             models["matcher"], agent, reads=_CHANNELS, **shared
         )
+        self._before_model: Runnable[Any, Any] = self._matcher
+        if agent.knowledge:
+            side_by_side = RunnableParallel(knowledge=KnowledgeRetriever(agent), match=self._matcher)
+            self._before_model = side_by_side | _join_updates
         self._reviser: MessageReviser | None = None
         if revising is not None:
             require_settings("revising", revising, Revising)
@@ -131,12 +135,15 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
             self.tools.append(tool)
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Match the guidelines; once tools have run, those that a result could change."""
-        return self._matcher.invoke(state)
+        """Match the guidelines; once tools have run, those that a result could change.
+
+        The agent's knowledge is searched at the same time, once a turn.
+        """
+        return self._before_model.invoke(state)  # type: ignore[no-any-return]
 
     async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Match the guidelines, without blocking."""
-        return await self._matcher.ainvoke(state)
+        """Match the guidelines and search, without blocking."""
+        return await self._before_model.ainvoke(state)  # type: ignore[no-any-return]
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -173,14 +180,17 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         return await self._summarizer.ainvoke(state) if self._summarizer else None
 
 
+def _join_updates(updates: Mapping[str, Update]) -> Update:
+    return updates["knowledge"] | updates["match"]
+
+
 def _ask_model(
     handler: Callable[[ModelRequest[Any]], ModelResponse[Any]], is_hidden: bool, request: ModelRequest[Any]
 ) -> ModelResponse[Any]:
     """Call the model, hidden from users' streams or not, whichever model other middleware puts in its place."""
     if not is_hidden:
         return handler(request)
-    config = merge_configs(ensure_config(), HIDDEN_FROM_USERS)
-    config["callbacks"] = get_callback_manager_for_config(config)  # for calls with a config of their own
+    config = hide_config(None, get_callback_manager_for_config)
     with set_config_context(config) as context:
         return context.run(handler, request)
 
@@ -197,8 +207,7 @@ async def _aask_model(
     async def ask() -> ModelResponse[Any]:
         return await handler(request)
 
-    config = merge_configs(ensure_config(), HIDDEN_FROM_USERS)
-    config["callbacks"] = get_async_callback_manager_for_config(config)
+    config = hide_config(None, get_async_callback_manager_for_config)
     with set_config_context(config) as context:
         return await asyncio.create_task(ask(), context=context)
 

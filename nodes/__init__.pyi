@@ -8,6 +8,7 @@ from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .history_summarizer import HistorySummarizer as HistorySummarizer
 from .judgement_schema import ConditionJudgement as ConditionJudgement
 from .judgement_schema import Judgement as Judgement
+from .knowledge_retriever import KnowledgeRetriever as KnowledgeRetriever
 from .message_reviser import MessageReviser as MessageReviser
 from .message_schema import MessageBlueprint as MessageBlueprint
 from .parallel import Parallel as Parallel

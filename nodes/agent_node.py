@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.record import Record
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
@@ -18,6 +19,7 @@ from arq_graph.nodes.events import ReplySent
 from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
+from arq_graph.nodes.turn_records import read_passages
 from arq_graph.reasoning.blueprint import ARQ, B, Mode, dump_in_mode
 from arq_graph.reasoning.derived import ResponseOnly
 from arq_graph.reasoning.reasoner import ModelLike
@@ -91,9 +93,10 @@ class AgentNode(BlueprintNode[B]):
     def describe_turn(
         self, state: StateView, values: Mapping[str, Any], optional: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the sections that every step has in its prompt's tail: `variables` and `now`.
+        """Return the sections that steps have in their prompts' tails: `variables`, `knowledge` and `now`.
 
-        `now` has the line that began the turn, the `values`, and those `optional` values that aren't empty.
+        `now` has the line that began the turn, the `values`, and those `optional` values that aren't empty. A step that
+        doesn't read `passages` gets no `knowledge`.
         """
         line = state.conversation.last_customer_line
         now: dict[str, Any] = {"turn": line.id if line else None}
@@ -101,7 +104,10 @@ class AgentNode(BlueprintNode[B]):
         for name, entries in optional.items():
             if entries:
                 now[name] = entries
-        return {"variables": describe_variables(self.agent, state), "now": now}
+        knowledge: list[dict[str, Any]] = []
+        if "passages" in self.agent_state_channels:
+            knowledge = describe_passages(self.agent, state)
+        return {"variables": describe_variables(self.agent, state), "knowledge": knowledge, "now": now}
 
 
 @cache
@@ -150,7 +156,8 @@ def describe_agent(agent: Agent) -> dict[str, Any]:
         if term.synonyms:
             entry["synonyms"] = list(term.synonyms)
         glossary.append(entry)
-    return {"profile": {"id": "P", "name": agent.name, "text": agent.profile}, "glossary": glossary}
+    profile = {"id": "P", "name": agent.name, "text": agent.profile}
+    return {"profile": profile, "glossary": glossary, "has_knowledge": bool(agent.knowledge)}
 
 
 def describe_guideline(guideline: Guideline) -> dict[str, Any]:
@@ -186,6 +193,13 @@ def describe_variables(agent: Agent, state: StateView) -> list[dict[str, Any]]:
         entry["value"] = value
         entries.append(entry)
     return entries
+
+
+def describe_passages(agent: Agent, state: StateView) -> list[dict[str, Any]]:
+    """Describe the passages that were found for this turn."""
+    hidden = set(Record.model_fields)
+    passages = read_passages(agent, state)
+    return [passage.model_dump(exclude=hidden, exclude_defaults=True) for passage in passages]
 
 
 def get_variable_values(agent: Agent, state: StateView) -> dict[str, Any]:

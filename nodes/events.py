@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from arq_graph.agent.passage import Passage
 from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, SummaryPoint, ToolVerdict
 
 
@@ -27,6 +28,20 @@ class GuidelinesMatched(Event):
     type: Literal["guidelines_matched"] = "guidelines_matched"
     matches: tuple[GuidelineMatch, ...]
     judged: tuple[str, ...]
+
+
+class PassagesFound(Event):
+    """The agent's retrievers have searched with `query`, the customer's words; these are the turn's `passages`.
+
+    `left_out` counts further passages for which there was no room. `failures` says for each retriever that failed why
+    it has found nothing.
+    """
+
+    type: Literal["passages_found"] = "passages_found"
+    query: str
+    passages: tuple[Passage, ...]
+    left_out: int = 0
+    failures: tuple[str, ...] = ()
 
 
 class ToolsDecided(Event):

@@ -17,6 +17,7 @@ from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.violations import (
     PromptReferences,
     collect_references,
+    find_cited_passages,
     find_grave_violations,
     find_leaks,
     find_violations,
@@ -96,8 +97,7 @@ class MessageReviser(ReplyNode[MessageBlueprint]):
         citable_ids = [tool["name"] for tool in sections["tool_descriptions"]]
         for entry in sections["active_guidelines"] + sections["insights"]:
             citable_ids.append(entry["id"])
-        conversation = context.state.conversation
-        references = collect_references(self.agent, conversation, sections["variables"], citable_ids)
+        references = collect_references(self.agent, context.state, citable_ids)
         fallback = "" if context.pending else self.agent.fallback
         return _MessageReview(context, self.extra_revisions > 0, references, fallback, self.on_unsatisfied)
 
@@ -132,6 +132,7 @@ class _MessageReview(ReplyReview):
             turn=self.context.state.turn_id,
             content=self._get_content(answer),
             followed=tuple(answer.revisions[-1].followed),
+            cited=find_cited_passages(answer, self._references),
         )
 
     def choose_substitute(self, error: ReasoningError | None) -> Revision:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Unpack
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
 from arq_graph.errors import require_count
-from arq_graph.nodes.agent_node import describe_tool, describe_variables
+from arq_graph.nodes.agent_node import describe_tool
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.confirmation import find_preamble_problem
@@ -136,9 +136,7 @@ class Planner(Strategy):
         if not text.strip() and not to_confirm:
             objections.append(Objection(path, "it is empty"))
         if self.sends_reply:  # else the reviser checks its reply
-            variables = describe_variables(self.agent, state)
-            pending_ids = context.agreement_outcome.pending
-            references = collect_references(self.agent, state.conversation, variables, pending_ids)
+            references = collect_references(self.agent, state, context.agreement_outcome.pending)
             for leak in find_leaks(text, references):
                 objections.append(Objection(path, leak))
             if problem := find_preamble_problem(text, to_confirm):

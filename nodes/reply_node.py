@@ -109,6 +109,7 @@ class ReplyNode(AgentNode[B], ABC):
     module = "message"
     agent_state_channels = (
         "guideline_matches",
+        "passages",
         "applied_guidelines",
         "tool_insights",
         "plan",

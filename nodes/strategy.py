@@ -43,6 +43,7 @@ class Strategy(AgentNode[ARQ]):
 
     agent_state_channels: ClassVar[tuple[str, ...]] = (
         "guideline_matches",
+        "passages",
         "tool_insights",
         "agreements",
         "variables",

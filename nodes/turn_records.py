@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 
+from arq_graph.agent.passage import Passage
+from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, Plan, ToolVerdict, VerdictKind
 from arq_graph.nodes.state_view import StateView
 
@@ -21,6 +24,22 @@ def read_current_draft(state: StateView) -> str | None:
         return moves[-1].text
     plan = read_current_plan(state)
     return plan.final_answer if plan else None
+
+
+def read_passages(agent: Agent, state: StateView) -> list[Passage]:
+    """Return the passages that were found for this turn.
+
+    If nothing has ever searched the agent's knowledge in this thread, a warning says so.
+    """
+    if not agent.knowledge:
+        return []
+    if state.get("passages") is None:
+        warnings.warn(
+            f"agent {agent.name!r} has knowledge, and nothing has searched it: put a KnowledgeRetriever before the "
+            "node that acts",
+            stacklevel=1,  # one place, so that Python warns once and not in every step
+        )
+    return state.read_turn_records("passages", Passage, state.turn_id)
 
 
 def find_requests_of_last_reply(state: StateView) -> list[ToolVerdict]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.agent.spec import Agent
-from arq_graph.nodes.agent_node import describe_agent
+from arq_graph.nodes.agent_node import describe_agent, describe_variables
 from arq_graph.nodes.messages import list_ids
+from arq_graph.nodes.state_view import StateView
+from arq_graph.nodes.turn_records import read_passages
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import ID_PREFIXES, as_json, normalize_text, split_words
@@ -32,6 +34,7 @@ class PromptReferences:
     Args:
         conversation: The conversation, whose lines have ids.
         citable_ids: The other ids in the prompt, and the names of the tools described there.
+        passage_ids: Those of them that are ids of passages.
         tool_names: The names of all tools, which must not show.
         secret_names: Other names that must not show, such as variables and guidelines' ids (also those that aren't in
             the prompt).
@@ -40,20 +43,16 @@ class PromptReferences:
 
     conversation: Conversation
     citable_ids: Collection[str]
+    passage_ids: Collection[str]
     tool_names: Collection[str]
     secret_names: Collection[str]
     public_text: str = ""
 
 
-def collect_references(
-    agent: Agent,
-    conversation: Conversation,
-    variables: Iterable[Mapping[str, Any]],
-    citable_ids: Iterable[str] = (),
-) -> PromptReferences:
+def collect_references(agent: Agent, state: StateView, citable_ids: Iterable[str] = ()) -> PromptReferences:
     """Collect the references in an agent's prompt.
 
-    `citable_ids` are ids besides those of its profile, terms and variables.
+    `citable_ids` are ids besides those of its profile, terms, variables and passages.
     """
     description = describe_agent(agent)
     all_ids = {description["profile"]["id"]}.union(citable_ids)
@@ -67,14 +66,20 @@ def collect_references(
     for guideline in agent.rules:
         secret_names.append(guideline.id)
         public_texts.append(guideline.action or "")
-    for variable in variables:
+    passages = read_passages(agent, state)
+    for passage in passages:
+        public_texts += [passage.title, passage.text]
+    for variable in describe_variables(agent, state):
         all_ids.add(variable["id"])
         secret_names.append(variable["name"])
     tool_names = dict.fromkeys(agent.toolbox)  # in order, each once
-    for line in conversation.lines:
+    for line in state.conversation.lines:
         if line.call:
             tool_names[line.call["name"]] = None
-    return PromptReferences(conversation, all_ids, tool_names, secret_names, " ".join(public_texts))
+    passage_ids = {passage.id for passage in passages}
+    all_ids |= passage_ids
+    public_text = " ".join(public_texts)
+    return PromptReferences(state.conversation, all_ids, passage_ids, tool_names, secret_names, public_text)
 
 
 def find_violations(answer: Any, content: str, references: PromptReferences) -> list[Complaint]:
@@ -196,6 +201,17 @@ def find_source_problem(source: str | None, references: PromptReferences) -> str
         if id not in references.citable_ids and id not in references.conversation.lines_by_id:
             unknown_ids.append(id)
     return f"there is no {as_json(' '.join(unknown_ids))} in this prompt" if unknown_ids else None
+
+
+def find_cited_passages(answer: Any, references: PromptReferences) -> tuple[str, ...]:
+    """Return the ids of the passages that an answer's last revision gives as sources, in order."""
+    if "insights" not in answer.model_fields_set:  # the modes without queries don't ask for sources
+        return ()
+    revision = answer.revisions[-1]
+    cited: dict[str, None] = {}  # in order, each once
+    for stated in revision.factual_information_provided + revision.offered_services:
+        cited.update(dict.fromkeys(_split_ids(stated.source)))
+    return tuple(id for id in cited if id in references.passage_ids)
 
 
 def _find_service_source_problem(source: str | None, references: PromptReferences) -> str | None:

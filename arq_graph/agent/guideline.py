@@ -23,9 +23,9 @@ OnFailure = Literal["raise", "activate", "skip"]
 
 _TOOL_IN_FILE = re.compile(r"\.ya?ml:")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-# In prompts, P is the profile, and T1, K1, V1, M1, I1 and C1 are results, terms, variables, messages, insights and
-# pending calls.
-_ID = re.compile(r"(?!(P|[TKVMIC][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
+# In prompts, P is the profile, and T1, K1, V1, M1, I1, S1 and C1 are results, terms, variables, messages, insights,
+# passages and pending calls.
+_ID = re.compile(r"(?!(P|[TKVMISC][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 
 
 def _check_id(id: str) -> str:

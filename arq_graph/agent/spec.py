@@ -22,6 +22,7 @@ from arq_graph.agent.consistency import find_draft_problems, find_repeated_names
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.journey import Journey, find_journey_problems
+from arq_graph.agent.knowledge import Knowledge, Retriever
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
@@ -54,6 +55,7 @@ class Agent(Part):
         confirm: By tool name, for tools that need it: who has to agree to a call before it runs.
         fallback: What the agent says when no reply could be made.
         unreadable: What it says when a message comes with something that the model can't be shown, such as a PDF.
+        knowledge: What it may look up: LangChain retrievers, whose passages the prompts hold; see `Knowledge`.
         mcp: In a file: the MCP servers, by name, whose tools are named as "mcp:server/tool".
 
     Raises:
@@ -72,6 +74,7 @@ class Agent(Part):
     unreadable: Text = UNREADABLE
     mcp: Mapping[Text, McpServer] = {}
     journeys: tuple[Journey, ...] = ()
+    knowledge: tuple[Knowledge, ...] = ()
 
     _file: Path | None = PrivateAttr(None)
 
@@ -90,6 +93,7 @@ class Agent(Part):
             unreadable: str = UNREADABLE,
             *,
             journeys: Sequence[Journey] = (),
+            knowledge: Sequence[Knowledge | Retriever] = (),
         ) -> None: ...
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ from pydantic import Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from arq_graph.agent.journey_progress import JourneyProgress
+from arq_graph.agent.passage import Passage
 from arq_graph.agent.record import Record, RecordPart
 
 
@@ -119,10 +120,14 @@ class Agreement(Record):
 
 
 class Revision(Record):
-    """A candidate reply with its violations, each of which begins with the query that failed (5.1.3)."""
+    """A candidate reply with its violations, each of which begins with the query that failed (5.1.3).
+
+    `cited` are the ids of the passages that it cites; the modes without queries don't ask for sources.
+    """
 
     content: str
     followed: tuple[str, ...] = ()
+    cited: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
     violations: tuple[str, ...] = ()
     sent: bool = False
 
@@ -284,6 +289,7 @@ class AgentState(MessagesState, total=False):
     journeys: list[Annotated[dict[str, Any], _JsonOf(JourneyProgress)]]
     tool_insights: list[Annotated[dict[str, Any], _JsonOf(ToolVerdict)]]
     agreements: list[Annotated[dict[str, Any], _JsonOf(Agreement)]]
+    passages: list[Annotated[dict[str, Any], _JsonOf(Passage)]]
     plan: list[Annotated[dict[str, Any], _JsonOf(Plan)]]
     moves: list[Annotated[dict[str, Any], _JsonOf(Move)]]
     progress: list[Annotated[dict[str, Any], _JsonOf(Progress)]]

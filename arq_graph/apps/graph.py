@@ -20,6 +20,7 @@ from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_unstored_questions
 from arq_graph.nodes.history_summarizer import HistorySummarizer
+from arq_graph.nodes.knowledge_retriever import KnowledgeRetriever
 from arq_graph.nodes.node import Node
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
@@ -70,6 +71,9 @@ class TurnGraph:
             input_schema=options.get("input_schema") or self._create_input_schema(state_schema),
             output_schema=options.get("output_schema"),
         )
+        if agent.knowledge:
+            self._builder.add_node("knowledge", KnowledgeRetriever(agent))
+            self._builder.add_edge(START, "knowledge")
 
     def compile(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Compile the graph; without an input schema of its own, callers can only set variables that are `settable`."""
@@ -88,10 +92,12 @@ class TurnGraph:
         self._add_end("message")
 
     def add_matching(self, matcher: BlueprintNode[Any], next_node: str = "message") -> None:
-        """Begin the turn by matching the guidelines."""
+        """Begin the turn by matching the guidelines, and by searching the agent's knowledge at the same time."""
         self._builder.add_node("match", matcher)
         self._builder.add_edge(START, "match")
         self._builder.add_edge("match", next_node)
+        if self._agent.knowledge:
+            self._builder.add_edge("knowledge", next_node)
 
     def add_rounds(self, matcher: BlueprintNode[Any], caller: Strategy) -> None:
         """Decide on all tools at once, run them, and match and decide again, side by side, what the results change."""
@@ -117,7 +123,7 @@ class TurnGraph:
         """Decide on tools while guidelines are matched, and draft the reply during the re-match."""
         self._builder.add_node("match_and_act", Parallel(matcher, caller))
         self._builder.add_node("match_and_act_again", Parallel(matcher, caller, reviser))
-        self._builder.add_edge(START, "match_and_act")
+        self._begin_with("match_and_act")
         self._builder.add_conditional_edges("match_and_act", route_calls(self._agent))
         after_draft = "progress" if has_progress else END
         route = route_calls(self._agent, otherwise=after_draft)
@@ -137,7 +143,7 @@ class TurnGraph:
     def add_strategy(self, name: str, strategy_node: Strategy) -> None:
         """Take one action at a time, without guidelines; the last words are the reply."""
         self._builder.add_node(name, strategy_node)
-        self._builder.add_edge(START, name)
+        self._begin_with(name)
         self._add_end(name, route_calls(self._agent, otherwise=END))
         self._add_tools([name])
 
@@ -152,9 +158,9 @@ class TurnGraph:
         self._add_tools(["speak"])
         destinations = [END]
         destinations += [name for name in ("tools", "approve") if name in self._builder.nodes]
-        if settings.environment is None:
-            self._builder.add_edge(START, "speak")
-        else:
+        if self._agent.knowledge or settings.environment is None:
+            self._begin_with("speak")
+        if settings.environment is not None:
             world = WorldActor(settings.environment, agent=self._agent)
             self._builder.add_node("look", world.look)
             self._builder.add_node(WORLD_CALL, world)
@@ -164,7 +170,8 @@ class TurnGraph:
             destinations.append(WORLD_CALL)
         if settings.is_task:
             self._builder.add_node("listen", Listener())
-            self._add_answer_edges("listen", "speak")
+            next_node = "knowledge" if self._agent.knowledge else "speak"
+            self._add_answer_edges("listen", next_node)
             destinations.append("listen")
         self._add_end("speak", route_moves(self._agent, otherwise=END), destinations=destinations)
 
@@ -175,6 +182,10 @@ class TurnGraph:
         if self._agent.toolbox:
             self._builder.add_edge("tools", "progress")
         self._builder.add_edge("message", "progress")
+
+    def _begin_with(self, node: str) -> None:
+        """Begin the turn with a node that acts, after the agent's knowledge was searched."""
+        self._builder.add_edge("knowledge" if self._agent.knowledge else START, node)
 
     def _add_answer_edges(self, node: str, next_node: str) -> None:
         """Have a long task summarised between an answer and the next move, since it ends with no reply before."""

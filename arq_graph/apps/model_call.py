@@ -12,7 +12,12 @@ from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolCa
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolVerdict
-from arq_graph.nodes.agent_node import describe_agent, describe_guideline, describe_variables
+from arq_graph.nodes.agent_node import (
+    describe_agent,
+    describe_guideline,
+    describe_passages,
+    describe_variables,
+)
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.confirmation import make_reply
@@ -187,6 +192,7 @@ class ModelCall(Strategy):
         }
         context = {
             "variables": describe_variables(self.agent, gate.state),
+            "knowledge": describe_passages(self.agent, gate.state),
             "active_guidelines": guidelines,
             "now": {name: value for name, value in sections.items() if value},
         }

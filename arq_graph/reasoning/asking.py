@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Literal
+from typing import Any, Generic, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables.config import ensure_config, merge_configs
 
 from arq_graph.errors import (
     ArqGraphError,
@@ -79,6 +79,18 @@ def make_call_config(config: RunnableConfig | None) -> RunnableConfig:
     call_config = merge_configs(config, HIDDEN_FROM_USERS)
     call_config.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
     return call_config
+
+
+def hide_config(
+    config: RunnableConfig | None, get_manager: Callable[[RunnableConfig], Any]
+) -> RunnableConfig:
+    """Return the config of a run whose model calls users don't see, whoever makes them.
+
+    `get_manager` makes the callback manager, which passes the tags on to calls with a config of their own.
+    """
+    hidden = make_call_config(ensure_config(config))
+    hidden["callbacks"] = get_manager(hidden)
+    return hidden
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from arq_graph.reasoning.history import History, Line, Speaker
 from arq_graph.reasoning.sections import as_json
 from arq_graph.reasoning.values import collect_values
 
-_CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
+CHARACTERS_PER_TOKEN = 4  # close enough to any tokenizer for a limit
 _TOKENS_PER_IMAGE = 1_000  # about what providers count for one of ordinary size
 
 
@@ -222,4 +222,4 @@ class Conversation:
 
 
 def _count_tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)  # rounded up
+    return -(-len(text) // CHARACTERS_PER_TOKEN)  # rounded up

@@ -20,9 +20,9 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u20
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 _WORD = re.compile(r"[^\W_]+")
 
-IdPrefix = Literal["C", "G", "I", "K", "M", "T", "V"]
+IdPrefix = Literal["C", "G", "I", "K", "M", "S", "T", "V"]
 """The first letter of an id in a prompt: of a pending call, a guideline, an insight, a glossary term, a message, a
-tool result or a variable."""
+passage of knowledge, a tool result or a variable."""
 
 ID_PREFIXES: tuple[IdPrefix, ...] = get_args(IdPrefix)
 

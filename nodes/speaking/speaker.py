@@ -191,7 +191,7 @@ class Speaker(Strategy):
         state = gate.state
         variables = describe_variables(self.agent, state)
         citable_ids = set(get_active_scores(self.agent, state)).union(self.tools, agreement_outcome.pending)
-        references = collect_references(self.agent, state.conversation, variables, citable_ids)
+        references = collect_references(self.agent, state, citable_ids)
         context = SpeakingContext(gate, agreement_outcome, self.rules, variables, references)
         review = partial(self._review, context=context)
         while True:
