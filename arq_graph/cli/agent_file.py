@@ -17,10 +17,10 @@ from arq_graph.agent.spec import Agent, get_answers_path
 from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli import options
-from arq_graph.cli.explain import guideline_text
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import join_parts, name_grid, safe_text, show, show_heading, warn
+from arq_graph.cli.turn_view import guideline_text
 from arq_graph.milestones.evaluation.suite_file import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import get_tool_name

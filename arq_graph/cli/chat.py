@@ -11,7 +11,7 @@ from typer import Exit
 from arq_graph.cli import options
 from arq_graph.cli.dialogue import Dialogue, DialogueOptions, StrategyOption, open_dialogue
 from arq_graph.cli.exit_codes import INTERRUPTED
-from arq_graph.cli.explain import customer_view, reply_view, show_explanation, show_outcome
+from arq_graph.cli.explain import show_explanation
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.screen import (
     is_interactive,
@@ -23,6 +23,7 @@ from arq_graph.cli.screen import (
     show,
     show_error,
 )
+from arq_graph.cli.turn_view import customer_view, reply_view, show_outcome
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is saved."

@@ -21,12 +21,13 @@ from arq_graph.cli.evaluation import (
     show_conversations,
     show_evaluation,
 )
-from arq_graph.cli.explain import LEGEND, customer_view, show_outcome
+from arq_graph.cli.explain import LEGEND
 from arq_graph.cli.model_choice import OFFLINE, ModelChoice, choose_model
 from arq_graph.cli.report_view import format_count
 from arq_graph.cli.run import read_customer_messages
 from arq_graph.cli.screen import join_parts, safe_text, show, show_command, stdout_console
 from arq_graph.cli.threads import DEFAULT_FILE
+from arq_graph.cli.turn_view import customer_view, show_outcome
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.suite import Suite

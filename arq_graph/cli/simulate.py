@@ -11,10 +11,10 @@ from typer import Exit, Option
 from arq_graph.cli import options
 from arq_graph.cli.evaluation import note_limitations
 from arq_graph.cli.exit_codes import NO_ANSWER, WRONG_INPUT
-from arq_graph.cli.explain import progress_line
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import LABEL_WIDTH, Row, label_grid, message_text, safe_text, show, show_error
+from arq_graph.cli.turn_view import progress_line
 from arq_graph.errors import InputError, describe_error
 from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.arms import Arms

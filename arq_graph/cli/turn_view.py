@@ -1,0 +1,179 @@
+"""How a turn looks in the terminal: in brief, as in `chat`, and the lines that `explain` shows, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolVerdict
+from arq_graph.cli.screen import (
+    Row,
+    join_parts,
+    label_grid,
+    make_printable,
+    message_text,
+    name_grid,
+    safe_text,
+    show,
+)
+from arq_graph.cli.threads import ToolRun, Turn, TurnOutcome
+from arq_graph.milestones.reports.table_format import format_range
+
+LIMIT = 2_000
+"""The most characters of a text that is shown in full."""
+LONG = 240
+_SHORT = 110
+_MOVE_LABELS = {"think": "thought", "speak": "said", "act": "called"}
+
+
+def customer_view(text: str) -> Table:
+    """Lay out the customer's message."""
+    return label_grid([("Customer", "bold green", [message_text(text)])])
+
+
+def reply_view(turn: Turn) -> Table:
+    """Lay out the reply and what is wrong with it."""
+    rows: list[Row] = [("Agent", "bold cyan", [message_text(turn.reply or "")])]
+    if turn.sent_revision is not None:
+        for violation in turn.sent_revision.violations:
+            rows.append(("but", "yellow", [safe_text(violation, "yellow")]))
+    return label_grid(rows)
+
+
+def show_outcome(outcome: TurnOutcome, agent: Agent) -> None:
+    """Print what led to the reply, the reply, and the calls, tokens and time that it took."""
+    turn = outcome.turn
+    trace_rows = list(_trace_rows(turn, agent))
+    if trace_rows:
+        show(label_grid(trace_rows), "")
+    if outcome.pending_calls:
+        names = ", ".join(call["name"] for call in outcome.pending_calls)
+        show(label_grid([("waits", "bold yellow", [f"for an operator to approve {names}"])]))
+        return
+    show(reply_view(turn))
+    if turn.progress is not None:
+        show(label_grid([("progress", "dim", [progress_line(turn.progress)])]))
+    show(label_grid([("", "", [_effort_line(outcome)])]))
+
+
+def _effort_line(outcome: TurnOutcome) -> Text:
+    calls = outcome.usage.calls
+    tokens = outcome.usage.total["total_tokens"]
+    parts = []
+    if outcome.turn.followed:
+        parts.append(f"follows {', '.join(outcome.turn.followed)}")
+    if calls:
+        parts.append("1 model call" if calls == 1 else f"{calls} model calls")
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    parts.append(f"{outcome.seconds:.1f} s")
+    return safe_text(" · ".join(parts), "dim")
+
+
+def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
+    active = [(match.guideline, [_match_reason(match, agent)]) for match in turn.guidelines if match.active]
+    if active:
+        yield "active", "dim", [name_grid(active)]
+    dropped = []
+    for match in turn.guidelines:
+        if match.matched and not match.active:
+            dropped.append((match.guideline, [safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)]))
+    if dropped:
+        yield "dropped", "dim", [name_grid(dropped)]
+    if turn.plan is not None:
+        yield "plan", "dim", list(format_plan(turn.plan))
+    if turn.moves:
+        yield "moves", "dim", [format_move(move) for move in turn.moves]
+    if turn.tool_calls:
+        yield "tools", "dim", [format_tool_run(run, LONG) for run in turn.tool_calls]
+    incomplete, unconfirmed = [], []
+    for decision in turn.tool_decisions:
+        if decision.kind in ("missing", "invalid"):
+            incomplete.append(_incomplete_call_line(decision))
+        elif decision.kind == "confirm":
+            unconfirmed.append(format_call(decision.tool, decision.arguments))
+    if incomplete:
+        yield "missing", "yellow", incomplete
+    if unconfirmed:
+        yield "to agree", "yellow", unconfirmed
+
+
+def _match_reason(match: GuidelineMatch, agent: Agent) -> Text:
+    if match.origin == "relation" and match.remarks:
+        return safe_text(match.remarks[-1], limit=_SHORT)
+    condition = agent.get_guideline(match.guideline).condition_text
+    return safe_text(match.rationale or guideline_text(condition), limit=_SHORT)
+
+
+def _incomplete_call_line(decision: ToolVerdict) -> Text:
+    problem = decision.problem if decision.kind == "invalid" else decision.description
+    explanation = safe_text(f"{decision.kind}. {make_printable(problem, _SHORT)}", "dim")
+    argument = decision.argument or "the arguments"
+    return join_parts(safe_text(decision.tool, "bold"), f": {argument} ", explanation)
+
+
+def guideline_text(condition: str | None, action: str | None = None) -> str:
+    """Return a guideline as people read it."""
+    text = "always" if condition is None else f"when {condition}"
+    return f"{text}: {action}" if action else text
+
+
+def format_call(tool: str, arguments: Mapping[str, Any]) -> Text:
+    """Return a call as it would be written in code."""
+    parts = []
+    for name, value in arguments.items():
+        parts.append(f"{name}={json.dumps(value, ensure_ascii=False, default=str)}")
+    return join_parts(safe_text(tool, "bold"), "(", safe_text(", ".join(parts), limit=LONG), ")")
+
+
+def format_tool_run(run: ToolRun, limit: int) -> Text:
+    """Return a call with its result, of which at most so many characters are shown."""
+    call = format_call(run.tool, run.arguments)
+    if run.result is None:
+        return join_parts(call, safe_text(" … no result yet", "yellow"))
+    mark = safe_text(" → ", "green") if run.status == "success" else safe_text(" ✗ ", "red")
+    return join_parts(call, mark, safe_text(run.result, limit=limit))
+
+
+def format_plan(plan: Plan) -> Iterator[Text]:
+    """Yield the lines of a plan: what was done, what changed, what is to come."""
+    if plan.previous_steps:
+        yield safe_text(f"so far: {make_printable(plan.previous_steps, LONG)}", "dim")
+    for change in plan.changes:
+        description = make_printable(change.what, _SHORT).rstrip(".")
+        yield safe_text(f"changed: {description}, as {make_printable(change.why, _SHORT)}", "yellow")
+    for number, step in enumerate(plan.steps, start=1):
+        tool = safe_text(f"  {step.tool}", "bold") if step.tool else ""
+        yield join_parts(f"{number}. ", safe_text(step.description, limit=_SHORT), tool)
+        yield safe_text(f"   {make_printable(step.reason, _SHORT)}", "dim")
+    for fault in plan.faults:
+        yield safe_text(fault, "yellow", LONG)
+
+
+def format_move(move: Move) -> Text:
+    """Return a speaker's move as a line."""
+    label = move.category.replace("_", " ") if move.category else _MOVE_LABELS[move.kind]
+    style = "dim" if move.kind == "think" else ""
+    return join_parts(safe_text(f"{label}: ", "dim"), safe_text(move.text, style, LONG))
+
+
+def progress_line(progress: Progress) -> Text:
+    """Lay out how far the conversation got, and which milestones could come next."""
+    rate = "nothing to measure"
+    if progress.progress_range is not None:
+        low, high = progress.progress_range
+        rate = format_range(f"{low:.0%}", f"{high:.0%}")
+    line = safe_text(rate, "bold")
+    if progress.goal_completed:
+        line.append_text(safe_text(" goal completed", "green"))
+    elif progress.next:
+        names = ", ".join(milestone.name for milestone in progress.next)
+        line.append_text(safe_text(f" · next: {make_printable(names, _SHORT)}", "dim"))
+    if progress.forbidden:
+        line.append_text(safe_text(f" · forbidden: {', '.join(progress.forbidden)}", "red"))
+    return line
