@@ -17,21 +17,21 @@ from arq_graph.reasoning.history import History
 R = TypeVar("R")
 
 _MAX_ENTRIES = 32
-"""The state of a conversation changes a few times in a turn; a run may hold several conversations."""
+"""Enough for a run of several conversations, each of which changes a few times."""
 
 
 class RunCache:
-    """The results computed in one run of a graph; each is used for equal inputs only, so that no node gets a stale one.
+    """The results computed in one run of a graph. Each is returned for equal inputs only, so that none is stale.
 
     Threads may use it at the same time: at worst, two of them compute the same result.
     """
 
     def __init__(self) -> None:
         self._histories: deque[History] = deque(maxlen=_MAX_ENTRIES)
-        self._derived: deque[tuple[Any, list[Any], Any]] = deque(maxlen=_MAX_ENTRIES)
+        self._derived: deque[tuple[Any, Any, Any]] = deque(maxlen=_MAX_ENTRIES)
 
     def number_messages(self, messages: Sequence[BaseMessage]) -> History:
-        """Return messages as a history; only those that no earlier history of the run has are numbered anew."""
+        """Return messages as a history. Those that an earlier history of the run begins with aren't numbered again."""
         for history in list(self._histories):
             if extended := history.extend(messages):
                 if extended is not history:
@@ -41,15 +41,25 @@ class RunCache:
         self._histories.appendleft(history)
         return history
 
-    def derive(self, key: object, inputs: Sequence[Any], make: Callable[[], R]) -> R:
-        """Return the result of `make`, which depends on the inputs, and on what the key distinguishes."""
+    def derive(self, key: object, input: Any, compute: Callable[[], R]) -> R:
+        """Return the result of `compute`, which depends on nothing but the key and the input."""
         result: R
-        for stored_key, stored_inputs, result in list(self._derived):
-            if stored_key == key and stored_inputs == inputs:
+        for stored_key, stored_input, result in list(self._derived):
+            if stored_key == key and stored_input == input:
                 return result
-        result = make()
-        self._derived.appendleft((key, list(inputs), result))
+        stored_input = _copy_json(input)  # a node may change the rows of a channel in place
+        result = compute()
+        self._derived.appendleft((key, stored_input, result))
         return result
+
+
+def _copy_json(value: Any) -> Any:
+    """Copy lists and dicts at any depth, several times faster than `deepcopy`; whatever else there is can't change."""
+    if isinstance(value, dict):
+        return {key: _copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy_json(item) for item in value]
+    return value
 
 
 _caches: WeakKeyDictionary[Any, RunCache] = WeakKeyDictionary()
@@ -59,7 +69,7 @@ _lock = Lock()
 def get_run_cache() -> RunCache:
     """Return the cache of the run that this is called in; outside a graph, a new one.
 
-    LangGraph makes a stream writer for each run, which its nodes share and nothing else holds.
+    A run is recognized by its stream writer: LangGraph makes one for each run, and only the run's nodes hold it.
     """
     try:
         writer = get_stream_writer()

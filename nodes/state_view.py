@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, Literal, TypeVar
 
@@ -105,14 +105,14 @@ class StateView:
         def summarize() -> Conversation:
             return replace(self._whole_conversation, summary=show_summary(summary, self._whole_conversation))
 
-        return self._run_cache.derive("summarized", [self._whole_conversation, summary], summarize)
+        return self._run_cache.derive("summarized", (self._whole_conversation, summary), summarize)
 
     @cached_property
     def _whole_conversation(self) -> Conversation:
         def show() -> Conversation:
             return Conversation(self.history, self.history_tokens, self.shows_images)
 
-        return self._run_cache.derive((self.history_tokens, self.shows_images), [self.history], show)
+        return self._run_cache.derive((self.history_tokens, self.shows_images), self.history, show)
 
     @cached_property
     def summary(self) -> HistorySummary | None:
@@ -255,7 +255,7 @@ class StateView:
 
     def _rows(self, channel: str) -> Sequence[Mapping[str, Any]]:
         rows = self.get(channel) or ()
-        self._run_cache.derive(("rows", channel), [rows], partial(_check_rows, channel, rows))
+        _check_rows(channel, rows)
         return rows
 
 

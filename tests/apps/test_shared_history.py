@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pytest
@@ -81,6 +82,29 @@ def test_a_message_that_a_node_changes_in_its_place_is_read_again():
     graph.compile().invoke({"messages": [HumanMessage("My number is 123", id="1")]})
     (prompt,) = get_prompts(model, "message")
     assert prompt.lines[-1]["text"] == "My number is ***"
+
+
+def test_a_record_that_a_node_changes_in_its_place_is_read_again():
+    model = brain(judge={"G1": 9, "G2": 9}, reply=["Gladly.", "With pleasure."])
+    guidelines = [Guideline("somebody greets", "greet back"), Guideline("somebody asks", "answer")]
+    agent = Agent("Desk", "You help.", guidelines)
+
+    def switch_off(state: AgentState) -> dict[str, Any]:
+        state["guideline_matches"][0]["active"] = False
+        return {}
+
+    graph = StateGraph(AgentState)
+    graph.add_node("match", GuidelineMatcher(model, agent))
+    graph.add_node("reply", MessageReviser(model, agent))
+    graph.add_node("switch_off", switch_off)
+    graph.add_node("reply_again", MessageReviser(model, agent))
+    for edge in pairwise((START, "match", "reply", "switch_off", "reply_again", END)):
+        graph.add_edge(*edge)
+    graph.compile().invoke({"messages": [HumanMessage("Hello", id="1")]})
+    active = [
+        [row["id"] for row in prompt.section("active_guidelines")] for prompt in get_prompts(model, "message")
+    ]
+    assert active == [["G1", "G2"], ["G2"]]
 
 
 def test_a_message_that_is_put_into_the_middle_of_the_history_is_shown_in_its_place():
