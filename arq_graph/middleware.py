@@ -27,12 +27,13 @@ from arq_graph.apps.agents import models_by_step
 from arq_graph.apps.graph import collect_channels
 from arq_graph.apps.model_call import DRAFT_CHANNEL, RESPONSE_KEY, ModelCall
 from arq_graph.apps.settings import Matching, Revising, Summarizing, make_summarizer, require_settings
+from arq_graph.nodes.agent_node import require_free_composition
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.knowledge_retriever import KnowledgeRetriever
-from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.nodes.node import Update
+from arq_graph.nodes.reply_node import ReplyNode
 from arq_graph.nodes.tool_node import ToolCallGuard
 from arq_graph.reasoning.asking import hide_config
 from arq_graph.reasoning.blueprint import Mode
@@ -120,8 +121,10 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
         if agent.knowledge:
             side_by_side = RunnableParallel(knowledge=KnowledgeRetriever(agent), match=self._matcher)
             self._before_model = side_by_side | _join_updates
-        self._reviser: MessageReviser | None = None
-        if revising is not None:
+        self._reviser: ReplyNode[Any] | None = None
+        if revising is None:
+            require_free_composition(agent)
+        else:
             require_settings("revising", revising, Revising)
             self._reviser = revising.make_node(models["message"], agent, draft_key=DRAFT_CHANNEL, **shared)
         self._summarizer = make_summarizer(summary, models["summary"], agent, **shared)

@@ -11,10 +11,12 @@ from .judgement_schema import Judgement as Judgement
 from .knowledge_retriever import KnowledgeRetriever as KnowledgeRetriever
 from .message_reviser import MessageReviser as MessageReviser
 from .message_schema import MessageBlueprint as MessageBlueprint
+from .message_schema import ReplyChoice as ReplyChoice
 from .parallel import Parallel as Parallel
 from .planner import PreActPlanner as PreActPlanner
 from .planner import ReActPlanner as ReActPlanner
 from .progress_tracker import ProgressTracker as ProgressTracker
+from .reply_chooser import ReplyChooser as ReplyChooser
 from .speaking.listen import Listener as Listener
 from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES

@@ -13,7 +13,7 @@ from langchain_core.tools import StructuredTool
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.record import Record
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import require_type
+from arq_graph.errors import InputError, require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
 from arq_graph.nodes.events import ReplySent
 from arq_graph.nodes.messages import make_agent_message
@@ -142,6 +142,15 @@ def _read_examples(name: str) -> list[dict[str, Any]]:
             tools.append(ToolSchema(base_tool))
         example["tools"] = tools
     return examples
+
+
+def require_free_composition(agent: Agent) -> None:
+    """Raise InputError if what a model writes can't be sent as it is, because the agent has replies to use."""
+    if agent.composition != "free":
+        raise InputError(
+            f"agent {agent.name!r} has composition={agent.composition!r}, but here its model's words would be sent "
+            "unrevised: give it a reviser, as create_guided_agent does, or take out `composition`"
+        )
 
 
 def describe_agent(agent: Agent) -> dict[str, Any]:

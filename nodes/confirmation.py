@@ -11,7 +11,6 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from string import Formatter
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +18,7 @@ import regex  # type: ignore[import-untyped]
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 
+from arq_graph.agent.braces import fill_fields
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.agent.tools import get_argument_schema
@@ -176,9 +176,17 @@ def find_preamble_problem(text: str, to_confirm: Sequence[ToolVerdict]) -> str |
         return None
     if has_question_mark(text):
         return "it asks a question, but the confirmation question follows below, and a yes must answer only that one"
-    if hiding := _HIDING.search(text):
-        return f"it holds {json.dumps(hiding[0])}, which could hide code's own question below it: write plain text"
+    if hiding := find_hiding(text):
+        return (
+            f"it holds {json.dumps(hiding)}, which could hide code's own question below it: write plain text"
+        )
     return None
+
+
+def find_hiding(text: str) -> str | None:
+    """Return what could hide or reorder the text after it, or is shown as something else; None if nothing does."""
+    hiding = _HIDING.search(text)
+    return hiding[0] if hiding else None
 
 
 def format_question(agent: Agent, calls: Sequence[ToolVerdict | PendingCall]) -> str:
@@ -214,7 +222,7 @@ def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -
     confirmation = agent.confirm.get(name)
     how_to_agree = (confirmation and confirmation.reply) or HOW_TO_AGREE
     if confirmation and confirmation.ask:
-        return _fill_template(confirmation.ask, values), how_to_agree
+        return fill_fields(confirmation.ask, values), how_to_agree
     text = name_in_words(name).capitalize()
     title = (base_tool.metadata or {}).get("title")
     if title and split_words(str(title)) != split_words(text):
@@ -225,16 +233,6 @@ def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -
     if labelled_values:
         text += f" ({', '.join(labelled_values)})"
     return text, how_to_agree
-
-
-def _fill_template(template: str, values: Mapping[str, str]) -> str:
-    """Fill in the arguments in braces, whose names may be any text."""
-    parts: list[str] = []
-    for literal, name, _, _ in Formatter().parse(template):
-        parts.append(literal)
-        if name is not None:
-            parts.append(values[name])
-    return "".join(parts)
 
 
 def _format_label(name: str) -> str:

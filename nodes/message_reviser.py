@@ -8,11 +8,10 @@ from typing import Literal, Unpack
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Revision
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, require_choice
-from arq_graph.nodes.agent_node import NodeSettings
 from arq_graph.nodes.confirmation import find_preamble_problem
 from arq_graph.nodes.message_schema import MessageBlueprint
-from arq_graph.nodes.reply_node import OnPartial, ReplyContext, ReplyNode, ReplyReview
-from arq_graph.nodes.reply_stream import ReplyStream
+from arq_graph.nodes.reply_node import OnPartial, ReplyContext, ReplyNode, ReplyNodeSettings, ReplyReview
+from arq_graph.nodes.reply_stream import DeltaWriter, ReplyStream
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.violations import (
     PromptReferences,
@@ -66,25 +65,15 @@ class MessageReviser(ReplyNode[MessageBlueprint]):
         agent: Agent,
         *,
         blueprint: type[MessageBlueprint] = MessageBlueprint,
-        extra_revisions: int = 1,
         on_unsatisfied: OnUnsatisfied = "send_last",
-        draft_key: str | None = None,
-        stream: bool = False,
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[ReplyNodeSettings],
     ) -> None:
-        super().__init__(
-            model,
-            agent,
-            blueprint,
-            extra_revisions=extra_revisions,
-            draft_key=draft_key,
-            stream=stream,
-            **settings,
-        )
+        super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
+        if agent.composition == "strict":
+            raise InputError(f"agent {agent.name!r} is composition='strict': use ReplyChooser")
         self.on_unsatisfied: OnUnsatisfied = require_choice("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
-        self.head = self.render_head()
 
     @staticmethod
     def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
@@ -154,7 +143,7 @@ class _MessageReview(ReplyReview):
 
     def make_stream(self) -> OnPartial:
         """Make the function that writes the reply to the stream while it is written."""
-        return ReplyStream(self.context.state, self._must_not_show, self.context.draft)
+        return ReplyStream(DeltaWriter(self.context.state), self._must_not_show, self.context.draft)
 
     def _must_not_show(self, content: str) -> bool:
         problem = find_preamble_problem(content, self.context.pending)

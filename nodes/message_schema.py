@@ -1,11 +1,12 @@
-"""The reviser's blueprint: the queries about the reply (ARQ paper, 5.1.3 and Appendix C).
+"""The blueprints of the reply: in the model's words, or chosen among prepared ones (ARQ paper, 5.1.3 and Appendix C).
 
 The query keys are the paper's where they fit into the 64 characters that some providers allow for a property.
-Subclass `MessageBlueprint` to add queries of your domain; each is placed in its stage.
+Subclass `MessageBlueprint` or `ReplyChoice` to add queries of your domain; each is placed in its stage.
 """
 
 from __future__ import annotations
 
+from abc import ABC
 from typing import Literal
 
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -76,8 +77,8 @@ class MessageRevision(ARQ, defer_build=True):
     is_repeat_message: bool = verify("Does it repeat an earlier message of the agent?")
 
 
-class MessageBlueprint(ARQ):
-    """Write the agent's next message to the customer."""
+class MessageContext(ARQ, ABC):
+    """The leading queries of every reply."""
 
     last_message_of_customer: str | None = reinstate("Verbatim.")
     context_evaluation: ContextEvaluation = query("What is needed, and what is here?")
@@ -85,8 +86,50 @@ class MessageBlueprint(ARQ):
     evaluation_for_each_instruction: list[InstructionEvaluation] = query(
         "Each active guideline and each insight."
     )
+
+
+class MessageBlueprint(MessageContext):
+    """Write the agent's next message to the customer."""
+
     revisions: list[MessageRevision] = respond(
         "One, and further ones while a check fails. The last one is sent.",
         min_length=1,
         max_length=5,
+    )
+
+
+class ReplyFit(ARQ, defer_build=True):
+    """How a prepared reply fits."""
+
+    reply: str = respond("Its id.")
+    values: str = respond("Where is the value of each of its fields? Give ids, or say that it is not here.")
+    fits: bool = respond("Does it say what has to be said now, and nothing that is wrong here?")
+
+
+class FieldValue(ARQ, defer_build=True):
+    """The value of a field of a prepared reply."""
+
+    field: str = respond("The field's name.")
+    value: str = respond("The whole value, copied exactly.")
+    source: str = respond("Id of the tool result, variable or message that has it.")
+
+
+class ChosenReply(ARQ, defer_build=True):
+    """A prepared reply, and the values of its fields."""
+
+    reply: str = respond("Its id.")
+    values: list[FieldValue] = respond("One for each of its fields.")
+
+
+class ReplyChoice(MessageContext):
+    """Choose the prepared replies that make up the agent's next message to the customer."""
+
+    evaluation_for_each_reply: list[ReplyFit] = query("Each reply that could be part of the message.")
+    language: str = respond("The code of the customer's language, such as en.")
+    replies: list[ChosenReply] = respond(
+        "In their order; usually one, the fewest that say it all.", max_length=5
+    )
+    followed: list[str] = respond("Ids of the guidelines that the message follows.")
+    is_every_reply_right: bool = verify(
+        "Is each chosen reply, with its values, called for and true here?", must_be=True
     )

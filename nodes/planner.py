@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Unpack
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolVerdict
 from arq_graph.errors import require_count
-from arq_graph.nodes.agent_node import describe_tool
+from arq_graph.nodes.agent_node import describe_tool, require_free_composition
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.confirmation import find_preamble_problem
@@ -83,6 +83,8 @@ class Planner(Strategy):
         self.max_steps = require_count("max_steps", max_steps)
         self.sends_reply = not draft
         super().__init__(model, agent, **settings)
+        if self.sends_reply:
+            require_free_composition(agent)
         tools = list(self.tools.values())
         has_pending_calls = bool(agent.get_confirmed_tools("customer"))
         self.blueprint = self.make_blueprint(tools, with_pending_calls=has_pending_calls)

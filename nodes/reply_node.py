@@ -27,6 +27,14 @@ from arq_graph.reasoning.sections import make_id
 OnPartial: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
+class ReplyNodeSettings(NodeSettings, total=False):
+    """Settings that all nodes share that send a reply; see `MessageReviser`."""
+
+    extra_revisions: int
+    draft_key: str | None
+    stream: bool
+
+
 @dataclass(frozen=True)
 class ReplyContext:
     """What the reply of a turn rests on.
@@ -137,6 +145,12 @@ class ReplyNode(AgentNode[B], ABC):
         super().__init__(model, agent, blueprint, **settings)
         self.extra_revisions = require_count("extra_revisions", extra_revisions, minimum=0)
         self.is_streaming = stream
+        self.head = self.render_head(replies=self._describe_replies())
+
+    def _describe_replies(self) -> list[dict[str, Any]]:
+        if self.agent.composition == "free":
+            return []
+        return [reply.model_dump(exclude_defaults=True) for reply in self.agent.replies]
 
     @abstractmethod
     def make_review(self, context: ReplyContext) -> ReplyReview:

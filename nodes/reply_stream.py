@@ -22,6 +22,27 @@ _MAX_UNSENT = 240
 
 
 @dataclass
+class DeltaWriter:
+    """Writes the pieces of a reply as events, under a number of its own after each restart."""
+
+    state: StateView
+    _revision_id: int = field(default=0, init=False)
+    _is_new: bool = field(default=True, init=False)
+
+    def restart(self) -> None:
+        """Begin the reply again with the next piece."""
+        self._is_new = True
+
+    def write(self, text: str) -> None:
+        """Write the next piece."""
+        if self._is_new:
+            # Made from the clock, since another process may resume the turn.
+            self._revision_id = max(self._revision_id + 1, time_ns() // 1_000)
+            self._is_new = False
+        self.state.emit(ReplyDelta(revision=self._revision_id, text=text))
+
+
+@dataclass
 class ReplyStream:
     """Writes a partial answer's last revision to `stream_mode="custom"` as it grows.
 
@@ -29,13 +50,12 @@ class ReplyStream:
     checked. Empty content means the draft.
     """
 
-    state: StateView
+    writer: DeltaWriter
     must_not_show: Callable[[str], bool]
     draft: str | None = None
     _revision_count: int = field(default=0, init=False)
     _sent_length: int = field(default=0, init=False)
     _is_withheld: bool = field(default=False, init=False)
-    _revision_id: int = field(default=0, init=False)
 
     def __call__(self, answer: Mapping[str, Any]) -> None:
         """Write the new part of a partial answer; an empty answer starts the reply again."""
@@ -46,6 +66,7 @@ class ReplyStream:
             self._revision_count = len(revisions)
             self._sent_length = 0
             self._is_withheld = False
+            self.writer.restart()
         if revisions and isinstance(revisions[-1], dict) and not self._is_withheld:
             self._write_revision(revisions[-1])
 
@@ -62,10 +83,7 @@ class ReplyStream:
         if self.must_not_show(content):
             self._is_withheld = True
             return
-        if self._sent_length == 0:
-            # Made from the clock, since another process may resume the turn.
-            self._revision_id = max(self._revision_id + 1, time_ns() // 1_000)
-        self.state.emit(ReplyDelta(revision=self._revision_id, text=content[self._sent_length : end]))
+        self.writer.write(content[self._sent_length : end])
         self._sent_length = end
 
     def _find_end(self, content: str) -> int:

@@ -196,6 +196,10 @@ class Brain:
 
     def _write_reply(self, prompt: Prompt, answer: dict[str, Any]) -> None:
         reply = self._next_reply(prompt)
+        if "replies" in answer:  # chosen among prepared ones
+            followed = [guideline["id"] for guideline in prompt.section("active_guidelines")]
+            override(answer, {"followed": followed} | (reply if isinstance(reply, dict) else {}))
+            return
         fields = reply if isinstance(reply, dict) else {"content": reply}
         revision = fill_schema(prompt.schema["properties"]["revisions"]["items"])
         revision["followed"] = [guideline["id"] for guideline in prompt.section("active_guidelines")]

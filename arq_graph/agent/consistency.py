@@ -6,18 +6,21 @@ A file with invalid values is searched, too, so that one error names everything 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from string import Formatter
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from pydantic import TypeAdapter, ValidationError
 
+from arq_graph.agent.braces import find_wrong_fields
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Problem
 from arq_graph.agent.tools import get_argument_schema
 from arq_graph.agent.yaml_file import Document
 from arq_graph.errors import MAX_PROBLEMS, suggestion
+
+NAMED_PARTS = {"glossary": "name", "variables": "name", "replies": "id"}
+"""Fields of an agent whose parts have a name each, and the key of the name."""
 
 
 def find_repeated_names(field: str, key: str, names: Sequence[Any]) -> Iterator[Problem]:
@@ -46,9 +49,7 @@ def find_wrong_confirmations(
             yield ("confirm", name), f"is not a tool of this agent{hint}"
         elif question:
             arguments = list(get_argument_schema(toolbox[name]).get("properties", ()))
-            if not _uses_exactly(question, arguments):
-                braces = " and ".join(f"{{{argument}}}" for argument in arguments)
-                problem = f"must hold {braces or 'no argument'}, and nothing else in braces"
+            if problem := find_wrong_fields(question, arguments):
                 yield ("confirm", name, "ask"), problem
 
 
@@ -57,9 +58,9 @@ def find_draft_problems(document: Document) -> Iterator[Problem]:
     guidelines = _get_list(document.values, "guidelines")
     draft = assign_ids(tuple(map(_make_draft_guideline, guidelines)))
     yield from find_repeated_names("guidelines", "id", [guideline.id for guideline in draft])
-    for field in ("glossary", "variables"):
-        names = [_get_value(entry, "name") for entry in _get_list(document.values, field)]
-        yield from find_repeated_names(field, "name", names)
+    for field, key in NAMED_PARTS.items():
+        names = [_get_value(entry, key) for entry in _get_list(document.values, field)]
+        yield from find_repeated_names(field, key, names)
     yield from Relations(draft).find_problems()
     confirm = _get_value(document.values, "confirm")
     if isinstance(confirm, dict):
@@ -91,13 +92,3 @@ def _get_value(values: Any, key: str) -> Any:
 def _get_list(values: Any, key: str) -> list[Any]:
     value = _get_value(values, key)
     return value if isinstance(value, list) else []
-
-
-def _uses_exactly(template: str, arguments: Sequence[str]) -> bool:
-    """Return True if a template has each argument in braces, without a format, and nothing else in braces."""
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError:
-        return False
-    fields = {part[1:] for part in parts if part[1] is not None}
-    return fields == {(argument, "", None) for argument in arguments}

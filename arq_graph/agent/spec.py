@@ -18,7 +18,12 @@ from pydantic import (
 )
 
 from arq_graph.agent.confirmation_rule import Confirmation, ConfirmedBy
-from arq_graph.agent.consistency import find_draft_problems, find_repeated_names, find_wrong_confirmations
+from arq_graph.agent.consistency import (
+    NAMED_PARTS,
+    find_draft_problems,
+    find_repeated_names,
+    find_wrong_confirmations,
+)
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.journey import Journey, find_journey_problems
@@ -26,6 +31,7 @@ from arq_graph.agent.knowledge import Knowledge, Retriever
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
+from arq_graph.agent.reply import Composition, Reply, find_wrong_replies
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.terms import Term, Variable
 from arq_graph.agent.tools import ToolLike, get_function
@@ -49,6 +55,9 @@ class Agent(Part):
         profile: Who the agent is and how it speaks, in words.
         guidelines: What it does when.
         journeys: Flows of several steps.
+        replies: Texts that it may send as they are.
+        composition: How it uses them. free: not at all. prefer: where one fits; otherwise it writes its own words.
+            strict: it sends nothing else, with values that code found in the sources that each field allows.
         tools: Tools that it can always call, whichever guidelines are active.
         glossary: Words of the business.
         variables: Values that may be known about the customer.
@@ -75,6 +84,8 @@ class Agent(Part):
     mcp: Mapping[Text, McpServer] = {}
     journeys: tuple[Journey, ...] = ()
     knowledge: tuple[Knowledge, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    composition: Composition = "free"
 
     _file: Path | None = PrivateAttr(None)
 
@@ -94,6 +105,8 @@ class Agent(Part):
             *,
             journeys: Sequence[Journey] = (),
             knowledge: Sequence[Knowledge | Retriever] = (),
+            replies: Sequence[Reply] = (),
+            composition: Composition = "free",
         ) -> None: ...
 
     @model_validator(mode="after")
@@ -103,12 +116,14 @@ class Agent(Part):
         problems.extend(self.relations.find_problems())
         questions = {name: confirmation.ask for name, confirmation in self.confirm.items()}
         problems.extend(find_wrong_confirmations(questions, self.toolbox))
+        variables = [variable.name for variable in self.variables]
+        problems.extend(find_wrong_replies(self.replies, self.composition, self.toolbox, variables))
         if problems:
             raise make_validation_error(*problems)
         return self
 
     def _find_duplicates(self) -> Iterator[Problem]:
-        for field, key in (("guidelines", "id"), ("glossary", "name"), ("variables", "name")):
+        for field, key in {"guidelines": "id", **NAMED_PARTS}.items():
             names = [getattr(part, key) for part in getattr(self, field)]
             yield from find_repeated_names(field, key, names)
         ids = [guideline.id for guideline in self.guidelines]

@@ -119,16 +119,32 @@ class Agreement(Record):
     answer_text: str = ""
 
 
+class FilledField(RecordPart):
+    """The value of a field of a canned reply, and the id of the tool result, variable or message that it is from."""
+
+    value: str
+    source: str
+
+
+class UsedReply(RecordPart):
+    """A canned reply by its id, with the values of its fields by name."""
+
+    reply: str
+    values: dict[str, FilledField] = Field(default_factory=dict)
+
+
 class Revision(Record):
     """A candidate reply with its violations, each of which begins with the query that failed (5.1.3).
 
     `cited` are the ids of the passages that it cites; the modes without queries don't ask for sources.
+    `replies` are the canned replies that it consists of or, with violations, those that the model chose.
     """
 
     content: str
     followed: tuple[str, ...] = ()
     cited: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
     violations: tuple[str, ...] = ()
+    replies: Annotated[tuple[UsedReply, ...], Field(exclude_if=lambda replies: not replies)] = ()
     sent: bool = False
 
 

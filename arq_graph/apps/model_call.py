@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolCa
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolVerdict
+from arq_graph.errors import InputError
 from arq_graph.nodes.agent_node import (
     describe_agent,
     describe_guideline,
@@ -112,6 +113,11 @@ class ModelCall(Strategy):
 
     def decide(self, gate: Gate, agreement_outcome: AgreementOutcome) -> NodeSteps:
         """Ask the model, make the calls that pass the gate, and if none is left, reply."""
+        if self.agent.composition == "strict" and self.request.response_format is not None:
+            raise InputError(
+                f"agent {self.agent.name!r} sends prepared replies alone (composition='strict'), and an answer in "
+                "`response_format` is the model's own: take out one of the two"
+            )
         earlier = gate.state.read_turn_records("tool_insights", ToolVerdict, gate.state.turn_id)
         verdicts = list(agreement_outcome.verdicts) + earlier
         unconfirmed = [verdict for verdict in verdicts if verdict.kind == "confirm"]

@@ -21,7 +21,7 @@ from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.guideline_matcher import KeepMatches
 from arq_graph.nodes.judgement_schema import Judgement
 from arq_graph.nodes.message_reviser import OnUnsatisfied
-from arq_graph.nodes.message_schema import MessageBlueprint
+from arq_graph.nodes.message_schema import MessageBlueprint, ReplyChoice
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -86,21 +86,36 @@ class Matching(StepSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class Revising(StepSettings):
-    """Settings of the message reviser, whose usual temperature is 0.1.
+    """Settings of the message reviser or, for an agent whose replies are strict, of the reply chooser.
+
+    The usual temperature is 0.1.
 
     Args:
-        blueprint: What is asked: `MessageBlueprint`, or a subclass with queries of your own.
+        blueprint: What is asked: a subclass of `MessageBlueprint` (of `ReplyChoice`) with queries of your own; None:
+            the shipped one.
         extra_revisions: How many more times the model is asked when code finds a violation.
         on_unsatisfied: When violations are left, `send_last` sends the last candidate, and `fallback` the agent's
-            `fallback`; see `MessageReviser`.
+            `fallback`; see `MessageReviser`. A strict agent sends its `otherwise` reply.
         stream: Write the reply to `stream_mode="custom"` while it is written, as `ReplyDelta` events.
     """
 
     node_class: ClassVar[str] = "arq_graph.nodes.message_reviser:MessageReviser"
-    blueprint: type[MessageBlueprint] = MessageBlueprint
+    blueprint: type[MessageBlueprint | ReplyChoice] | None = None
     extra_revisions: int = 1
     on_unsatisfied: OnUnsatisfied = "send_last"
     stream: bool = False
+
+    def make_node(self, model: ModelLike, agent: Agent, **options: Any) -> Any:
+        """Make the reviser or, for an agent whose replies are strict, the reply chooser."""
+        settings = self.get_node_options()
+        if self.blueprint is None:
+            del settings["blueprint"]
+        if agent.composition != "strict":
+            return resolve_name(self.node_class)(model, agent, **settings, **options)
+        from arq_graph.nodes.reply_chooser import ReplyChooser
+
+        del settings["on_unsatisfied"]
+        return ReplyChooser(model, agent, **settings, **options)
 
 
 @dataclass(frozen=True, kw_only=True)

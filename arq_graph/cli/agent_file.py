@@ -13,6 +13,7 @@ from typer import Argument
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.preparation import needs_preparation
+from arq_graph.agent.reply import Reply
 from arq_graph.agent.spec import Agent, get_answers_path
 from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.agents import create_guided_agent
@@ -62,6 +63,7 @@ def check(agent: options.AgentFile) -> None:
     _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
     _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
     _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})
+    _show_section(f"Replies, {spec.composition}", {reply.id: _reply_lines(reply) for reply in spec.replies})
     show("")
     for name, confirmation in spec.confirm.items():
         _warn_of_unstable_values(ToolSchema(spec.toolbox[name]))
@@ -185,6 +187,19 @@ def _guideline_remarks(guideline: Guideline) -> Iterator[str]:
         yield f"priority {guideline.priority}"
     if guideline.continuous is not None:
         yield _describe_repetition(guideline)
+
+
+def _reply_lines(reply: Reply) -> list[RenderableType]:
+    lines: list[RenderableType] = [safe_text(text) for text in reply.texts.values()]
+    condition = "otherwise" if reply.otherwise else reply.when
+    if condition:
+        lines.append(safe_text(condition, "dim"))
+    for name, field in reply.fields.items():
+        sources = [source for source in (field.result, field.variable) if source]
+        if field.customer:
+            sources.append("the customer's words")
+        lines.append(safe_text(f"{name}: {field.type} from {' or '.join(sources)}", "dim"))
+    return lines
 
 
 def _tool_lines(agent: Agent, tool: BaseTool) -> list[RenderableType]:

@@ -194,6 +194,9 @@ def _revision_entry(revision: Revision, number: int) -> RenderableType:
     lines = [message_text(revision.content, LIMIT)]
     for violation in revision.violations:
         lines.append(safe_text(violation, "yellow"))
+    for used in revision.replies:
+        sources = [f"{name} from {field.source}" for name, field in used.values.items()]
+        lines.append(safe_text(" · ".join([f"reply {used.reply}", *sources]), "dim", LIMIT))
     if revision.followed:
         lines.append(safe_text(f"says that it follows {', '.join(revision.followed)}", "dim"))
     style = "green" if revision.sent else "dim"

@@ -29,7 +29,7 @@ def find_values(text: str) -> list[str]:
     """
     values: dict[str, None] = {}
     for word in _BETWEEN_VALUES.split(text):
-        value = word.strip(_AROUND)
+        value = strip_marks(word)
         if len(value) in _LENGTHS and _VALUE.search(value):
             values[value] = None
     return list(values)
@@ -40,6 +40,11 @@ def has_value(text: str, value: str) -> bool:
     bare_value = regex.escape(_SIGNS_AROUND.sub("", value.translate(_PLAIN)))
     pattern = rf"(?<!{_CASED}){bare_value}(?!{_CASED})"
     return regex.search(pattern, text.translate(_PLAIN), regex.IGNORECASE) is not None
+
+
+def strip_marks(words: str) -> str:
+    """Return words without the quotation marks, brackets and stops around them."""
+    return words.strip(_AROUND)
 
 
 def collect_values(lines: Sequence[Line], max_characters: int) -> dict[str, list[str]]:

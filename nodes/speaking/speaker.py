@@ -13,7 +13,12 @@ from arq_graph.agent.record import Record
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, PlannedCall, ToolVerdict
 from arq_graph.errors import InputError, require_choice, require_count, suggestion
-from arq_graph.nodes.agent_node import build_callback_state, describe_tool, describe_variables
+from arq_graph.nodes.agent_node import (
+    build_callback_state,
+    describe_tool,
+    describe_variables,
+    require_free_composition,
+)
 from arq_graph.nodes.agreement import AgreementOutcome
 from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
@@ -127,6 +132,8 @@ class Speaker(Strategy):
         if in_world and WORLD_CALL in agent.toolbox:
             raise InputError(f"a tool is called {WORLD_CALL!r}, as actions in the world are: rename it")
         self.sends_reply = not draft
+        if self.sends_reply:
+            require_free_composition(agent)
         self.dialogue_acts = dict(dialogue_acts or {})
         self.blueprint = make_move_blueprint(
             list(self.tools.values()),

@@ -1,0 +1,28 @@
+"""A designer's text with fields in braces, as in "Shall I cancel {order_id}?"; a literal brace is doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from string import Formatter
+
+
+def find_wrong_fields(template: str, fields: Collection[str]) -> str | None:
+    """Return what is wrong if a template doesn't have exactly these fields in braces, without formats; else None."""
+    braces = [f"{{{field}}}" for field in fields]
+    problem = f"must hold {' and '.join(braces) or 'no field'}, and nothing else in braces"
+    expected = {(field, "", None) for field in fields}
+    try:
+        parts = {part[1:] for part in Formatter().parse(template) if part[1] is not None}
+    except ValueError:  # a single brace
+        return problem
+    return None if parts == expected else problem
+
+
+def fill_fields(template: str, values: Mapping[str, str]) -> str:
+    """Fill in the fields of a template, each value once and as it is, with any braces that it has."""
+    parts: list[str] = []
+    for literal, name, _, _ in Formatter().parse(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(values[name])
+    return "".join(parts)
