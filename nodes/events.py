@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from arq_graph.agent.journey_progress import JourneyState
 from arq_graph.agent.passage import Passage
 from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, SummaryPoint, ToolVerdict
 
@@ -42,6 +43,13 @@ class PassagesFound(Event):
     passages: tuple[Passage, ...]
     left_out: int = 0
     failures: tuple[str, ...] = ()
+
+
+class JourneysAdvanced(Event):
+    """The customer has moved in a journey: how far they are in each of the `journeys` that have begun."""
+
+    type: Literal["journeys_advanced"] = "journeys_advanced"
+    journeys: tuple[JourneyState, ...]
 
 
 class ToolsDecided(Event):

@@ -12,6 +12,7 @@ from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKi
 from arq_graph.agent.tool_model import are_same_values, find_unstorable
 from arq_graph.nodes.argument_decisions import Argument
 from arq_graph.nodes.grants import find_remaining_grants, get_granted_tools
+from arq_graph.nodes.journey_run import find_calls_of_open_steps
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import ToolRules
 from arq_graph.nodes.state_view import StateView
@@ -114,6 +115,7 @@ class Gate:
             return self.report_problems(tool, arguments, problems)
         refusal = (
             self._find_repetition_refusal(tool, arguments, repeat_is_justified)
+            or self._find_step_refusal(tool, arguments)
             or limit_refusal
             or self.rules.find_refusal(tool.name)
         )
@@ -235,6 +237,17 @@ class Gate:
                     "the same call was proposed already in this turn, and another one was made in its place"
                 )
         return None
+
+    def _find_step_refusal(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> str | None:
+        """Return a refusal if the call has done each journey step that grants it, and these are only open again."""
+        granted_by = self.granted[tool.name]
+        earlier_calls = find_calls_of_open_steps(self.state)
+        for id in granted_by:
+            if id not in earlier_calls or not tool.is_repetition(arguments, earlier_calls[id]):
+                return None
+        if not granted_by:
+            return None
+        return "the same call has done this step already, and its result still counts"
 
     def _find_same_results(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> list[Line]:
         """Return the results of the same call in this turn, the newest last."""

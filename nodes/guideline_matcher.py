@@ -12,11 +12,14 @@ from langchain_core.embeddings import Embeddings
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import InputError, ReasoningError, SpecError, require_choice
+from arq_graph.errors import InputError, ReasoningError, require_choice
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, build_callback_state
 from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps, QuestionBatch
+from arq_graph.nodes.condition_calls import evaluate_condition
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.guideline_batches import Batch, group_guidelines, is_decided_by_code
+from arq_graph.nodes.journey_judge import JourneyJudge
+from arq_graph.nodes.journey_walk import JourneyWalk
 from arq_graph.nodes.judgement_schema import Judgement, make_batch_blueprint
 from arq_graph.nodes.judgements import (
     apply_relations,
@@ -62,12 +65,14 @@ class PassInputs:
         matches: This turn's matches so far, by guideline.
         condition_results: The results of the conditions that code evaluates, by guideline.
         awaiting_answer: The guidelines that grant a tool about which the last reply asked the customer something.
+        callback_state: What the functions of conditions are called with.
     """
 
     state: StateView
     matches: Mapping[str, GuidelineMatch]
     condition_results: Mapping[str, bool]
     awaiting_answer: Container[str]
+    callback_state: Any
 
     def holds_by_code(self, id: str) -> bool:
         """Return True if code knows that a guideline's condition holds; False if it doesn't, or the model judges it."""
@@ -105,7 +110,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     module = "matcher"
     prompt_name = "guideline_matcher"
-    agent_state_channels = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
+    agent_state_channels = (
+        "guideline_matches",
+        "applied_guidelines",
+        "journeys",
+        "tool_insights",
+        "variables",
+    )
     default_temperature = 0.15
 
     def __init__(
@@ -132,7 +143,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             raise InputError(
                 "embeddings choose which guidelines a matching pass judges: give max_judged= too"
             )
-        groups, self._preselection = group_guidelines(agent.guidelines, batch_size, max_judged, embeddings)
+        groups, self._preselection = group_guidelines(agent.judged_rules, batch_size, max_judged, embeddings)
         render_head = partial(self.render_head, tools=list(agent.toolbox))
         self.batches: list[Batch] = []
         for number, group in enumerate(groups, start=1):
@@ -141,6 +152,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
             # With a preselection, a batch is prepared when it is first asked, except the first, which shows errors now.
             if self._preselection is None or number == 1:
                 batch.prepare()
+        settings.pop("template", None)  # it is that of the batches
+        self._journeys = JourneyJudge(self.reasoner, agent, **settings) if agent.journeys else None
 
     @staticmethod
     def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
@@ -158,19 +171,30 @@ class GuidelineMatcher(AgentNode[ARQ]):
         candidates = yield from self._choose_candidates(inputs)
         to_judge = self._list_batches_to_judge(inputs, candidates)
         matches = dict(inputs.matches) | self._match_by_code(inputs)
+        walk: JourneyWalk | None = None
+        if self._journeys:
+            walk = yield from self._journeys.start(inputs.state, inputs.callback_state)
+        questions: list[Question[Any]] = []
+        for batch_to_judge in to_judge:
+            questions.append(self._make_question(batch_to_judge, inputs))
+        if walk and walk.question:
+            questions.append(walk.question)
         answers: Sequence[Answer[ARQ] | ReasoningError] = []
-        if to_judge:
-            questions = [self._make_question(batch_to_judge, inputs) for batch_to_judge in to_judge]
+        if questions:
+            possible_ids = walk.list_possible_rules() if walk else []
             make_optimistic_update = partial(
-                _make_optimistic_update, state, dict(update), dict(matches), to_judge
+                _make_optimistic_update, state, dict(update), dict(matches), to_judge, possible_ids
             )
             answers = yield QuestionBatch(questions, make_optimistic_update)
         judged_ids: list[str] = []
-        for batch_to_judge, answer in zip(to_judge, answers, strict=True):
+        for batch_to_judge, answer in zip(to_judge, answers, strict=False):  # journeys come last
             for id in batch_to_judge.ids:
                 guideline, holds_by_code = self.agent.get_guideline(id), inputs.holds_by_code(id)
                 matches[id] = make_match(guideline, answer, state.turn_id, holds_by_code=holds_by_code)
             judged_ids.extend(batch_to_judge.ids)
+        if self._journeys and walk:
+            update |= yield from self._journeys.finish(walk, matches, answers[len(to_judge) :])
+            judged_ids.extend(walk.judgements)
         resolved = apply_relations(self.agent.relations, matches)
         state.emit(GuidelinesMatched(matches=tuple(resolved), judged=tuple(judged_ids)))
         stored = resolved if self.keep_matches == "all" else compact_matches(resolved)
@@ -181,20 +205,20 @@ class GuidelineMatcher(AgentNode[ARQ]):
         matches = {match.guideline: match for match in state.current_turn_matches}
         condition_results: dict[str, bool] = {}
         callback_state = build_callback_state(self.agent, state)
-        for guideline in self.agent.guidelines:
+        for guideline in self.agent.judged_rules:
             if guideline.condition is None:
                 condition_results[guideline.id] = True
             elif not isinstance(guideline.condition, str):
-                condition_results[guideline.id] = yield from _evaluate_condition(guideline, callback_state)
+                condition_results[guideline.id] = yield from evaluate_condition(guideline, callback_state)
         awaiting_answer: set[str] = set()
         for request in find_requests_of_last_reply(state):
             awaiting_answer.update(self.agent.grants.get(request.tool, ()))
-        return PassInputs(state, matches, condition_results, awaiting_answer)
+        return PassInputs(state, matches, condition_results, awaiting_answer, callback_state)
 
     def _choose_candidates(self, inputs: PassInputs) -> Generator[DeferredCall, Any, Container[str]]:
         """Return the ids of the guidelines that this pass may judge: all, or those that are preselected."""
         if self._preselection is None:
-            return {guideline.id for guideline in self.agent.guidelines}
+            return {guideline.id for guideline in self.agent.judged_rules}
         search_text = build_search_text(inputs.state.conversation, is_rematch=bool(inputs.matches))
         chosen = yield from self._preselection.choose_guidelines(search_text)
         chosen.update(inputs.matches)
@@ -202,7 +226,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         for match in inputs.state.read_records("guideline_matches", GuidelineMatch):
             if is_relevant_later(match):
                 chosen.add(match.guideline)
-        for guideline in self.agent.guidelines:
+        for guideline in self.agent.judged_rules:
             is_awaited = guideline.id in inputs.awaiting_answer
             if guideline.always_judge or is_awaited or inputs.holds_by_code(guideline.id):
                 chosen.add(guideline.id)
@@ -282,6 +306,7 @@ def _make_optimistic_update(
     update: Update,
     matches: Mapping[str, GuidelineMatch],
     to_judge: Sequence[BatchToJudge],
+    possible_ids: Sequence[str],
 ) -> Update:
     """Return the update of a matching pass as if all guidelines that it judges matched."""
     ids: dict[str, None] = {}  # in order, each once
@@ -290,27 +315,6 @@ def _make_optimistic_update(
             ids[id] = None
     for batch_to_judge in to_judge:
         ids.update(dict.fromkeys(batch_to_judge.ids))
+    ids.update(dict.fromkeys(possible_ids))
     records = [make_plain_match(id, state.turn_id, True) for id in ids]
     return update | {"guideline_matches": state.build_channel_value("guideline_matches", records)}
-
-
-def _evaluate_condition(guideline: Guideline, state: Any) -> Generator[DeferredCall, Any, bool]:
-    """Call the function of a condition.
-
-    Raises:
-        SpecError: It raises an error, or returns a string: one such as "no" counts as true in Python.
-    """
-    condition: Any = guideline.condition
-    cause: Exception | None = None
-    try:
-        result = yield partial(condition, state)
-        if not isinstance(result, str):
-            return bool(result)
-        problem = f"returned {result!r:.60}"
-    except Exception as error:
-        cause = error
-        problem = f"raised {type(error).__name__}: {error}"
-    raise SpecError(
-        f"the condition of guideline {guideline.id} {problem}; it is called with a dict of the messages, the "
-        "variables and the channels that the matcher's reads= names, and must return True or False for every state"
-    ) from cause

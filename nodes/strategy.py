@@ -44,6 +44,7 @@ class Strategy(AgentNode[ARQ]):
     agent_state_channels: ClassVar[tuple[str, ...]] = (
         "guideline_matches",
         "passages",
+        "journeys",
         "tool_insights",
         "agreements",
         "variables",

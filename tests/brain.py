@@ -86,9 +86,11 @@ def brain(
     wants: Callable[[], bool] = lambda: False,
     consent: Any = None,
     summary: Any = (),
+    steps: Any = None,
+    journeys: Any = None,
 ) -> ScriptedChatModel:
     """Make a model that answers as a `Brain` does."""
-    return ScriptedChatModel(Brain(judge, call, reply, moves, wants, consent, summary))
+    return ScriptedChatModel(Brain(judge, call, reply, moves, wants, consent, summary, steps, journeys))
 
 
 class Brain:
@@ -105,6 +107,8 @@ class Brain:
             The last one is repeated.
         wants: Returns whether the customer still wants the calls that wait for a yes.
         summary: The points of a summary.
+        steps: By id of a journey's step: what differs from a step that holds and asks for nothing.
+        journeys: What else is answered about journeys: a dict of `changed`, `given_up` and `begun_anew`.
         consent: Whether it takes an answer in free words for a yes: True, or the fields that differ from a plain no.
     """
 
@@ -117,14 +121,18 @@ class Brain:
         wants: Callable[[], bool] = lambda: False,
         consent: Any = None,
         summary: Any = (),
+        steps: Mapping[str, Any] | None = None,
+        journeys: Any = None,
     ) -> None:
         self.judge = {} if judge is None else judge  # not a copy: a test may change it in between
-        self.call = call or {}
+        self.call = {} if call is None else call
         self.reply = reply
         self.moves = moves
         self.wants = wants
         self.consent = consent
         self.summary = summary
+        self.steps = {} if steps is None else steps
+        self.journeys = journeys
         self.reply_count = 0
         self.move_count = 0
 
@@ -136,6 +144,8 @@ class Brain:
             answer["still_wanted"] = [call["id"] for call in pending_calls]
         if "agreeing_words" in answer:
             self._read_consent(prompt, answer)
+        elif "begun_anew" in answer:
+            self._judge_steps(prompt, answer)
         elif prompt.module == "matcher":
             self._judge_guidelines(prompt, answer)
         elif prompt.module == "tools":
@@ -169,6 +179,16 @@ class Brain:
                 texts = {"condition": guideline["condition"] or "", "action": guideline["action"] or ""}
                 schema = without_null(prompt.schema["properties"][id])
                 answer[id] = make_judgement(schema, texts | judgement)
+
+    def _judge_steps(self, prompt: Prompt, answer: dict[str, Any]) -> None:
+        schema = prompt.schema["properties"]["steps"]["items"]
+        for step in prompt.now["judge"]:
+            entry = fill_schema(schema)
+            entry["step"] = step["step"]
+            override(entry["judgement"], {"action": step["action"], "condition_holds": "yes"})
+            override(entry["judgement"], evaluate(self.steps.get(step["step"], {}), prompt))
+            answer["steps"].append(entry)
+        override(answer, evaluate(self.journeys, prompt) or {})
 
     def _propose_calls(self, prompt: Prompt, answer: dict[str, Any]) -> None:
         for tool in prompt.section("tools"):

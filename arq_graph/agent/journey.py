@@ -110,11 +110,11 @@ class Journey(Part):
         return {step.id: step for step in self.steps}
 
     @cached_property
-    def following(self) -> Mapping[str, tuple[JourneyStep, ...]]:
-        """For each step's id, the steps directly after it."""
-        following: dict[str, tuple[JourneyStep, ...]] = {}
+    def following(self) -> Mapping[str, tuple[str, ...]]:
+        """For each step's id, the ids of the steps directly after it."""
+        following: dict[str, tuple[str, ...]] = {}
         for id in self.by_id:
-            following[id] = tuple(step for step in self.steps if id in step.after)
+            following[id] = tuple(step.id for step in self.steps if id in step.after)
         return following
 
     @cached_property
@@ -150,10 +150,10 @@ class Journey(Part):
         later: set[str] = set()
         queue = [id]
         while queue:
-            for step in self.following[queue.pop()]:
-                if step.id not in later:
-                    later.add(step.id)
-                    queue.append(step.id)
+            for following_id in self.following[queue.pop()]:
+                if following_id not in later:
+                    later.add(following_id)
+                    queue.append(following_id)
         return later
 
 

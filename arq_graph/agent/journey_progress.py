@@ -8,15 +8,16 @@ from arq_graph.agent.record import Record, RecordPart
 
 
 class StepProgress(RecordPart):
-    """How far a step is; one that never opened has none.
+    """How far a step is; one that never could open has none.
 
-    `reason` says in words why, `source` is the id of the message or of the conversation line that it rests on. `asks`
-    says if the step asks the customer for something (None: not judged), `arguments` are those of the call that did the
-    step, and `told_before` how many replies had followed it when it opened.
+    A step that is open again is `waiting` until the steps before it are done again. `reason` says in words why it is so
+    far, and `source` is the id of the message, or of the line of the conversation, that it rests on. `asks` says if the
+    step asks the customer for something (None: it wasn't judged). `arguments` are those of the call that did the step.
+    `told_before` is how many replies had followed the step when it opened.
     """
 
     step: str
-    state: Literal["open", "done", "skipped"]
+    state: Literal["waiting", "open", "done", "skipped"]
     reason: str = ""
     source: str | None = None
     asks: bool | None = None
@@ -27,16 +28,18 @@ class StepProgress(RecordPart):
 class JourneyState(RecordPart):
     """How far the customer is in a journey that has begun.
 
-    It is `left` while the customer is busy with something else. `begun` counts how many times it has begun.
+    It is `left` while the customer is busy with something else. `begun` counts how many times it has begun, the last
+    time in the turn `begun_in`.
     """
 
     journey: str
     state: Literal["active", "left", "done", "given_up"]
     begun: int = 1
+    begun_in: str = ""
     steps: tuple[StepProgress, ...] = ()
 
 
 class JourneyProgress(Record):
-    """How far the customer is in the agent's journeys. It is kept across turns."""
+    """How far the customer is in the agent's journeys; it is kept across turns."""
 
     journeys: tuple[JourneyState, ...] = ()

@@ -1,0 +1,157 @@
+"""One journey in one conversation: which of its steps are done, and which are open."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any, Literal
+
+from arq_graph.agent.journey import Journey, JourneyStep, make_rule_id
+from arq_graph.agent.journey_progress import JourneyProgress, JourneyState, StepProgress
+from arq_graph.nodes.state_view import StateView
+
+RunState = Literal["not_begun", "active", "left", "done", "given_up"]
+
+
+class JourneyRun:
+    """How far the customer is in a journey; the methods change it as the turn goes on.
+
+    Args:
+        journey: The journey.
+        stored: How far it was when it was last stored; None: it has not begun.
+    """
+
+    def __init__(self, journey: Journey, stored: JourneyState | None) -> None:
+        self.journey = journey
+        self.state: RunState = stored.state if stored else "not_begun"
+        self.begun = stored.begun if stored else 0
+        self.begun_in = stored.begun_in if stored else ""
+        self.steps: dict[str, StepProgress] = {}
+        for progress in stored.steps if stored else ():
+            if progress.step in journey.by_id:
+                self.steps[progress.step] = progress
+
+    @property
+    def is_under_way(self) -> bool:
+        """True if it has begun and not ended."""
+        return self.state in ("active", "left")
+
+    def begin(self, turn_id: str) -> None:
+        """Begin the journey, or go on with one that was given up; one that was done begins again from the start."""
+        if self.state != "given_up":
+            for id in self.steps:
+                self.steps[id] = StepProgress(step=id, state="waiting", reason="the journey began again")
+            self.begun += 1
+            self.begun_in = turn_id
+        self.state = "active"
+
+    def is_done(self, id: str) -> bool:
+        """Return True if a step is done."""
+        return id in self.steps and self.steps[id].state == "done"
+
+    def is_settled(self, id: str) -> bool:
+        """Return True if a step is done or skipped."""
+        return id in self.steps and self.steps[id].state in ("done", "skipped")
+
+    def is_open(self, step: JourneyStep) -> bool:
+        """Return True if a step is to be taken, or judged again, now: what has to come before it is settled.
+
+        A skipped step is judged again until a step after it is done: what decided it may have been a mistake. While the
+        customer changes a step whose tool has to run again, no step after it is open.
+        """
+        if self.is_done(step.id):
+            return False
+        if self.is_settled(step.id) and any(map(self.is_done, self.journey.following[step.id])):
+            return False
+        for id, progress in self.steps.items():
+            is_call_changed = progress.state == "open" and progress.arguments is not None
+            if is_call_changed and step.id in self.journey.find_later_steps(id):
+                return False
+        return self.may_open(step)
+
+    def may_open(self, step: JourneyStep, assumed_done: Container[str] = ()) -> bool:
+        """Return True if the steps before a step let it open, with further ones that are assumed to be done."""
+        if not step.after:
+            return True
+        done = [self.is_done(id) or id in assumed_done for id in step.after]
+        if step.requires == "any" and any(done):
+            return True
+        return all(self.is_settled(id) or id in assumed_done for id in step.after)
+
+    def list_open(self) -> list[JourneyStep]:
+        """Return the steps that are open, in their order."""
+        return [step for step in self.journey.steps if self.is_open(step)]
+
+    @property
+    def is_finished(self) -> bool:
+        """True if one of the last steps is done, or if everything is settled."""
+        for step in self.journey.steps:
+            if self.is_done(step.id) and not self.journey.following[step.id]:
+                return True
+        return all(self.is_settled(step.id) for step in self.journey.steps)
+
+    def open_step(self, id: str, told_before: int) -> None:
+        """Note that a step is open."""
+        progress = self.steps.get(id)
+        if progress is None:
+            self.steps[id] = StepProgress(step=id, state="open", told_before=told_before)
+        elif progress.state != "open":
+            update = {"state": "open", "told_before": told_before, "source": None}
+            self.steps[id] = progress.model_copy(update=update)
+
+    def settle(self, id: str, state: Literal["done", "skipped"], reason: str, **fields: Any) -> bool:
+        """Note that a step is done or skipped, and why; return True if it wasn't so before.
+
+        Once a step is done, those before it that it didn't need are skipped.
+        """
+        if id in self.steps and self.steps[id].state == state:
+            return False
+        progress = self.steps.get(id) or StepProgress(step=id, state=state)
+        self.steps[id] = progress.model_copy(update={"state": state, "reason": reason, **fields})
+        for earlier_id in self.journey.by_id[id].after:
+            if state == "done" and not self.is_settled(earlier_id):
+                self.settle(earlier_id, "skipped", f"{make_rule_id(self.journey.id, id)} was done without it")
+        return True
+
+    def do_by_call(self, id: str, arguments: Mapping[str, Any], source: str, reason: str) -> None:
+        """Note that a call did a step; if it was done before with other arguments, the later steps are open again."""
+        before = self.steps[id].arguments
+        self.settle(id, "done", reason, source=source, arguments=dict(arguments))
+        if before is not None and before != dict(arguments):
+            rule_id = make_rule_id(self.journey.id, id)
+            self.reopen_later_steps(id, f"{rule_id} has another result ({source})")
+
+    def reopen(self, id: str, reason: str, told_before: int) -> None:
+        """Open a step again; its call still counts, so that it is not repeated with the same arguments."""
+        update = {"state": "open", "reason": reason, "source": None, "told_before": told_before}
+        self.steps[id] = self.steps[id].model_copy(update=update)
+
+    def reopen_later_steps(self, id: str, reason: str) -> None:
+        """Have all steps after a step wait until what is before them is done again."""
+        for later_id in self.journey.find_later_steps(id):
+            if progress := self.steps.get(later_id):
+                update = {"state": "waiting", "reason": reason, "source": None}
+                self.steps[later_id] = progress.model_copy(update=update)
+
+    def make_state(self) -> JourneyState | None:
+        """Return what is stored; None if the journey has not begun."""
+        if self.state == "not_begun":
+            return None
+        steps = [self.steps[step.id] for step in self.journey.steps if step.id in self.steps]
+        return JourneyState(
+            journey=self.journey.id,
+            state=self.state,
+            begun=self.begun,
+            begun_in=self.begun_in,
+            steps=tuple(steps),
+        )
+
+
+def find_calls_of_open_steps(state: StateView) -> dict[str, dict[str, Any]]:
+    """Return the arguments of the calls that did steps which are open again, by the ids of the steps' rules."""
+    record = state.read_record("journeys", JourneyProgress)
+    calls: dict[str, dict[str, Any]] = {}
+    for journey in record.journeys if record else ():
+        for progress in journey.steps:
+            if progress.state == "open" and progress.arguments is not None:
+                calls[make_rule_id(journey.journey, progress.step)] = progress.arguments
+    return calls
